@@ -1,0 +1,153 @@
+"""How sure a classifier is of each answer: one number per row, larger is surer.
+
+The named confidences lie in [0, 1], so a threshold of 0 accepts everything. They are
+computed and compared as float64, whatever the dtype of the probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import ConfidenceSpec, FloatArray
+from skselect.predictions import Predictions
+
+
+def max_proba(y_proba: FloatArray) -> FloatArray:
+    """Return the largest probability of each row: max_k p_k, in [1/K, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.confidence import max_proba
+    >>> max_proba(np.array([[.7, .2, .1], [.4, .3, .3]]))
+    array([0.7, 0.4])
+    """
+    return y_proba.max(axis=1).astype(np.float64)
+
+
+def margin(y_proba: FloatArray) -> FloatArray:
+    """Return the lead of the most probable class: p_(1) - p_(2), in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.confidence import margin
+    >>> margin(np.array([[.75, .25, 0.], [.5, .5, 0.]]))
+    array([0.5, 0. ])
+    """
+    if y_proba.shape[1] == 1:
+        return np.ones(len(y_proba))
+    top = np.partition(y_proba, -2, axis=1)[:, -2:].astype(np.float64)
+    return np.asarray(top[:, 1] - top[:, 0])
+
+
+def entropy(y_proba: FloatArray) -> FloatArray:
+    """Return one minus the normalised entropy: 1 - H(p)/log K, in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.confidence import entropy
+    >>> entropy(np.array([[1., 0.], [.5, .5]]))
+    array([1., 0.])
+    """
+    n_classes = y_proba.shape[1]
+    if n_classes == 1:
+        return np.ones(len(y_proba))
+    p = y_proba.astype(np.float64)
+    # Zero probabilities add nothing: p log p -> 0.
+    logs = np.log(p, out=np.zeros_like(p), where=p > 0)
+    return np.clip(1.0 + np.sum(p * logs, axis=1) / np.log(n_classes), 0.0, 1.0)
+
+
+def gini(y_proba: FloatArray) -> FloatArray:
+    """Return the rescaled Gini concentration: (K sum_k p_k^2 - 1)/(K - 1), in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.confidence import gini
+    >>> gini(np.array([[1., 0.], [.5, .5]]))
+    array([1., 0.])
+    """
+    n_classes = y_proba.shape[1]
+    if n_classes == 1:
+        return np.ones(len(y_proba))
+    p = y_proba.astype(np.float64)
+    return np.clip((n_classes * np.sum(p * p, axis=1) - 1.0) / (n_classes - 1.0), 0.0, 1.0)
+
+
+CONFIDENCES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "max_proba": max_proba,
+    "margin": margin,
+    "entropy": entropy,
+    "gini": gini,
+}
+
+
+def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> FloatArray:
+    """Return the confidence of each row of probabilities.
+
+    Parameters
+    ----------
+    y_proba : ndarray of shape (n, K)
+        Checked class probabilities.
+    confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,)
+        A callable takes the probabilities and returns n finite numbers.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the numbers are not n finite ones.
+    """
+    if isinstance(confidence, str):
+        check.check_choice("confidence", confidence, CONFIDENCES)
+        return CONFIDENCES[confidence](y_proba)
+    source: Any = confidence(y_proba) if callable(confidence) else confidence
+    values = check.check_confidence(source)
+    check.check_length("confidence", values, len(y_proba), "y_proba")
+    return values
+
+
+def confidence_of(
+    predictions: Predictions, confidence: ConfidenceSpec | None = None
+) -> FloatArray:
+    """Return the confidence of each row of `predictions`.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    confidence : str, callable, array of shape (n,) or None, default=None
+        None: the confidence that came with the predictions, else "max_proba".
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If a named or callable confidence is asked for and there are no probabilities.
+    """
+    if confidence is None and predictions.confidence is not None:
+        return predictions.confidence
+    if predictions.y_proba is not None:
+        return confidence_of_proba(
+            predictions.y_proba, "max_proba" if confidence is None else confidence
+        )
+    if confidence is None or isinstance(confidence, str) or callable(confidence):
+        raise ValueError(
+            f"confidence={confidence!r} is computed from probabilities, but these predictions "
+            "hold labels and a confidence only; leave confidence out."
+        )
+    values = check.check_confidence(confidence)
+    check.check_length("confidence", values, len(predictions))
+    return values

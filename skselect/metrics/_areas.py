@@ -1,0 +1,452 @@
+"""Areas under the curves that trade risk against coverage, and their working points."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import FloatArray
+from skselect.curves import RiskCoverageCurve
+from skselect.metrics._door import DoorOptions, curve_of, metric
+
+# Kernels (the other areas are methods of the curve) ----------------------------------------
+
+_CURVE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy", "selective_risk", "generalized_risk")
+
+
+def _metric_along(
+    curve: RiskCoverageCurve, name: str, thresholds: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return coverage and metric at each threshold (None: at each entry of the curve)."""
+    if thresholds is None:
+        n_blocks = np.arange(1, len(curve) + 1)
+    else:
+        n_blocks = curve.n_blocks_accepted(thresholds)
+    if name in ("cwsa", "cwsa_plus"):
+        along: FloatArray = getattr(curve, name)(thresholds)
+    else:
+        values = {
+            "selective_accuracy": 1.0 - curve.selective_risk,
+            "selective_risk": curve.selective_risk,
+            "generalized_risk": curve.generalized_risk,
+        }[name]
+        along = np.concatenate([[np.nan], values])[n_blocks]
+    return np.concatenate([[0.0], curve.coverage])[n_blocks], along
+
+
+def aumcc(
+    curve: RiskCoverageCurve,
+    metric: str = "cwsa_plus",
+    estimator: str = "trapezoid",
+    thresholds: Any = None,
+) -> float:
+    """Return the area under a metric-coverage curve."""
+    check.check_choice("metric", metric, _CURVE_METRICS)
+    check.check_choice("estimator", estimator, ["trapezoid", "exact"])
+    if estimator == "exact":
+        if thresholds is not None:
+            raise ValueError("thresholds goes with estimator='trapezoid' only.")
+        _, along = _metric_along(curve, metric, None)
+        return float(np.sum(curve.block_weight * along) / curve.accepted_weight[-1])
+    grid = np.arange(50, 100) / 100 if thresholds is None else thresholds
+    grid = np.atleast_1d(check.check_cwsa_thresholds(grid, "thresholds"))
+    coverage, along = _metric_along(curve, metric, np.sort(grid)[::-1])
+    counted = coverage > 0  # where nothing is accepted the metric has no value
+    return float(np.trapezoid(along[counted], coverage[counted]))
+
+
+def accuracy_rejection_auc(curve: RiskCoverageCurve, estimator: str = "empirical") -> float:
+    """Return one minus the AURC."""
+    return 1.0 - curve.aurc(estimator=estimator)
+
+
+def review_rate_at_reliability(curve: RiskCoverageCurve, reliability: float) -> float:
+    """Return one minus the largest coverage that keeps the reliability."""
+    return 1.0 - curve.coverage_at_reliability(reliability)
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@metric
+def aurc_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    estimator: str = "empirical",
+    ties: str = "expected",
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute the area under the risk-coverage curve (lower is better).
+
+    Parameters
+    ----------
+    %(data)s
+    estimator : {"empirical", "integral", "ln"}, default="empirical"
+        "empirical": the mean over rows of the error rate among the rows at least as sure
+        [1]_. "integral": the integral of selective risk over coverage, which does not depend
+        on the scale of the weights. "ln": loss times -ln(1 - r/(n + 1)) with ascending rank
+        r, less biased where errors sit at the top [2]_; unweighted only.
+    ties : {"expected", "block"}, default="expected"
+        "expected": the expectation over random orders of tied rows. "block": tied rows are
+        accepted together ("empirical" only).
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        ("ln" can exceed 1.) 0 when there are no errors.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or weights are given with "ln".
+
+    Warns
+    -----
+    UserWarning
+        If the weights sum to less than half the number of rows: the empirical form counts
+        them as rows.
+
+    See Also
+    --------
+    augrc_score : Preferred for comparing models: AURC weighs early errors without bound.
+
+    Notes
+    -----
+    For a tie block of weight w and mean loss rho, with weight W and loss L before it, the
+    empirical area gains rho w + (L - rho W) (psi(W + w + 1) - psi(W + 1)), and is divided by
+    the total weight at the end.
+
+    References
+    ----------
+    .. [1] Geifman, Uziel & El-Yaniv, "Bias-reduced uncertainty estimation for deep neural
+       classifiers", 2019.
+    .. [2] Zhou et al., "A novel characterization of the population area under the risk
+       coverage curve", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import aurc_score
+    >>> round(aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.1458
+    """
+    return curve_of(y_true, y_proba, **options).aurc(estimator=estimator, ties=ties)
+
+
+@metric
+def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+    """Compute the excess AURC over the best possible ranking of the same losses.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Exactly 0 for a perfect ranking: the optimum is the one of these n rows, not its
+        limit for many rows.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Notes
+    -----
+    e-AURC = AURC - AURC of the same losses in ascending order [1]_.
+
+    References
+    ----------
+    .. [1] Geifman, Uziel & El-Yaniv, "Bias-reduced uncertainty estimation for deep neural
+       classifiers", 2019.
+
+    Examples
+    --------
+    >>> from skselect.metrics import eaurc_score
+    >>> eaurc_score([0, 1, 1, 0], [.1, .9, .7, .6])
+    0.0
+    """
+    return curve_of(y_true, y_proba, **options).eaurc()
+
+
+@metric
+def naurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+    """Compute the normalised AURC: 0 for the best ranking, 1 for a random one.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float
+        Above 1 for a ranking worse than random; nan, with a warning, when all rows have the
+        same loss.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Notes
+    -----
+    NAURC = (AURC - best)/(mean loss - best), both as in :func:`eaurc_score` [1]_.
+
+    References
+    ----------
+    .. [1] Cattelan & Silva, "How to fix a broken confidence estimator", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import naurc_score
+    >>> round(naurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.4444
+    """
+    return curve_of(y_true, y_proba, **options).naurc()
+
+
+@metric
+def augrc_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    estimator: str = "trapezoid",
+    coverage_range: tuple[float, float] | None = None,
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute the area under the generalised risk-coverage curve (lower is better).
+
+    Parameters
+    ----------
+    %(data)s
+    estimator : {"trapezoid", "unbiased"}, default="trapezoid"
+        "trapezoid": straight lines from (0, 0) (eq. 6 of [1]_). "unbiased": the U-statistic
+        sum l_i (r_i - 1)/(n (n - 1)) with ascending midranks r; unweighted only.
+    coverage_range : (float, float), default=None
+        Integrate from one coverage to another and divide by the width; None is (0, 1).
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 0.5]
+        (Partial areas can reach 1.) 0 when there are no errors.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or "unbiased" meets weights, a range or a single row.
+
+    Notes
+    -----
+    It is the mean rate of silent failures over all coverages. For 0/1 losses it equals
+    (1 - AUROC_f) a (1 - a) + (1 - a)^2/2 with accuracy a and AUROC_f the failure AUROC
+    (eq. 7 of [1]_).
+
+    References
+    ----------
+    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
+       classification systems", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import augrc_score
+    >>> augrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
+    0.09375
+    """
+    curve = curve_of(y_true, y_proba, **options)
+    return curve.augrc(estimator=estimator, coverage_range=coverage_range)
+
+
+@metric
+def aumcc_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    metric: str = "cwsa_plus",
+    estimator: str = "trapezoid",
+    thresholds: Any = None,
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute the area under a metric-coverage curve.
+
+    Parameters
+    ----------
+    %(data)s
+    metric : {"cwsa_plus", "cwsa", "selective_accuracy", "selective_risk", \
+"generalized_risk"}, default="cwsa_plus"
+        The metric whose course is integrated over coverage.
+    estimator : {"trapezoid", "exact"}, default="trapezoid"
+        "trapezoid": the trapezoidal rule over the coverages at `thresholds`, as printed in
+        [1]_ (A.4); a model whose coverage never moves between them gets 0, even a perfect
+        one. "exact": the mean over rows of the metric at the row's own confidence.
+    thresholds : array-like in [0, 1), default=None
+        For "trapezoid"; None is .50, .51, ..., .99. Thresholds that accept nothing are
+        left out.
+    %(options)s
+
+    Returns
+    -------
+    float in [-1, 1]
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    References
+    ----------
+    .. [1] "CWSA: confidence-weighted selective accuracy", arXiv 2505.18622.
+
+    Examples
+    --------
+    >>> from skselect.metrics import aumcc_score
+    >>> y_true, y_proba = [0, 1, 1, 0], [.1, .9, .6, .7]
+    >>> round(aumcc_score(y_true, y_proba, metric="selective_accuracy"), 4)
+    0.3854
+    >>> round(aumcc_score(y_true, y_proba, metric="selective_accuracy", estimator="exact"), 4)
+    0.8542
+    """
+    return aumcc(curve_of(y_true, y_proba, **options), metric, estimator, thresholds)
+
+
+@metric
+def accuracy_rejection_auc_score(
+    y_true: Any, y_proba: Any, *, estimator: str = "empirical", **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the area under the accuracy-rejection curve, one minus the AURC.
+
+    Parameters
+    ----------
+    %(data)s
+    estimator : {"empirical", "integral", "ln"}, default="empirical"
+        As in :func:`aurc_score`.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    References
+    ----------
+    .. [1] Nadeem, Zucker & Hanczar, "Accuracy-rejection curves (ARCs) for comparing
+       classification methods with a reject option", 2009.
+
+    Examples
+    --------
+    >>> from skselect.metrics import accuracy_rejection_auc_score
+    >>> round(accuracy_rejection_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.8542
+    """
+    return accuracy_rejection_auc(curve_of(y_true, y_proba, **options), estimator)
+
+
+@metric
+def risk_at_coverage_score(
+    y_true: Any, y_proba: Any, *, coverage: float, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the selective risk of the smallest accepted set with a given coverage.
+
+    Parameters
+    ----------
+    %(data)s
+    coverage : float in (0, 1]
+        The least share of rows to accept; tied rows are accepted together.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Examples
+    --------
+    >>> from skselect.metrics import risk_at_coverage_score
+    >>> round(risk_at_coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], coverage=.75), 4)
+    0.3333
+    """
+    return curve_of(y_true, y_proba, **options).risk_at_coverage(coverage)
+
+
+@metric
+def coverage_at_risk_score(
+    y_true: Any, y_proba: Any, *, max_risk: float, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the largest coverage whose selective risk is at most `max_risk`.
+
+    Parameters
+    ----------
+    %(data)s
+    max_risk : float in [0, 1]
+        The largest selective risk allowed.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        0 when no threshold meets it. This is a description of these rows, not a promise for
+        others: see ``ThresholdTuner(objective="risk")``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Examples
+    --------
+    >>> from skselect.metrics import coverage_at_risk_score
+    >>> coverage_at_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], max_risk=.25)
+    1.0
+    """
+    return curve_of(y_true, y_proba, **options).coverage_at_risk(max_risk)
+
+
+@metric
+def review_rate_at_reliability_score(
+    y_true: Any, y_proba: Any, *, reliability: float, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the least share of rows to review so that silent errors stay rare.
+
+    Parameters
+    ----------
+    %(data)s
+    reliability : float in [0, 1]
+        One minus the largest allowed rate of silent errors (errors accepted / all rows).
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Notes
+    -----
+    One minus the largest coverage with generalised risk <= 1 - reliability (the constraint
+    of eq. 14 in the paper on correctness-aligned uncertainty, CAU).
+
+    Examples
+    --------
+    >>> from skselect.metrics import review_rate_at_reliability_score
+    >>> review_rate_at_reliability_score([0, 1, 1, 0], [.1, .9, .6, .7], reliability=.9)
+    0.5
+    """
+    return review_rate_at_reliability(curve_of(y_true, y_proba, **options), reliability)

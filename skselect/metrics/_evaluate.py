@@ -1,0 +1,108 @@
+"""Many metrics for one sort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._typing import ConfidenceSpec, LossSpec
+from skselect.curves import RiskCoverageCurve
+from skselect.metrics._specs import SPECS, MetricSpec
+from skselect.outcomes import Outcomes
+from skselect.predictions import Predictions
+
+DEFAULT_METRICS = (
+    "coverage", "selective_accuracy", "cwsa_plus", "cwsa", "aurc", "eaurc", "augrc",
+    "cw_accuracy", "csr", "ece",
+)  # fmt: skip
+
+
+def evaluate(
+    predictions_or_outcomes: Predictions | Outcomes,
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    *,
+    confidence: ConfidenceSpec | None = None,
+    loss: LossSpec = "zero_one",
+) -> pd.Series:
+    """Compute several metrics; the rows are sorted once.
+
+    Parameters
+    ----------
+    predictions_or_outcomes : Predictions or Outcomes
+        A table of predictions of any model.
+    metrics : iterable of str, or mapping of str to dict
+        Short names as in ``skselect.metrics.SPECS``; a mapping gives the parameters of each,
+        such as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``.
+    confidence : str, callable or array of shape (n,), default=None
+        For Predictions: how sure each row is. Metrics that read a probability of being right
+        (csr, ece, cw_accuracy) use the largest probability instead where there is one.
+    loss : {"zero_one"} or callable, default="zero_one"
+        For Predictions: how wrong each row is.
+
+    Returns
+    -------
+    Series
+        One value per metric.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or needs a parameter that is missing.
+
+    Examples
+    --------
+    >>> from skselect import Predictions, evaluate
+    >>> predictions = Predictions.from_proba([0, 1, 1], [[.9, .1], [.2, .8], [.6, .4]])
+    >>> evaluate(predictions, {"aurc": {}, "cwsa_plus": {"threshold": .7}}).round(3)
+    aurc         0.111
+    cwsa_plus    0.500
+    dtype: float64
+    """
+    requested = _requested(metrics)
+    if isinstance(predictions_or_outcomes, Outcomes):
+        outcomes = honest = predictions_or_outcomes
+    else:
+        source = predictions_or_outcomes
+        outcomes = Outcomes.from_predictions(source, confidence=confidence, loss=loss)
+        named = None if source.y_proba is None else "max_proba"
+        honest = Outcomes.from_predictions(source, confidence=named, loss=loss)
+    curve = None
+    if any(SPECS[name].needs == "curve" for name in requested):
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+    return pd.Series(
+        {
+            name: kernel_value(SPECS[name], honest if SPECS[name].reads_probability else outcomes,
+                               curve, parameters)
+            for name, parameters in requested.items()
+        }
+    )  # fmt: skip
+
+
+def kernel_value(
+    spec: MetricSpec,
+    outcomes: Outcomes,
+    curve: RiskCoverageCurve | None,
+    parameters: Mapping[str, Any],
+) -> float:
+    """Return the metric of outcomes, or of a curve that was built from them."""
+    if spec.at_threshold and "threshold" in parameters and spec.name in ("cwsa", "cwsa_plus"):
+        check.check_cwsa_thresholds(parameters["threshold"])
+    if spec.needs == "outcomes":
+        return float(spec.kernel(outcomes, **parameters))
+    if curve is None:
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+    return float(spec.kernel(curve, **parameters))
+
+
+def _requested(
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]],
+) -> dict[str, Mapping[str, Any]]:
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    requested = dict(metrics) if isinstance(metrics, Mapping) else {name: {} for name in metrics}
+    for name in requested:
+        check.check_choice("metrics", name, SPECS)
+    return requested

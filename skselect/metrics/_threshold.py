@@ -1,0 +1,476 @@
+"""Metrics at one threshold: what happens if rows below it are handed over.
+
+The kernels (first half) take outcomes and a threshold, or one threshold per row. The
+doors (second half) take labels and probabilities.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Unpack
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import BoolArray, FloatArray
+from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.outcomes import Outcomes
+
+Threshold = float | FloatArray
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def accepted_rows(outcomes: Outcomes, threshold: Threshold) -> BoolArray:
+    """Tell which rows are accepted: confidence >= threshold."""
+    return np.asarray(outcomes.confidence >= threshold)
+
+
+def _kept(outcomes: Outcomes, threshold: Threshold) -> tuple[FloatArray, FloatArray]:
+    """Return weight and loss of the accepted rows."""
+    accepted = accepted_rows(outcomes, threshold)
+    return outcomes.weight[accepted], outcomes.loss[accepted]
+
+
+def coverage(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
+    """Return the weighted share of accepted rows."""
+    return float(np.sum(_kept(outcomes, threshold)[0]) / np.sum(outcomes.weight))
+
+
+def selective_risk(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
+    """Return the weighted mean loss of the accepted rows, nan (and a warning) if none is."""
+    weight, loss = _kept(outcomes, threshold)
+    if not np.sum(weight) > 0:
+        warnings.warn(
+            f"No row is accepted at threshold={threshold}: selective risk and selective accuracy "
+            "are undefined (nan).",
+            stacklevel=3,
+        )
+        return float("nan")
+    return float(np.sum(weight * loss) / np.sum(weight))
+
+
+def selective_accuracy(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
+    """Return one minus the selective risk."""
+    return 1.0 - selective_risk(outcomes, threshold)
+
+
+def generalized_risk(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
+    """Return the loss of the accepted rows over the weight of all rows."""
+    weight, loss = _kept(outcomes, threshold)
+    return float(np.sum(weight * loss) / np.sum(outcomes.weight))
+
+
+def selective_cost(
+    outcomes: Outcomes, threshold: Threshold = 0.5, abstention_cost: float = 0.1
+) -> float:
+    """Return loss of the accepted rows plus `abstention_cost` for each other one, per row."""
+    cost = check.check_number("abstention_cost", abstention_cost, 0.0)
+    return generalized_risk(outcomes, threshold) + cost * (1.0 - coverage(outcomes, threshold))
+
+
+def cwsa_weight(outcomes: Outcomes, threshold: Threshold) -> FloatArray:
+    """Return phi = (c - t)/(1 - t) for accepted rows and 0 for the others.
+
+    At t = 1 only c = 1 is accepted and phi is its limit from below, 1.
+    """
+    check.check_unit_confidence(outcomes.confidence, "CWSA")
+    t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), outcomes.confidence.shape)
+    phi = np.ones_like(outcomes.confidence)
+    np.divide(outcomes.confidence - t, 1.0 - t, out=phi, where=t < 1)
+    return np.where(accepted_rows(outcomes, t), phi, 0.0)
+
+
+def cwsa_terms(
+    outcomes: Outcomes, threshold: Threshold, sign: float, normalize: str = "selected"
+) -> FloatArray:
+    """Return what each row adds: w phi (1 - l + sign l)/norm; sign -1 is CWSA, 0 is CWSA+."""
+    check.check_choice("normalize", normalize, ["selected", "all"])
+    weight = outcomes.weight
+    counted = weight[accepted_rows(outcomes, threshold)] if normalize == "selected" else weight
+    norm = np.sum(counted)
+    gain = (1.0 - outcomes.loss) + sign * outcomes.loss
+    terms = weight * cwsa_weight(outcomes, threshold) * gain
+    return terms / norm if norm > 0 else np.zeros_like(terms)
+
+
+def cwsa(outcomes: Outcomes, threshold: Threshold = 0.5, normalize: str = "selected") -> float:
+    """Return the sum of w phi (1 - 2 l) over the accepted rows, normalised."""
+    return float(np.sum(cwsa_terms(outcomes, threshold, -1.0, normalize)))
+
+
+def cwsa_plus(outcomes: Outcomes, threshold: Threshold = 0.5, normalize: str = "selected") -> float:
+    """Return the sum of w phi (1 - l) over the accepted rows, normalised."""
+    return float(np.sum(cwsa_terms(outcomes, threshold, 0.0, normalize)))
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@metric
+def coverage_score(
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the share of rows whose confidence reaches the threshold.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted; inf accepts nothing.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        0 when nothing is accepted.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Notes
+    -----
+    coverage(t) = sum of w over {c >= t} / sum of w.
+
+    Examples
+    --------
+    >>> from skselect.metrics import coverage_score
+    >>> coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.8)
+    0.5
+    """
+    return coverage(outcomes_of(y_true, y_proba, **options), check.check_threshold(threshold))
+
+
+@metric
+def selective_risk_score(
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the mean loss of the accepted rows (lower is better).
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        nan, with a warning, when nothing is accepted.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Notes
+    -----
+    risk(t) = sum of w l over {c >= t} / sum of w over {c >= t} [1]_.
+
+    References
+    ----------
+    .. [1] Geifman & El-Yaniv, "Selective classification for deep neural networks", 2017.
+
+    Examples
+    --------
+    >>> from skselect.metrics import selective_risk_score
+    >>> selective_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
+    0.25
+    """
+    return selective_risk(outcomes_of(y_true, y_proba, **options), check.check_threshold(threshold))
+
+
+@metric
+def selective_accuracy_score(
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute one minus the selective risk: accuracy on the accepted rows.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        nan, with a warning, when nothing is accepted.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Examples
+    --------
+    >>> from skselect.metrics import selective_accuracy_score
+    >>> selective_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
+    0.75
+    """
+    outcomes = outcomes_of(y_true, y_proba, **options)
+    return selective_accuracy(outcomes, check.check_threshold(threshold))
+
+
+@metric
+def generalized_risk_score(
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the rate of silent failures: loss of the accepted rows over all rows.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        0 when nothing is accepted (so do not minimise it alone).
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Notes
+    -----
+    The generalised risk of Traub et al. [1]_ is coverage times selective risk: the
+    probability that a row is both accepted and wrong.
+
+    References
+    ----------
+    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
+       classification systems", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import generalized_risk_score
+    >>> generalized_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
+    0.25
+    """
+    outcomes = outcomes_of(y_true, y_proba, **options)
+    return generalized_risk(outcomes, check.check_threshold(threshold))
+
+
+@metric
+def selective_cost_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    threshold: float = 0.5,
+    abstention_cost: float = 0.1,
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute the mean cost when an error costs 1 and a hand-over `abstention_cost`.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted.
+    abstention_cost : float, default=0.1
+        Cost of abstaining on one row, in units of one error; not negative.
+    %(options)s
+
+    Returns
+    -------
+    float
+        Between 0 and the larger of 1 and `abstention_cost`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Notes
+    -----
+    cost(t) = generalised risk(t) + d (1 - coverage(t)), the objective of Chow [1]_. With
+    calibrated confidences the threshold 1 - d minimises it.
+
+    References
+    ----------
+    .. [1] Chow, "On optimum recognition error and reject tradeoff", 1970.
+
+    Examples
+    --------
+    >>> from skselect.metrics import selective_cost_score
+    >>> selective_cost_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65, abstention_cost=.2)
+    0.3
+    """
+    outcomes = outcomes_of(y_true, y_proba, **options)
+    return selective_cost(outcomes, check.check_threshold(threshold), abstention_cost)
+
+
+@metric
+def cwsa_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    threshold: float = 0.5,
+    normalize: str = "selected",
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute CWSA: confidence-weighted selective accuracy, errors counted against.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float in [0, 1), default=0.5
+        Rows with confidence >= threshold are accepted.
+    normalize : {"selected", "all"}, default="selected"
+        Divide by the weight of the accepted rows (Algorithm 1 of [1]_), or of all rows
+        (what Table 3 and the last rows of Table 2 of [1]_ do).
+    %(options)s
+
+    Returns
+    -------
+    float in [-1, 1]
+        0 when nothing is accepted.
+
+    Raises
+    ------
+    ValueError
+        If the threshold is outside [0, 1), a confidence is outside [0, 1], or an argument
+        is malformed.
+
+    See Also
+    --------
+    cwsa_plus_score : The same without the penalty for errors.
+    cwsa_contributions : What each row adds.
+
+    Notes
+    -----
+    CWSA(t) = sum over {c >= t} of w phi(c) (1 - 2 l) / sum over {c >= t} of w, with
+    phi(c) = (c - t)/(1 - t) (eq. 1-3 of [1]_).
+
+    It rewards sharpness as such: probabilities that are sharpened without a better ranking
+    score higher. Choose calibrators by log loss or CSR, and thresholds by CWSA.
+
+    References
+    ----------
+    .. [1] "CWSA: confidence-weighted selective accuracy", arXiv 2505.18622.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cwsa_score
+    >>> round(cwsa_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
+    0.325
+    """
+    outcomes = outcomes_of(y_true, y_proba, **options)
+    return cwsa(outcomes, float(check.check_cwsa_thresholds(threshold)), normalize)
+
+
+@metric
+def cwsa_plus_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    threshold: float = 0.5,
+    normalize: str = "selected",
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute CWSA+: the confidence-weighted share of accepted rows that are right.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float in [0, 1), default=0.5
+        Rows with confidence >= threshold are accepted.
+    normalize : {"selected", "all"}, default="selected"
+        Divide by the weight of the accepted rows (Algorithm 1 of [1]_), or of all rows.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        0 when nothing is accepted.
+
+    Raises
+    ------
+    ValueError
+        If the threshold is outside [0, 1), a confidence is outside [0, 1], or an argument
+        is malformed.
+
+    See Also
+    --------
+    cwsa_score : The same with errors counted against.
+
+    Notes
+    -----
+    CWSA+(t) = sum over {c >= t} of w phi(c) (1 - l) / sum over {c >= t} of w, with
+    phi(c) = (c - t)/(1 - t) [1]_. It never exceeds the selective accuracy.
+
+    It rewards sharpness as such. Two-class calibrated probabilities, sharpened by a
+    temperature from 1 to 0.05 (same ranking, same labels), at threshold 0.8:
+
+    ===========  =====  =====
+    temperature  1      0.05
+    ===========  =====  =====
+    CWSA+        .392   .729
+    CWSA         .358   .487
+    accuracy     .885   .745
+    ===========  =====  =====
+
+    (accuracy: of the accepted rows). So choose calibrators by log loss or CSR; use CWSA+
+    for thresholds and model settings.
+
+    References
+    ----------
+    .. [1] "CWSA: confidence-weighted selective accuracy", arXiv 2505.18622.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cwsa_plus_score
+    >>> round(cwsa_plus_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
+    0.45
+    """
+    outcomes = outcomes_of(y_true, y_proba, **options)
+    return cwsa_plus(outcomes, float(check.check_cwsa_thresholds(threshold)), normalize)
+
+
+@metric
+def cwsa_contributions(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    threshold: float = 0.5,
+    normalize: str = "selected",
+    **options: Unpack[DoorOptions],
+) -> FloatArray:
+    """Compute what each row adds to CWSA, for audits and subgroups.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float in [0, 1), default=0.5
+        Rows with confidence >= threshold are accepted.
+    normalize : {"selected", "all"}, default="selected"
+        As in :func:`cwsa_score`.
+    %(options)s
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        w phi (1 - 2 l) / norm, 0 for rejected rows. The values add up to
+        :func:`cwsa_score`, also over the rows of each subgroup.
+
+    Raises
+    ------
+    ValueError
+        As :func:`cwsa_score`.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cwsa_contributions
+    >>> cwsa_contributions([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5).round(3)
+    array([ 0.2  ,  0.2  ,  0.05 , -0.125])
+    """
+    outcomes = outcomes_of(y_true, y_proba, **options)
+    return cwsa_terms(outcomes, float(check.check_cwsa_thresholds(threshold)), -1.0, normalize)

@@ -1,0 +1,181 @@
+"""How wrong and how sure: all that is left of a prediction once labels are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
+from skselect.confidence import confidence_of
+from skselect.predictions import Predictions
+
+
+def zero_one_loss(predictions: Predictions) -> FloatArray:
+    """Return 1 where the predicted class is not the true one, else 0."""
+    return (predictions.y_pred != predictions.y_true).astype(np.float64)
+
+
+LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {"zero_one": zero_one_loss}
+
+
+def loss_of(predictions: Predictions, loss: LossSpec) -> FloatArray:
+    """Return the loss of each row, in [0, 1].
+
+    Parameters
+    ----------
+    predictions : Predictions
+    loss : {"zero_one"} or callable
+        A callable gets the arrays of true and predicted labels and returns n losses.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or a loss lies outside [0, 1].
+    """
+    if not callable(loss):
+        return LOSSES[check.check_choice("loss", loss, LOSSES)](predictions)
+    classes = predictions.classes
+    if np.any(predictions.y_true < 0):
+        raise ValueError(
+            "loss: a callable needs the true label of every row, but some rows belong to a class "
+            "that the classifier does not know. Use loss='zero_one' (such a row is an error)."
+        )
+    values = check.check_loss(loss(classes[predictions.y_true], classes[predictions.y_pred]))
+    check.check_length("loss", values, len(predictions))
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """How wrong (`loss`) and how sure (`confidence`) each decision was.
+
+    Parameters
+    ----------
+    loss : array-like of shape (n,)
+        In [0, 1]; 1 for an error and 0 for a right answer, or anything between.
+    confidence : array-like of shape (n,)
+        Finite numbers; larger is surer.
+    sample_weight : array-like of shape (n,), default=None
+        How often each row counts: weight 2 is the row twice.
+
+    Raises
+    ------
+    ValueError
+        If an array is empty or has impossible values, or the lengths differ.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes
+    >>> outcomes = Outcomes(loss=[0, 1, 0], confidence=[.9, .6, .8])
+    >>> len(outcomes), float(outcomes.loss.mean())
+    (3, 0.3333333333333333)
+    """
+
+    loss: FloatArray
+    confidence: FloatArray
+    sample_weight: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        loss = check.check_loss(self.loss)
+        confidence = check.check_confidence(self.confidence)
+        check.check_length("confidence", confidence, len(loss), "loss")
+        weight = check.check_weight(self.sample_weight, len(loss))
+        object.__setattr__(self, "loss", loss)
+        object.__setattr__(self, "confidence", confidence)
+        object.__setattr__(self, "sample_weight", weight)
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+    @property
+    def weight(self) -> FloatArray:
+        """The weight of each row, ones where none were given."""
+        return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+
+    @classmethod
+    def from_predictions(
+        cls,
+        predictions: Predictions,
+        *,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+    ) -> Outcomes:
+        """Judge each prediction.
+
+        Parameters
+        ----------
+        predictions : Predictions
+        confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
+            None: the confidence that came with the predictions, else "max_proba".
+        loss : {"zero_one"} or callable, default="zero_one"
+            A callable ``(y_true, y_pred) -> loss`` gets labels and returns values in [0, 1].
+
+        Returns
+        -------
+        Outcomes
+        """
+        return cls(
+            loss_of(predictions, loss),
+            confidence_of(predictions, confidence),
+            predictions.sample_weight,
+        )
+
+    @classmethod
+    def from_proba(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+    ) -> Outcomes:
+        """Judge class probabilities; see :meth:`Predictions.from_proba` for the arguments.
+
+        Examples
+        --------
+        >>> from skselect import Outcomes
+        >>> Outcomes.from_proba([0, 1, 1], [[.9, .1], [.2, .8], [.6, .4]]).to_frame()
+           loss  confidence
+        0   0.0         0.9
+        1   0.0         0.8
+        2   1.0         0.6
+        """
+        predictions = Predictions.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+        )
+        return cls.from_predictions(predictions, confidence=confidence, loss=loss)
+
+    @classmethod
+    def from_labels(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        confidence: Any,
+        *,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+    ) -> Outcomes:
+        """Judge predicted labels; see :meth:`Predictions.from_labels` for the arguments."""
+        predictions = Predictions.from_labels(
+            y_true, y_pred, confidence, sample_weight=sample_weight
+        )
+        return cls.from_predictions(predictions, loss=loss)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per case: loss, confidence and, where given, sample_weight."""
+        columns = {"loss": self.loss, "confidence": self.confidence}
+        if self.sample_weight is not None:
+            columns["sample_weight"] = self.sample_weight
+        return pd.DataFrame(columns)

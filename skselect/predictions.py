@@ -1,0 +1,225 @@
+"""What a classifier said about labelled rows. Labels end here: later rooms see codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._typing import FloatArray, IntArray, LabelArray
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions for labelled rows, with labels turned into class codes.
+
+    Build it with :meth:`from_proba` or :meth:`from_labels`, which check everything; the
+    constructor takes the fields as they are.
+
+    Parameters
+    ----------
+    y_true : ndarray of shape (n,)
+        Position of the true class among `classes`; -1 is a class the model does not know
+        (such a row is always wrong).
+    y_pred : ndarray of shape (n,)
+        Position of the predicted class among `classes`.
+    classes : ndarray of shape (K,)
+        The class labels, in the order of the columns of `y_proba`.
+    y_proba : ndarray of shape (n, K) or None
+        Class probabilities, float32 or float64.
+    confidence : ndarray of shape (n,) or None
+        A confidence that came with the predictions (only from :meth:`from_labels`).
+    sample_weight : ndarray of shape (n,) or None
+        How often each row counts.
+
+    Examples
+    --------
+    >>> from skselect import Predictions
+    >>> predictions = Predictions.from_proba(["no", "yes", "yes"], [[.9, .1], [.2, .8], [.6, .4]])
+    >>> predictions.to_frame()
+      y_true y_pred   no  yes
+    0     no     no  0.9  0.1
+    1    yes    yes  0.2  0.8
+    2    yes     no  0.6  0.4
+    """
+
+    y_true: IntArray
+    y_pred: IntArray
+    classes: LabelArray
+    y_proba: FloatArray | None = None
+    confidence: FloatArray | None = None
+    sample_weight: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.y_true)
+
+    @classmethod
+    def from_proba(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+    ) -> Predictions:
+        """Build predictions from class probabilities; the predicted class is the argmax.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels: numbers, strings or booleans.
+        y_proba : array-like of shape (n, K) or (n,)
+            Probabilities in [0, 1]. The rows of (n, K) sum to one (within 0.001) and the
+            columns are in the order of `labels`; the columns of a DataFrame are matched by
+            name. (n,) is the probability of `pos_label` in a two-class problem.
+        labels : array-like of shape (K,), default=None
+            All classes in the order of the columns. Default: the sorted labels in `y_true`.
+        pos_label : label, default=None
+            The class of a one-dimensional `y_proba`; 1 for the classes {0, 1} and {-1, 1},
+            to be named otherwise.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        ValueError
+            If an argument is empty, has missing or impossible values, or does not fit the
+            others; the message names the argument and the remedy.
+        """
+        truth = check.check_labels(y_true)
+        names = check.column_names(y_proba)
+        raw = np.asarray(y_proba)
+        check.check_length("y_proba", raw, len(truth))
+        if raw.ndim == 1:
+            classes, proba = _two_columns(raw, truth, labels, pos_label)
+        else:
+            proba = check.check_proba(raw)
+            classes = _column_classes(truth, labels, names)
+            if names is not None:
+                proba = proba[:, check.match_columns(names, classes)]
+        if proba.shape[1] != len(classes):
+            raise ValueError(
+                f"y_proba has {proba.shape[1]} columns for the {len(classes)} classes "
+                f"{classes[:10].tolist()}. Pass labels= with the class of every column."
+            )
+        codes = check.encode_labels(truth, classes)
+        return cls(
+            y_true=check.check_known(codes, truth, classes, "y_true"),
+            y_pred=proba.argmax(axis=1),
+            classes=classes,
+            y_proba=proba,
+            sample_weight=check.check_weight(sample_weight, len(truth)),
+        )
+
+    @classmethod
+    def from_labels(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        confidence: Any,
+        *,
+        labels: Any = None,
+        sample_weight: Any = None,
+    ) -> Predictions:
+        """Build predictions from predicted labels and one confidence per row.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n,)
+            True and predicted labels.
+        confidence : array-like of shape (n,)
+            One finite number per row; larger is surer.
+        labels : array-like of shape (K,), default=None
+            All classes. Default: the sorted labels that occur.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        ValueError
+            If an argument is empty, has missing or impossible values, or does not fit the
+            others.
+        """
+        truth = check.check_labels(y_true)
+        answer = check.check_labels(y_pred, "y_pred")
+        check.check_length("y_pred", answer, len(truth))
+        scores = check.check_confidence(confidence)
+        check.check_length("confidence", scores, len(truth))
+        if not check.same_kind(truth, answer):
+            check.encode_labels(answer, truth, "y_pred")  # raises: the labels differ in kind
+        seen = np.unique(np.concatenate([truth, answer]))
+        classes = seen if labels is None else check.check_classes(labels)
+        codes = [check.encode_labels(values, classes) for values in (truth, answer)]
+        return cls(
+            y_true=check.check_known(codes[0], truth, classes, "y_true"),
+            y_pred=check.check_known(codes[1], answer, classes, "y_pred"),
+            classes=classes,
+            confidence=scores,
+            sample_weight=check.check_weight(sample_weight, len(truth)),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per case: true and predicted label, probabilities, weight."""
+        known = self.y_true >= 0
+        truth = pd.Series(self.classes[self.y_true]).where(known)
+        columns: dict[Any, Any] = {"y_true": truth, "y_pred": self.classes[self.y_pred]}
+        if self.y_proba is not None:
+            columns |= {c: self.y_proba[:, k] for k, c in enumerate(self.classes.tolist())}
+        if self.confidence is not None:
+            columns["confidence"] = self.confidence
+        if self.sample_weight is not None:
+            columns["sample_weight"] = self.sample_weight
+        return pd.DataFrame(columns)
+
+
+def _two_columns(
+    raw: LabelArray, truth: LabelArray, labels: Any, pos_label: Any
+) -> tuple[LabelArray, FloatArray]:
+    """Complete the probability of one class to those of both."""
+    positive = check.check_positive_proba(raw)
+    seen = np.unique(truth) if labels is None else check.check_classes(labels)
+    pos = check.resolve_pos_label(seen, pos_label)
+    others = [label for label in seen.tolist() if label != pos]
+    if len(others) > 1:
+        raise ValueError(
+            f"y_proba is one-dimensional, but there are the classes {seen[:10].tolist()}; pass one "
+            "column per class."
+        )
+    if not others:
+        # Every row is of the positive class; the other one only needs a name.
+        others = [_other_name(seen, pos)]
+    classes = np.sort(np.array([others[0], pos]))
+    column = int(np.flatnonzero(classes == pos)[0])
+    proba = np.empty((len(positive), 2))
+    proba[:, column] = positive
+    proba[:, 1 - column] = 1.0 - positive
+    return classes, check.check_proba(proba)
+
+
+def _other_name(seen: LabelArray, pos: Any) -> Any:
+    if seen.dtype.kind in "US":
+        return f"not {pos}"
+    return not pos if seen.dtype.kind == "b" else pos - 1
+
+
+def _column_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> LabelArray:
+    """Return the class of each column: `labels`, or a frame's own columns, or the labels seen."""
+    if labels is not None:
+        return check.check_classes(labels)
+    seen = np.unique(truth)
+    if names is None or len(names) == len(seen):
+        return seen
+    named = check.check_classes(names, "y_proba.columns")
+    return named if set(seen.tolist()) <= set(named.tolist()) else seen
