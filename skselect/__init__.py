@@ -1,6 +1,51 @@
-"""Selective classification for scikit-learn."""
+"""Selective classification for scikit-learn: let a classifier say "I don't know".
+
+Importing the package makes its metrics scoring strings for scikit-learn
+(``scoring="cwsa_plus"``).
+"""
+
+from skselect._validation import InfeasibleTargetError
+from skselect.certificates import Certificate
+from skselect.classifier import SelectiveClassifier
 from skselect.curves import RiskCoverageCurve
+from skselect.display import RiskCoverageDisplay
 from skselect.metrics import evaluate
 from skselect.outcomes import Outcomes
+from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
+from skselect.scoring import (
+    get_scorer,
+    get_scorer_names,
+    on_accepted,
+    register_scorers,
+    selective_scoring,
+    unregister_scorers,
+)
+from skselect.selection import ThresholdSelection, certify, select_threshold
+from skselect.tuner import ThresholdTuner
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "AbstentionPolicy",
+    "Certificate",
+    "InfeasibleTargetError",
+    "Outcomes",
+    "Predictions",
+    "RiskCoverageCurve",
+    "RiskCoverageDisplay",
+    "SelectiveClassifier",
+    "ThresholdSelection",
+    "ThresholdTuner",
+    "certify",
+    "evaluate",
+    "get_scorer",
+    "get_scorer_names",
+    "on_accepted",
+    "register_scorers",
+    "select_threshold",
+    "selective_scoring",
+    "unregister_scorers",
+]
+
+register_scorers()

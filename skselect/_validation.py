@@ -165,13 +165,19 @@ def encode_labels(labels: LabelArray, classes: LabelArray, name: str = "y_true")
     return codes.astype(np.int64)
 
 
-def check_known(codes: IntArray, labels: LabelArray, classes: LabelArray, name: str) -> IntArray:
+def check_known(
+    codes: IntArray,
+    labels: LabelArray,
+    classes: LabelArray,
+    name: str,
+    remedy: str = "Pass labels= with every class, in the order of the columns.",
+) -> IntArray:
     """Return `codes` if every label is one of the classes."""
     if np.any(codes < 0):
         unknown = np.unique(labels[codes < 0])[:5].tolist()
         raise ValueError(
             f"{name} has labels that are not among the classes {classes[:10].tolist()}: "
-            f"{unknown}. Pass labels= with every class, in the order of the columns."
+            f"{unknown}. {remedy}"
         )
     return codes
 

@@ -1,0 +1,216 @@
+"""Fit a classifier and read raw scores off it, whatever labels and folds it meets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
+
+from skselect import _validation as check
+from skselect._sklearn import take_rows, weight_parameter
+from skselect._typing import FloatArray, IntArray, LabelArray
+
+
+@dataclass(frozen=True, eq=False)
+class RawClassifier:
+    """A fitted classifier whose scores have one column for every class of the task.
+
+    Parameters
+    ----------
+    estimator : object
+        The fitted classifier.
+    classes : ndarray of shape (K,)
+        All classes of the task.
+    columns : ndarray of shape (k,)
+        Where the classifier's own classes stand among `classes`.
+    response : {"predict_proba", "decision_function"}
+    """
+
+    estimator: Any
+    classes: LabelArray
+    columns: IntArray
+    response: str
+
+    def scores(self, X: Any) -> FloatArray:
+        """Return raw scores: (n, K), or (n,) for the decision values of two classes.
+
+        A class that the classifier does not know has probability 0, or the decision value
+        nan.
+        """
+        if self.response == "predict_proba":
+            own = check.check_proba(self.estimator.predict_proba(X), "predict_proba(X)")
+            return self._spread(own, 0.0)
+        own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
+        if own.ndim == 1 and len(self.classes) == 2:
+            return own
+        if own.ndim == 1:
+            own = np.column_stack([-own, own])
+        return self._spread(own, np.nan)
+
+    def _spread(self, own: FloatArray, missing: float) -> FloatArray:
+        if np.array_equal(self.columns, np.arange(len(self.classes))):
+            return own
+        spread = np.full((len(own), len(self.classes)), missing, dtype=own.dtype)
+        spread[:, self.columns] = own
+        return spread
+
+    def check_decision(self, X: Any, scores: FloatArray) -> None:
+        """Refuse a classifier that does not predict the class of the largest probability."""
+        if self.response == "predict_proba":
+            own = scores[:, self.columns]
+            check.check_argmax_decision(
+                self.estimator.predict(X), own, np.asarray(self.estimator.classes_), self.estimator
+            )
+
+
+def fit_raw(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    codes: IntArray,
+    classes: LabelArray,
+    sample_weight: FloatArray | None,
+    params: Mapping[str, Any],
+) -> RawClassifier:
+    """Clone and fit a classifier (a frozen one is taken as it is).
+
+    Parameters
+    ----------
+    estimator : object
+    X, y : array-like
+        Rows and labels, passed on untouched.
+    codes : ndarray of shape (n,)
+        The labels as positions among `classes`.
+    classes : ndarray of shape (K,)
+    sample_weight : ndarray of shape (n,) or None
+    params : mapping
+        Further arguments of the classifier's ``fit``.
+    """
+    fitted = clone(estimator)
+    if isinstance(fitted, FrozenEstimator):
+        return wrap_fitted(fitted, classes)
+    keywords = dict(params)
+    if sample_weight is not None:
+        keywords[_weight_name(fitted)] = sample_weight
+    if wants_codes(fitted):
+        known, own_codes = np.unique(codes, return_inverse=True)
+        fitted.fit(X, own_codes, **keywords)
+        return RawClassifier(fitted, classes, known, response_of(fitted))
+    fitted.fit(X, y, **keywords)
+    return wrap_fitted(fitted, classes)
+
+
+def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
+    """Describe a fitted classifier whose classes are among `classes`."""
+    own = check.check_labels(np.asarray(estimator.classes_), "classes_")
+    columns = check.encode_labels(own, classes, "classes_")
+    return RawClassifier(estimator, classes, columns, response_of(estimator))
+
+
+def response_of(estimator: Any) -> str:
+    """Return the method that gives raw scores; probabilities come first."""
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(estimator, method):
+            return method
+    raise ValueError(
+        f"estimator: {type(estimator).__name__} has neither predict_proba nor decision_function, "
+        "so it states no confidence; choose a classifier that does."
+    )
+
+
+def wants_codes(estimator: Any) -> bool:
+    """Tell whether a classifier only takes the labels 0..k-1 of the rows it is fitted on.
+
+    XGBoost does, so it would refuse strings, and folds that lack a class.
+    """
+    while getattr(estimator, "steps", None):
+        estimator = estimator.steps[-1][1]
+    return any(cls.__module__.split(".")[0] == "xgboost" for cls in type(estimator).__mro__)
+
+
+def _weight_name(estimator: Any) -> str:
+    name = weight_parameter(estimator)
+    if name is None:
+        raise ValueError(
+            f"sample_weight: {type(estimator).__name__}.fit takes no weights, so they would be "
+            "ignored. Leave sample_weight out, or choose a classifier that takes them."
+        )
+    return name
+
+
+# Folds ---------------------------------------------------------------------------------------
+
+
+def folds(
+    cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield the rows of each fold; rare classes may be missing from some of them.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        As in scikit-learn; an integer means stratified folds, which keep groups together
+        where `params` has them.
+    X, y : array-like
+    params : mapping
+        Arguments of the splitter, such as ``groups``.
+    """
+    if isinstance(cv, int) and params.get("groups") is not None:
+        cv = StratifiedGroupKFold(cv)
+    splitter = check_cv(cv, y, classifier=True)
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds is no mistake of the user's.
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
+        parts = list(splitter.split(X, y, **params))
+    tested = np.bincount(np.concatenate([test for _, test in parts]), minlength=len(y))
+    if np.any(tested != 1):
+        raise ValueError(
+            f"cv must put every row into exactly one test part, but {splitter} does not; use an "
+            "integer or a splitter such as StratifiedKFold."
+        )
+    yield from parts
+
+
+def holdout(
+    share: float, y: LabelArray, groups: Any, random_state: Any
+) -> tuple[IntArray, IntArray]:
+    """Return the rows of one split; each class keeps its share where it has enough rows."""
+    n_test = int(np.ceil(share * len(y)))
+    n_classes, smallest = len(np.unique(y)), int(np.unique(y, return_counts=True)[1].min())
+    kind: Any = ShuffleSplit
+    if groups is not None:
+        kind = GroupShuffleSplit
+    elif smallest >= 2 and min(n_test, len(y) - n_test) >= n_classes:
+        kind = StratifiedShuffleSplit
+    splitter = kind(n_splits=1, test_size=share, random_state=random_state)
+    train, test = next(splitter.split(np.zeros(len(y)), y, groups))
+    return train, test
+
+
+def rows_of(params: Mapping[str, Any], rows: IntArray, n: int) -> dict[str, Any]:
+    """Return fit parameters for a part of the rows: whatever has one entry per row is cut."""
+    return {
+        name: take_rows(value, rows) if _has_rows(value, n) else value
+        for name, value in params.items()
+    }
+
+
+def _has_rows(value: Any, n: int) -> bool:
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return len(shape) > 0 and shape[0] == n
+    return hasattr(value, "__len__") and len(value) == n

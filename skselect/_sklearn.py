@@ -1,0 +1,147 @@
+"""The only door to scikit-learn's private names, each with the reason it is needed.
+
+A test fails when one of them moves; at run time a missing one costs the convenience that
+needs it, never the import.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import sklearn
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+# Scorers must derive from the private base class: only then do searches route weights to
+# them, and multimetric scoring accept them beside scikit-learn's own.
+try:
+    from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+except ImportError:  # pragma: no cover - kept for the day the name moves
+
+    class BaseScorer:  # type: ignore[no-redef]
+        """Just enough of a scorer to go on working as an object."""
+
+        def __init__(
+            self, score_func: Any, sign: int, kwargs: Any, response_method: str = "predict"
+        ) -> None:
+            self._score_func, self._sign, self._kwargs = score_func, sign, kwargs
+            self._response_method = response_method
+
+        def __call__(self, estimator: Any, X: Any, y_true: Any, **kwargs: Any) -> float:
+            return self._score(None, estimator, X, y_true, **kwargs)
+
+        def _score(self, method_caller: Any, *args: Any, **kwargs: Any) -> float:
+            raise TypeError("SelectiveScorer defines how to score.")
+
+
+# Scoring strings -----------------------------------------------------------------------------
+
+#: Where scikit-learn froze the list of scoring strings: module, and the class or function
+#: whose parameter constraints hold it. There is no public way to add a name.
+SCORING_SITES: tuple[tuple[str, str], ...] = (
+    ("sklearn.metrics._scorer", "check_scoring"),
+    ("sklearn.model_selection._validation", "cross_validate"),
+    ("sklearn.model_selection._validation", "cross_val_score"),
+    ("sklearn.model_selection._validation", "learning_curve"),
+    ("sklearn.model_selection._validation", "validation_curve"),
+    ("sklearn.model_selection._validation", "permutation_test_score"),
+    ("sklearn.model_selection._search", "BaseSearchCV"),
+    ("sklearn.model_selection._search_successive_halving", "BaseSuccessiveHalving"),
+    ("sklearn.model_selection._classification_threshold", "TunedThresholdClassifierCV"),
+    ("sklearn.feature_selection._sequential", "SequentialFeatureSelector"),
+    ("sklearn.inspection._permutation_importance", "permutation_importance"),
+    ("sklearn.linear_model._logistic", "LogisticRegressionCV"),
+    ("sklearn.linear_model._ridge", "_BaseRidgeCV"),
+)
+
+
+_added: set[str] = set()
+
+
+def register_scoring_names(scorers: Mapping[str, Any]) -> list[str]:
+    """Make names usable as scoring strings; never replace a name that is already there."""
+    table = _scorer_table()
+    if table is None:
+        return []
+    new = [name for name in scorers if name not in table]
+    table.update({name: scorers[name] for name in new})
+    _added.update(new)
+    for options in loaded_scoring_options():
+        options |= _added
+    return new
+
+
+def unregister_scoring_names() -> None:
+    """Take the added names out of scikit-learn again."""
+    table = _scorer_table() or {}
+    for name in _added:
+        table.pop(name, None)
+    for options in loaded_scoring_options():
+        options -= _added
+    _added.clear()
+
+
+def _scorer_table() -> dict[str, Any] | None:
+    from sklearn.metrics import _scorer  # noqa: PLC0415 - private, may be gone
+
+    table = getattr(_scorer, "_SCORERS", None)
+    return table if isinstance(table, dict) else None
+
+
+def loaded_scoring_options() -> list[set[str]]:
+    """Return the frozen sets of scoring strings of all modules that are loaded.
+
+    A module imported later builds its set from the enlarged table, so it needs nothing.
+    """
+    found = []
+    for module_name, holder in SCORING_SITES:
+        module = sys.modules.get(module_name)
+        constraints = _constraints(getattr(module, holder, None))
+        for constraint in constraints.get("scoring", ()):
+            options = getattr(constraint, "options", None)
+            if type(constraint).__name__ == "StrOptions" and isinstance(options, set):
+                found.append(options)
+    return found
+
+
+def _constraints(holder: Any) -> Mapping[str, Any]:
+    for name in ("_skl_parameter_constraints", "_parameter_constraints"):
+        constraints = getattr(holder, name, None)
+        if isinstance(constraints, Mapping):
+            return constraints
+    return {}
+
+
+# Fitting -------------------------------------------------------------------------------------
+
+
+def routing_enabled() -> bool:
+    """Tell whether scikit-learn's metadata routing is switched on."""
+    return bool(sklearn.get_config().get("enable_metadata_routing", False))
+
+
+def take_rows(table: Any, rows: Any) -> Any:
+    """Return rows of an array, sparse matrix, data frame or list (the private helper knows all)."""
+    return _safe_indexing(table, rows)
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """Return the name under which `fit` takes row weights, None if it takes none.
+
+    A Pipeline passes weights on to its last step under that step's name.
+    """
+    steps = getattr(estimator, "steps", None)
+    if steps:
+        name, last = steps[-1]
+        inner = None if last in (None, "passthrough") else weight_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    if has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    # Searches pass keyword arguments of fit on to the estimator they search over.
+    searched = getattr(estimator, "estimator", None)
+    if searched is not None and "params" in inspect.signature(estimator.fit).parameters:
+        return weight_parameter(searched)
+    return None

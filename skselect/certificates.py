@@ -1,0 +1,225 @@
+"""What is promised about a threshold, in words that a manager can read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skselect.bounds import clopper_pearson_upper
+from skselect.curves import RiskCoverageCurve
+from skselect.thresholds import least_band_target
+
+#: What every guarantee rests on.
+ASSUMPTIONS = (
+    "the rows are independent draws from the population the policy will meet",
+    "the rows were not used to train or to calibrate the classifier",
+    "the classifier, its calibration and its confidence stay as they are",
+)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The promise that comes with a threshold, its numbers and its assumptions.
+
+    Print it: the text begins with "CERTIFIED" only when the promise is exact.
+
+    Parameters
+    ----------
+    objective : {"risk", "generalized_risk", "coverage"}
+        What the target bounds.
+    target : float
+        The promised bound.
+    delta : float
+        Probability that the promise fails, over calibrations like this one.
+    method : str
+        How the promise was derived.
+    guarantee : {"high_probability", "mean", "none"}
+    exact : bool
+        Whether the promise holds in finite samples under the assumptions alone.
+    why_not : tuple of str
+        Why the promise is not exact.
+    threshold : float
+    n : int
+        Rows used.
+    n_accepted, n_errors : int
+        Accepted rows, and the wrong ones among them.
+    coverage, risk : float
+        Share of accepted rows; share of errors among them (nan when none is accepted).
+    pointwise_bound : float
+        Exact bound for this threshold as if it had been fixed beforehand. Not the promise:
+        it ignores that the threshold was chosen.
+    rows_needed : int
+        The least number of rows that could certify the target at all.
+    min_coverage : float
+        Smaller accepted sets were not considered.
+    assumptions : tuple of str
+    created : str
+        Date and time, ISO 8601.
+    fingerprints : dict
+        Digests of the data and the model, to recognise them later.
+    """
+
+    objective: str
+    target: float
+    delta: float
+    method: str
+    guarantee: str
+    exact: bool
+    why_not: tuple[str, ...]
+    threshold: float
+    n: int
+    n_accepted: int
+    n_errors: int
+    coverage: float
+    risk: float
+    pointwise_bound: float
+    rows_needed: int
+    min_coverage: float = 0.0
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+    created: str = ""
+    fingerprints: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the promise is exact and holds with high probability."""
+        return self.exact and self.guarantee == "high_probability"
+
+    @cached_property
+    def least_target(self) -> float:
+        """The smallest target that this threshold would have met on these rows.
+
+        It is information about this threshold only. Quoting it as the promise would choose
+        the target after seeing the rows; to certify it, use fresh ones. (For a coverage
+        objective: the largest coverage. Computed when first asked for; can take seconds.)
+        """
+        if self.objective == "risk" and self.method == "band":
+            counts = np.array([self.n_accepted]), np.array([self.n_errors])
+            return least_band_target(*counts, self.n, self.delta, self.min_coverage)
+        return self.pointwise_bound
+
+    def __str__(self) -> str:
+        if self.is_certified:
+            head = "CERTIFIED"
+        else:
+            head = f"ESTIMATE, NOT CERTIFIED: {'; '.join(self.why_not)}"
+        confident = 100.0 * (1.0 - self.delta)
+        lines = [
+            head,
+            f"If future cases resemble these {self.n}, then in {confident:g} of 100 such "
+            f"calibrations {self._promise()}; not per subgroup, not per period.",
+            self._facts(),
+            f"Method: {self.method}, delta {self.delta:g}. Assumes that "
+            + "; ".join(self.assumptions) + ".",
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def _promise(self) -> str:
+        bound = _percent(self.target)
+        if self.objective == "risk":
+            return f"at most {bound} of the cases it decides alone are wrong"
+        if self.objective == "generalized_risk":
+            return f"at most {bound} of all cases are decided alone and wrong"
+        return f"it decides at least {bound} of all cases alone"
+
+    def _facts(self) -> str:
+        if self.n_accepted == 0:
+            return f"It decides none of these {self.n} cases alone."
+        return (
+            f"It decides {_percent(self.coverage)} of these cases alone ({self.n_accepted} of "
+            f"{self.n}, {self.n_errors} of them wrong), from confidence {self.threshold:.6g} on."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; infinite and undefined numbers become None."""
+        stored = asdict(self)
+        stored["threshold"] = None if self.threshold == np.inf else self.threshold
+        stored["risk"] = None if np.isnan(self.risk) else self.risk
+        stored["why_not"] = list(self.why_not)
+        stored["assumptions"] = list(self.assumptions)
+        return stored
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Certificate:
+        """Rebuild a certificate from :meth:`to_dict`."""
+        values = dict(stored)
+        values["threshold"] = np.inf if stored["threshold"] is None else stored["threshold"]
+        values["risk"] = float("nan") if stored["risk"] is None else stored["risk"]
+        values["why_not"] = tuple(stored["why_not"])
+        values["assumptions"] = tuple(stored["assumptions"])
+        return cls(**values)
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+
+def issue(
+    curve: RiskCoverageCurve,
+    n_blocks: int,
+    *,
+    objective: str,
+    target: float,
+    delta: float,
+    method: str,
+    threshold: float,
+    rows_needed: int,
+    min_coverage: float = 0.0,
+    why_not: tuple[str, ...] = (),
+    assumptions: tuple[str, ...] = ASSUMPTIONS,
+) -> Certificate:
+    """Write the certificate for accepting the first `n_blocks` entries of a curve."""
+    k = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
+    errors = round(float(curve.accepted_loss[n_blocks - 1])) if n_blocks else 0
+    return Certificate(
+        objective=objective,
+        target=target,
+        delta=delta,
+        method=method,
+        guarantee="high_probability",
+        exact=not why_not,
+        why_not=why_not,
+        threshold=threshold,
+        n=curve.n_rows,
+        n_accepted=k,
+        n_errors=errors,
+        coverage=k / curve.n_rows,
+        risk=errors / k if k else float("nan"),
+        pointwise_bound=pointwise_bound(objective, k, errors, curve.n_rows, delta),
+        rows_needed=rows_needed,
+        min_coverage=min_coverage,
+        assumptions=assumptions,
+        created=now(),
+        fingerprints={"data": fingerprint(curve)},
+    )
+
+
+def pointwise_bound(objective: str, k: int, errors: int, n: int, delta: float) -> float:
+    """Return the exact bound for a threshold that was fixed before these rows were seen."""
+    if objective == "risk":
+        return clopper_pearson_upper(errors, k, delta) if k else 1.0
+    if objective == "generalized_risk":
+        return clopper_pearson_upper(errors, n, delta)
+    return 1.0 - clopper_pearson_upper(n - k, n, delta)
+
+
+def fingerprint(curve: RiskCoverageCurve) -> str:
+    """Return a digest of confidences and outcomes that does not depend on the rows' order."""
+    digest = hashlib.sha256()
+    for values in (curve.thresholds, curve.block_weight, curve.block_loss):
+        digest.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def now() -> str:
+    """Return date and time as ISO 8601 text."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.4g} %"

@@ -1,0 +1,440 @@
+"""A classifier that may abstain."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
+
+from skselect import _validation as check
+from skselect._fitting import RawClassifier, fit_raw, folds, response_of, rows_of, wrap_fitted
+from skselect._sklearn import routing_enabled, take_rows
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.calibration import CALIBRATORS, ClassCalibration
+from skselect.confidence import CONFIDENCES
+from skselect.policy import AbstentionPolicy, Decisions, index_of
+
+
+class AbstainingMixin:
+    """What every abstaining estimator of the library can be asked.
+
+    A class provides ``_policy_and_scores(X)``: the decision, and the raw scores of the rows.
+    """
+
+    _policy_and_scores: Callable[[Any], tuple[AbstentionPolicy, FloatArray]]
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the label of each row, the abstain label where it is not sure enough.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        policy, scores = self._policy_and_scores(X)
+        return policy.labels(policy.judge(scores))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return (calibrated) class probabilities of shape (n, K); never masked."""
+        return self.judge(X).y_proba
+
+    def predict_confidence(self, X: Any) -> FloatArray:
+        """Return how sure it is of each row, shape (n,); what the threshold is applied to."""
+        return self.judge(X).confidence
+
+    def accepts(self, X: Any) -> BoolArray:
+        """Tell which rows it answers, shape (n,)."""
+        return self.judge(X).accepted
+
+    def decide(self, X: Any) -> pd.DataFrame:
+        """Return one row per case for people to read, with the index of `X`.
+
+        Returns
+        -------
+        DataFrame
+            `label` (NA where it abstains), `suggestion` (the most probable class
+            everywhere), `accepted`, `confidence`, `threshold`.
+        """
+        policy, scores = self._policy_and_scores(X)
+        return policy.frame(policy.judge(scores), index_of(X, len(scores)))
+
+    def judge(self, X: Any) -> Decisions:
+        """Return probabilities, confidence and acceptance of each row as arrays, at once."""
+        policy, scores = self._policy_and_scores(X)
+        return policy.judge(scores)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows that are both accepted and right.
+
+        It equals the accuracy when nothing is rejected, and falls with every abstention: to
+        compare abstaining classifiers use a selective scorer, such as
+        ``get_scorer("cwsa_plus")`` or ``get_scorer("coverage_at_risk", max_risk=.02)``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        float in [0, 1]
+        """
+        policy, scores = self._policy_and_scores(X)
+        decisions = policy.judge(scores)
+        codes = check.encode_labels(check.check_labels(y, "y"), policy.classes, "y")
+        check.check_length("X", codes, len(decisions.y_pred), "y")
+        right = decisions.accepted & (decisions.y_pred == codes)
+        weight = check.check_weight(sample_weight, len(codes))
+        return float(np.average(right, weights=weight))
+
+
+class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Wrap a classifier so that it may abstain, with honest probabilities if you like.
+
+    With its defaults it never abstains and predicts as the wrapped classifier does.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything with ``fit`` and ``predict_proba``; ``decision_function`` is enough once a
+        calibration is chosen. ``FrozenEstimator(fitted)`` is used as it is: what is passed to
+        ``fit`` then goes to the calibration alone.
+    threshold : float or None, default=None
+        Rows with confidence >= threshold are answered. None never abstains, inf always.
+    confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
+        How sure it is of a row, from the (calibrated) probabilities. The named ones lie in
+        [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
+    calibration : {None, "isotonic", "platt"}, default=None
+        How raw scores become honest probabilities: one map for two classes, else one per
+        class with rows rescaled to sum to one. "platt" is the safe choice for acting on the
+        surest rows; isotonic probabilities reach exactly 0 and 1.
+    calibration_scope : {"probabilities"}, default="probabilities"
+        What is calibrated.
+    cv : int, splitter or iterable, default=5
+        Out-of-fold predictions for the calibration; the classifier is then fitted on all
+        rows. Not used for a FrozenEstimator.
+    abstain_label : label, default="auto"
+        What ``predict`` returns for a row that is not answered. "auto": -1 for numbers,
+        "abstain" for strings.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    estimator_ : classifier
+        The fitted classifier.
+    calibration_ : ClassCalibration or None
+    abstain_label_ : label or None
+    n_features_in_ : int
+        If the wrapped classifier has it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        If the wrapped classifier has it.
+
+    See Also
+    --------
+    ThresholdTuner : Finds the threshold.
+
+    Notes
+    -----
+    The predicted class is the one of the largest probability. A classifier whose own
+    ``predict`` differs (a tuned cut-off inside it) is refused: its confidence would not
+    belong to its answer.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import SelectiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.9)
+    >>> model.fit(X[:400], y[:400]).predict(X[400:408])
+    array([ 0,  1,  1,  1,  1,  1, -1,  1])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        threshold: float | None = None,
+        confidence: Any = "max_proba",
+        calibration: str | None = None,
+        calibration_scope: str = "probabilities",
+        cv: Any = 5,
+        abstain_label: Any = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.threshold = threshold
+        self.confidence = confidence
+        self.calibration = calibration
+        self.calibration_scope = calibration_scope
+        self.cv = cv
+        self.abstain_label = abstain_label
+
+    # Fitting -----------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
+    ) -> SelectiveClassifier:
+        """Fit the classifier and, if chosen, its calibration.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+            Passed on to the classifier untouched.
+        y : array-like of shape (n,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n,), default=None
+            Weights for the classifier and the calibration.
+        **fit_params
+            Passed on to the classifier's ``fit``; ``groups`` goes to the splitter.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is malformed, the abstain label is one of the classes, or the
+            classifier takes no weights, states no confidence, or does not predict the class
+            of the largest probability.
+        """
+        self._check_parameters()
+        X, y = indexable(X, y)
+        check_classification_targets(y)
+        y = check.check_labels(column_or_1d(y, warn=True), "y")
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        classes = frozen_classes(self.estimator) if frozen else np.unique(y)
+        label = self._resolve_label(classes)
+        codes = check.check_known(
+            check.encode_labels(y, classes, "y"), y, classes, "y",
+            "The frozen classifier was not trained on them.",
+        )  # fmt: skip
+        if not frozen:
+            _warn_if_fitted(self.estimator)
+        weight = check.check_weight(sample_weight, len(codes))
+        params, split_params = self._route(weight, fit_params)
+
+        task = _Task(X, y, codes, classes, weight, params)
+        raw = task.fit(self.estimator, np.arange(len(codes)))
+        calibrated = self.calibration is not None and len(classes) > 1
+        if raw.response != "predict_proba" and not calibrated:
+            raise ValueError(
+                f"estimator: {type(raw.estimator).__name__} has no predict_proba; choose "
+                "calibration='platt' to turn its decision values into probabilities."
+            )
+        scores = raw.scores(X)
+        raw.check_decision(X, scores)
+        calibration = None
+        if self.calibration is not None and calibrated:
+            if not frozen:
+                scores = self._out_of_fold(task, split_params)
+            calibration = ClassCalibration.fit(
+                self.calibration, raw.response, scores, codes, len(classes), weight
+            )
+        self.classes_ = classes
+        self.estimator_ = raw.estimator
+        self.calibration_ = calibration
+        self.abstain_label_ = label
+        self._raw_classifier = raw
+        copy_feature_facts(raw.estimator, self)
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.threshold is not None:
+            check.check_threshold(self.threshold)
+        if not callable(self.confidence):
+            check.check_choice("confidence", self.confidence, CONFIDENCES)
+        check.check_choice("calibration_scope", self.calibration_scope, ["probabilities"])
+        if self.calibration == "sigmoid":
+            raise ValueError(
+                "calibration='sigmoid' is scikit-learn's name for a logistic map, which it fits to "
+                "probabilities where a classifier has no decision_function. Use "
+                "calibration='platt', which is fitted to log-odds."
+            )
+        if self.calibration is not None:
+            check.check_choice("calibration", self.calibration, CALIBRATORS)
+
+    def _resolve_label(self, classes: LabelArray) -> Any:
+        """Find the abstain label before anything is trained, if it can be needed."""
+        if self.threshold is None:
+            return None
+        return check.check_abstain_label(self.abstain_label, classes)
+
+    def _route(
+        self, weight: FloatArray | None, fit_params: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments of the classifier's fit (weights apart) and of the splitter."""
+        if routing_enabled():
+            given = dict(fit_params)
+            if weight is not None:
+                given["sample_weight"] = weight
+            routed = process_routing(self, "fit", **given)
+            params = dict(routed.estimator.fit)
+            params.pop("sample_weight", None)
+            return params, dict(routed.splitter.split)
+        params = dict(fit_params)
+        groups = params.pop("groups", None)
+        return params, {} if groups is None else {"groups": groups}
+
+    def _out_of_fold(self, task: _Task, split_params: Mapping[str, Any]) -> FloatArray:
+        """Return raw scores of every row by a classifier that did not see it."""
+        scores: FloatArray | None = None
+        for train, test in folds(self.cv, task.X, task.y, split_params):
+            part = task.fit(self.estimator, train).scores(take_rows(task.X, test))
+            if scores is None:
+                scores = np.empty((len(task.codes), *part.shape[1:]))
+            scores[test] = part
+        return np.asarray(scores)
+
+    # The decision inside -----------------------------------------------------------------
+
+    @property
+    def abstains(self) -> bool:
+        """Whether it has a threshold at all."""
+        return self.threshold is not None
+
+    @property
+    def policy_(self) -> AbstentionPolicy:
+        """The decision as a frozen object that can be saved without the classifier."""
+        return self._policy(self._raw())
+
+    def _raw(self) -> RawClassifier:
+        if hasattr(self, "_raw_classifier"):
+            return self._raw_classifier
+        if isinstance(self.estimator, FrozenEstimator) and self.calibration is None:
+            return wrap_fitted(self.estimator, frozen_classes(self.estimator))
+        raise NotFittedError(
+            "This SelectiveClassifier is not fitted yet. Call fit(X, y) first, or wrap a fitted "
+            "classifier in FrozenEstimator (without calibration)."
+        )
+
+    def _policy(self, raw: RawClassifier) -> AbstentionPolicy:
+        self._check_parameters()
+        threshold = self.threshold
+        if threshold is None:
+            # The named confidences lie in [0, 1]; a function may return anything.
+            threshold = -np.inf if callable(self.confidence) else 0.0
+        label = getattr(self, "abstain_label_", None)
+        if label is None:
+            label = self._resolve_label(raw.classes)
+        return AbstentionPolicy(
+            classes=raw.classes,
+            threshold=float(threshold),
+            confidence=self.confidence,
+            calibration=getattr(self, "calibration_", None),
+            response=raw.response,
+            abstain_label=label,
+        )
+
+    def _policy_and_scores(self, X: Any) -> tuple[AbstentionPolicy, FloatArray]:
+        raw = self._raw()
+        scores = raw.scores(X)
+        if not hasattr(self, "_raw_classifier"):
+            raw.check_decision(X, scores)  # no fit has looked at this frozen classifier
+        return self._policy(raw), scores
+
+    # scikit-learn ------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        frozen = isinstance(self.estimator, FrozenEstimator) and self.calibration is None
+        return hasattr(self, "_raw_classifier") or frozen
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        return adopt_tags(tags, self.estimator)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=to_fit)
+            .add(splitter=self.cv, method_mapping=to_split)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """The rows to learn from, so that whole and folds are fitted the same way."""
+
+    X: Any
+    y: LabelArray
+    codes: IntArray
+    classes: LabelArray
+    weight: FloatArray | None
+    params: Mapping[str, Any]
+
+    def fit(self, estimator: Any, rows: IntArray) -> RawClassifier:
+        """Fit a clone on some of the rows."""
+        n = len(self.codes)
+        if len(rows) == n:
+            return fit_raw(
+                estimator, self.X, self.y, self.codes, self.classes, self.weight, self.params
+            )
+        return fit_raw(
+            estimator,
+            take_rows(self.X, rows),
+            self.y[rows],
+            self.codes[rows],
+            self.classes,
+            None if self.weight is None else self.weight[rows],
+            rows_of(self.params, rows, n),
+        )
+
+
+def frozen_classes(estimator: Any) -> LabelArray:
+    """Return the classes of a fitted classifier, as plain labels."""
+    check_is_fitted(estimator)
+    return check.check_classes(estimator.classes_, "classes_")
+
+
+def adopt_tags(tags: Any, estimator: Any) -> Any:
+    """Take over what the wrapped classifier can digest."""
+    inner = get_tags(estimator)
+    for name in ("sparse", "allow_nan", "string", "categorical", "pairwise", "positive_only"):
+        setattr(tags.input_tags, name, getattr(inner.input_tags, name))
+    if inner.classifier_tags is not None:
+        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+    tags.non_deterministic = inner.non_deterministic
+    return tags
+
+
+def copy_feature_facts(source: Any, target: Any) -> None:
+    """Copy number and names of the features, where the fitted classifier knows them."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(source, name):
+            setattr(target, name, getattr(source, name))
+
+
+def _warn_if_fitted(estimator: Any) -> None:
+    """Say that a fitted classifier is trained anew, unless it is frozen."""
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):
+        return
+    if not get_tags(estimator).requires_fit:
+        return
+    warnings.warn(
+        f"estimator: this {type(estimator).__name__} is already fitted, but it is not frozen, so a "
+        "clone of it is trained anew on the rows given. Pass FrozenEstimator(estimator) "
+        "(sklearn.frozen) to use it as it is.",
+        stacklevel=3,
+    )

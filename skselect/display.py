@@ -1,0 +1,167 @@
+"""Pictures. matplotlib is imported inside `plot` only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import ConfidenceSpec, LossSpec
+from skselect.curves import RiskCoverageCurve
+from skselect.outcomes import Outcomes
+from skselect.scoring import answers_of
+
+# Okabe-Ito blue and vermilion: distinct for colour-blind readers and in print.
+_BLUE, _ORANGE = "#0072B2", "#D55E00"
+# More points than a screen has pixels add nothing.
+_MAX_POINTS = 2000
+
+
+class RiskCoverageDisplay:
+    """Risk-coverage curve: how often it errs among the rows it answers.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+    name : str, default=None
+        For the legend.
+    threshold : float, default=None
+        A chosen threshold, marked on the curve.
+    target : float, default=None
+        A risk target, drawn as a line.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The curve.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, RiskCoverageCurve, RiskCoverageDisplay
+    >>> outcomes = Outcomes(loss=[0, 0, 1, 0, 1], confidence=[.95, .9, .9, .7, .6])
+    >>> display = RiskCoverageDisplay(RiskCoverageCurve.from_outcomes(outcomes), threshold=.65)
+    >>> display.plot().line_.get_xydata().shape
+    (4, 2)
+    """
+
+    def __init__(
+        self,
+        curve: RiskCoverageCurve,
+        *,
+        name: str | None = None,
+        threshold: float | None = None,
+        target: float | None = None,
+    ) -> None:
+        self.curve = curve
+        self.name = name
+        self.threshold = threshold
+        self.target = target
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+        name: str | None = None,
+        threshold: float | None = None,
+        target: float | None = None,
+        ax: Any = None,
+    ) -> RiskCoverageDisplay:
+        """Draw the curve of class probabilities; arguments as in the metrics."""
+        outcomes = Outcomes.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
+            loss=loss, sample_weight=sample_weight,
+        )  # fmt: skip
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        return cls(curve, name=name, threshold=threshold, target=target).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        name: str | None = None,
+        target: float | None = None,
+        ax: Any = None,
+    ) -> RiskCoverageDisplay:
+        """Draw the curve of a fitted estimator; an abstaining one has its threshold marked."""
+        answers = answers_of(estimator, X, y, sample_weight)
+        threshold = None if answers.threshold is None else float(answers.threshold[0])
+        curve = RiskCoverageCurve.from_outcomes(answers.outcomes)
+        name = type(estimator).__name__ if name is None else name
+        return cls(curve, name=name, threshold=threshold, target=target).plot(ax)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> RiskCoverageDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the legend.
+        **line_kwargs
+            For the curve's line.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = _axes(ax)
+        coverage, risk = _thinned(self.curve.coverage, self.curve.selective_risk)
+        label = self.name if name is None else name
+        style = {"color": _BLUE, "drawstyle": "default", "label": label} | line_kwargs
+        (self.line_,) = ax.plot(coverage, risk, **style)
+        if self.target is not None:
+            ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1,
+                       label=f"target {100 * self.target:g} %")  # fmt: skip
+        if self.threshold is not None:
+            self._mark(ax, self.threshold)
+        ax.set(xlabel="Coverage: share of cases it answers",
+               ylabel="Selective risk: errors among them", xlim=(0, 1.02))  # fmt: skip
+        ax.set_ylim(bottom=0)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _mark(self, ax: Any, threshold: float) -> None:
+        blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
+        if blocks == 0:
+            return
+        x, y = self.curve.coverage[blocks - 1], self.curve.selective_risk[blocks - 1]
+        ax.plot([x], [y], "o", color=_ORANGE, markersize=8, zorder=3,
+                label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, "
+                      f"{100 * y:.1f} % wrong")  # fmt: skip
+
+
+def _axes(ax: Any) -> Any:
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - an extra, needed here only
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib: pip install 'skselect[plot]' (or pip install matplotlib)."
+        ) from error
+    return plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1] if ax is None else ax
+
+
+def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return at most `_MAX_POINTS` points, evenly spread, both ends kept."""
+    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), _MAX_POINTS)).round().astype(int))
+    return x[keep], y[keep]

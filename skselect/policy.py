@@ -1,0 +1,412 @@
+"""A frozen decision: from raw scores to answers and hand-overs, saved as JSON.
+
+Estimators in memory and a service that only has the JSON file decide through the same code,
+so they give the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.calibration import ClassCalibration
+from skselect.certificates import Certificate, now
+from skselect.confidence import CONFIDENCES, confidence_of_proba
+
+SCHEMA = "skselect.policy"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a policy makes of raw scores: one entry per row.
+
+    Parameters
+    ----------
+    y_proba : ndarray of shape (n, K)
+        Calibrated probabilities, never masked.
+    y_pred : ndarray of shape (n,)
+        Code of the most probable class, also where abstained.
+    confidence : ndarray of shape (n,)
+    accepted : ndarray of shape (n,)
+    threshold : ndarray of shape (n,)
+    """
+
+    y_proba: FloatArray
+    y_pred: IntArray
+    confidence: FloatArray
+    accepted: BoolArray
+    threshold: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class AbstentionPolicy:
+    """Calibration, confidence and threshold in one frozen, savable object.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        Class labels in the order of the raw scores' columns.
+    threshold : float
+        Rows with confidence >= threshold are answered; inf answers none.
+    confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
+        Computed from the calibrated probabilities.
+    calibration : ClassCalibration or None, default=None
+        Map from raw scores to honest probabilities.
+    response : {"predict_proba", "decision_function"}, default="predict_proba"
+        What the raw scores are.
+    abstain_label : label, default=None
+        What an estimator's ``predict`` returns where it abstains.
+    certificate : Certificate or None, default=None
+    coverage : float or None, default=None
+        Share of accepted rows when the threshold was tuned (for drift checks).
+    n : int or None, default=None
+        Rows used to tune it.
+    confidence_quantiles : dict, default={}
+        Quantiles of the confidence on those rows (for drift checks).
+    metadata : dict, default={}
+        Anything of yours that JSON can hold.
+    created : str
+        Date and time, ISO 8601.
+    fingerprints : dict, default={}
+        Digests of data and model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy
+    >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+    >>> policy.decide([[.9, .1], [.4, .6]])
+      label suggestion  accepted  confidence  threshold
+    0    no         no      True         0.9        0.8
+    1  <NA>        yes     False         0.6        0.8
+    >>> restored = AbstentionPolicy.from_json(policy.to_json())
+    >>> restored.threshold
+    0.8
+    """
+
+    classes: LabelArray
+    threshold: float
+    confidence: str | Callable[[FloatArray], Any] = "max_proba"
+    calibration: ClassCalibration | None = None
+    response: str = "predict_proba"
+    abstain_label: Any = None
+    certificate: Certificate | None = None
+    coverage: float | None = None
+    n: int | None = None
+    confidence_quantiles: dict[str, float] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    created: str = field(default_factory=now)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+
+    # Deciding ----------------------------------------------------------------------------
+
+    def decide(self, y_proba: Any, *, subgroups: Any = None) -> pd.DataFrame:
+        """Turn raw probabilities into decisions, calibration included.
+
+        Parameters
+        ----------
+        y_proba : array-like of shape (n, K) or (n,)
+            The classifier's raw output (`response`), columns in the order of `classes`; the
+            columns of a DataFrame are matched by name and its index is kept. (n,) is the
+            probability of the second of two classes.
+        subgroups : None
+            One threshold per subgroup is not available yet.
+
+        Returns
+        -------
+        DataFrame
+            `label` (NA where abstained), `suggestion` (the most probable class everywhere),
+            `accepted`, `confidence`, `threshold`.
+
+        Raises
+        ------
+        ValueError
+            If the scores do not fit the policy.
+        """
+        refuse_subgroups(subgroups)
+        decisions = self.judge(self._scores(y_proba))
+        return self.frame(decisions, index_of(y_proba, len(decisions.accepted)))
+
+    def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
+        """Tell which confidences are high enough, compared as float64.
+
+        Parameters
+        ----------
+        confidence : array-like of shape (n,)
+        subgroups : None
+            One threshold per subgroup is not available yet.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+        """
+        refuse_subgroups(subgroups)
+        return np.asarray(check.check_confidence(confidence) >= self.threshold)
+
+    def judge(self, scores: FloatArray) -> Decisions:
+        """Decide on checked raw scores. Every estimator of the library goes through here."""
+        proba = scores if self.calibration is None else self.calibration.predict(scores)
+        confidence = confidence_of_proba(proba, self.confidence)
+        return Decisions(
+            y_proba=proba,
+            y_pred=proba.argmax(axis=1),
+            confidence=confidence,
+            accepted=np.asarray(confidence >= self.threshold),
+            threshold=np.full(len(proba), self.threshold),
+        )
+
+    def labels(self, decisions: Decisions) -> LabelArray:
+        """Return the predicted labels, the abstain label where a row is not accepted."""
+        labels = self.classes[decisions.y_pred]
+        if self.abstain_label is None or bool(np.all(decisions.accepted)):
+            return labels
+        if labels.dtype.kind in "US":
+            width = max(len(self.abstain_label), labels.dtype.itemsize // 4)
+            labels = labels.astype(f"U{width}")
+        elif labels.dtype.kind == "b":
+            labels = labels.astype(object)  # True and False stay what they are
+        labels[~decisions.accepted] = self.abstain_label
+        return labels
+
+    def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
+        """Return decisions as a table for people and services."""
+        suggestion = nullable(self.classes[decisions.y_pred])
+        label = suggestion.copy()
+        label[~decisions.accepted] = pd.NA
+        return pd.DataFrame(
+            {
+                "label": label,
+                "suggestion": suggestion,
+                "accepted": decisions.accepted,
+                "confidence": decisions.confidence,
+                "threshold": decisions.threshold,
+            },
+            index=index,
+        )
+
+    def _scores(self, values: Any) -> FloatArray:
+        names = check.column_names(values)
+        raw = np.asarray(values)
+        if self.response == "decision_function":
+            return self._decision_values(raw)
+        if raw.ndim == 1:
+            positive = check.check_positive_proba(raw)
+            raw, names = np.column_stack([1.0 - positive, positive]), None
+        proba = check.check_proba(raw)
+        if names is not None:
+            proba = proba[:, check.match_columns(names, self.classes)]
+        if proba.shape[1] != len(self.classes):
+            raise ValueError(
+                f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
+                f"{self.classes.tolist()}: pass one column for each, in this order."
+            )
+        return proba
+
+    def _decision_values(self, raw: LabelArray) -> FloatArray:
+        scores = raw.astype(np.float64)
+        shape = (len(scores),) if len(self.classes) == 2 else (len(scores), len(self.classes))
+        if scores.shape != shape or not np.all(np.isfinite(scores)):
+            raise ValueError(
+                f"y_proba: this policy was built on decision_function; it needs finite decision "
+                f"values of shape {shape}, got the shape {scores.shape}."
+            )
+        return scores
+
+    # Saving ------------------------------------------------------------------------------
+
+    def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
+        """Return the policy as plain values; see :meth:`to_json`."""
+        confidence = self.confidence
+        if callable(confidence):
+            if not allow_external:
+                raise ValueError(
+                    "confidence: a function cannot be saved as JSON. Use a named confidence, or "
+                    "pass allow_external=True and hand the function over yourself after loading."
+                )
+            confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
+        threshold: Any = self.threshold
+        if np.isinf(self.threshold):
+            threshold = None if self.threshold > 0 else "-inf"
+        return {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "classes": self.classes.tolist(),
+            "classes_dtype": self.classes.dtype.str,
+            "response": self.response,
+            "calibration": None if self.calibration is None else self.calibration.to_dict(),
+            "confidence": confidence,
+            "threshold": threshold,
+            "abstain_label": _plain(self.abstain_label),
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "coverage": self.coverage,
+            "n": self.n,
+            "confidence_quantiles": self.confidence_quantiles,
+            "metadata": self.metadata,
+            "created": self.created,
+            "fingerprints": self.fingerprints,
+        }
+
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, allow_external: bool = False
+    ) -> str | None:
+        """Save the policy as JSON: calibration, threshold and certificate in one file.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write. None returns the text instead.
+        allow_external : bool, default=False
+            Save a policy whose confidence is a function of yours. The file then only names
+            it, and says so: such a policy decides after you have handed the function over
+            with ``dataclasses.replace(policy, confidence=function)``.
+
+        Returns
+        -------
+        str or None
+
+        Raises
+        ------
+        ValueError
+            If the confidence is a function, or `metadata` holds what JSON cannot.
+        """
+        stored = self.to_dict(allow_external=allow_external)
+        try:
+            text = json.dumps(stored, indent=2, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"metadata must hold plain JSON values: {error}") from error
+        if path is None:
+            return text
+        _write_whole(Path(path), text + "\n")
+        return None
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
+        """Load a policy.
+
+        Parameters
+        ----------
+        path_or_text : path or str
+            A file, or the JSON text itself.
+
+        Returns
+        -------
+        AbstentionPolicy
+
+        Raises
+        ------
+        ValueError
+            If the file is not a policy, is damaged, or comes from a newer version.
+        """
+        text = str(path_or_text)
+        if not text.lstrip().startswith("{"):
+            path = Path(path_or_text)
+            if not path.is_file():
+                raise ValueError(f"path_or_text: there is no policy file {str(path)!r}.")
+            text = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            stored = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"This is not a policy file; it is damaged JSON: {error}") from error
+        return cls._from_dict(stored)
+
+    @classmethod
+    def _from_dict(cls, stored: Any) -> AbstentionPolicy:
+        if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
+            raise ValueError(f"This JSON is not a policy: its 'schema' is not {SCHEMA!r}.")
+        version = stored.get("version")
+        if not isinstance(version, int) or version > VERSION:
+            raise ValueError(
+                f"This policy has the format version {version!r}; this skselect reads up to "
+                f"{VERSION}. Update skselect, or save the policy again with this version."
+            )
+        try:
+            return cls._restore(stored)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"The policy is damaged ({type(error).__name__}: {error}). Save it again."
+            ) from error
+
+    @classmethod
+    def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
+        confidence: Any = stored["confidence"]
+        if str(confidence).startswith("external:"):
+            confidence = _External(confidence)
+        else:
+            check.check_choice("confidence", confidence, CONFIDENCES)
+        threshold = np.inf if stored["threshold"] is None else float(stored["threshold"])
+        calibration, certificate = stored["calibration"], stored["certificate"]
+        return cls(
+            classes=np.array(stored["classes"], dtype=np.dtype(stored["classes_dtype"])),
+            threshold=check.check_threshold(threshold),
+            confidence=confidence,
+            calibration=None if calibration is None else ClassCalibration.from_dict(calibration),
+            response=check.check_choice(
+                "response", stored["response"], ["predict_proba", "decision_function"]
+            ),
+            abstain_label=stored["abstain_label"],
+            certificate=None if certificate is None else Certificate.from_dict(certificate),
+            coverage=stored["coverage"],
+            n=stored["n"],
+            confidence_quantiles=dict(stored["confidence_quantiles"]),
+            metadata=dict(stored["metadata"]),
+            created=stored["created"],
+            fingerprints=dict(stored["fingerprints"]),
+        )
+
+
+class _External:
+    """Stands for a function that the JSON file could only name."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name.removeprefix("external:")
+
+    def __call__(self, y_proba: FloatArray) -> FloatArray:
+        raise ValueError(
+            f"confidence: this policy uses your function {self.__name__!r}, which its file only "
+            "names. Hand it over with dataclasses.replace(policy, confidence=function)."
+        )
+
+
+def nullable(labels: LabelArray) -> pd.Series:
+    """Return labels as a Series whose dtype has room for NA."""
+    plain = labels if labels.dtype.kind != "O" else np.array(labels.tolist())
+    kinds = {"b": "boolean", "U": "string", "i": "Int64", "u": "UInt64", "f": "Float64"}
+    return pd.Series(labels, dtype=kinds.get(plain.dtype.kind, "object"))
+
+
+def index_of(table: Any, n: int) -> pd.Index:
+    """Return the index of a pandas object, else 0..n-1."""
+    index = getattr(table, "index", None)
+    return index if isinstance(index, pd.Index) else pd.RangeIndex(n)
+
+
+def refuse_subgroups(subgroups: Any) -> None:
+    """Refuse subgroups until policies carry one threshold for each."""
+    if subgroups is not None:
+        raise ValueError(
+            "subgroups: one threshold per subgroup is not available yet; leave it out, or tune one "
+            "policy per subgroup with delta divided by their number."
+        )
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file or nothing: a half-written policy must never be found."""
+    if not path.parent.is_dir():
+        raise ValueError(f"path: there is no folder {str(path.parent)!r} to write into.")
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

@@ -1,0 +1,512 @@
+"""Pick a threshold from a table of predictions, or certify a fixed policy on fresh rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect import certificates, thresholds
+from skselect._typing import ConfidenceSpec, LossSpec
+from skselect._validation import InfeasibleTargetError
+from skselect.bounds import rows_for_certificate
+from skselect.certificates import Certificate
+from skselect.curves import RiskCoverageCurve
+from skselect.outcomes import Outcomes
+from skselect.policy import AbstentionPolicy, refuse_subgroups
+from skselect.predictions import Predictions
+
+METRIC_OBJECTIVES = thresholds.TUNABLE_METRICS
+CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
+OBJECTIVES = (*METRIC_OBJECTIVES, *CERTIFIED_OBJECTIVES, "cost")
+_QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdSelection:
+    """A chosen threshold and how it came about.
+
+    Parameters
+    ----------
+    threshold : float
+        inf: nothing is accepted.
+    objective : str
+    target : float or None
+    coverage, risk : float
+        On the rows that chose it (risk is nan when nothing is accepted).
+    value : float or None
+        The metric at the threshold, for metric objectives.
+    certificate : Certificate or None
+        None where nothing is promised: metric objectives, cost, ``method="empirical"``.
+    curve : RiskCoverageCurve
+    policy : AbstentionPolicy or None
+        None when only outcomes were given, which know no classes.
+    """
+
+    threshold: float
+    objective: str
+    target: float | None
+    coverage: float
+    risk: float
+    value: float | None
+    certificate: Certificate | None
+    curve: RiskCoverageCurve
+    policy: AbstentionPolicy | None = None
+
+    def __str__(self) -> str:
+        if self.certificate is not None:
+            return str(self.certificate)
+        value = "" if self.value is None else f" ({self.objective} {self.value:.4g})"
+        return (
+            f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by {self.objective}"
+            f"{value}; on the {self.curve.n_rows} rows that chose it, coverage "
+            f"{self.coverage:.4g} and risk {self.risk:.4g}."
+        )
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What to look for, checked: the arguments of :func:`select_threshold` that state it.
+
+    Parameters
+    ----------
+    objective, method, on_infeasible : str
+    target, delta : float
+    min_coverage : float
+    """
+
+    objective: str
+    target: float | None
+    delta: float
+    method: str
+    min_coverage: float
+    on_infeasible: str
+
+    @classmethod
+    def checked(
+        cls,
+        objective: str,
+        target: float | None,
+        delta: float,
+        method: str,
+        min_coverage: float | str,
+        on_infeasible: str,
+    ) -> Goal:
+        """Check each argument and resolve "auto"."""
+        check.check_choice("objective", objective, OBJECTIVES)
+        check.check_choice("method", method, ["band", "empirical"])
+        check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
+        check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+        target = _checked_target(objective, target)
+        limits = objective in METRIC_OBJECTIVES or objective == "risk"
+        if min_coverage == "auto":
+            metric = objective in METRIC_OBJECTIVES
+            band = objective == "risk" and method == "band"
+            share = 0.5 if metric else 0.1 if band else 0.0
+        elif limits:
+            share = check.check_number("min_coverage", min_coverage, 0.0, 1.0)
+        else:
+            raise ValueError(
+                f"min_coverage goes with a metric objective or 'risk', not with {objective!r}; "
+                "leave it out."
+            )
+        return cls(objective, target, float(delta), method, share, on_infeasible)
+
+    @property
+    def promises(self) -> bool:
+        """Whether a certificate comes with the threshold."""
+        return self.objective in CERTIFIED_OBJECTIVES and self.method != "empirical"
+
+
+def _checked_target(objective: str, target: float | None) -> float | None:
+    if objective in METRIC_OBJECTIVES:
+        if target is not None:
+            raise ValueError(
+                f"target: the objective {objective!r} takes the best value there is, so it has no "
+                f"target (got {target!r}). Leave it out, or use objective='risk'."
+            )
+        return None
+    wanted = {
+        "risk": "the largest selective risk, for example target=0.02",
+        "generalized_risk": "the largest rate of silent failures, for example target=0.01",
+        "coverage": "the least coverage, for example target=0.8",
+        "cost": "the cost of abstaining in units of one error, for example target=0.1",
+    }[objective]
+    if target is None:
+        raise ValueError(f"target is missing: objective={objective!r} needs {wanted}.")
+    if objective == "coverage":
+        return check.check_number("target", target, 0.0, 1.0, closed="right")
+    if objective == "cost":
+        return check.check_number("target", target, 0.0, np.inf, closed="left")
+    return check.check_number("target", target, 0.0, 1.0, closed="neither")
+
+
+# Selecting ---------------------------------------------------------------------------------
+
+
+def select_threshold(
+    predictions_or_outcomes: Predictions | Outcomes,
+    *,
+    objective: str,
+    target: float | None = None,
+    delta: float = 0.05,
+    method: str = "band",
+    min_coverage: float | str = "auto",
+    constraint: Any = None,
+    subgroups: Any = None,
+    confidence: ConfidenceSpec | None = None,
+    loss: LossSpec = "zero_one",
+    on_infeasible: str = "raise",
+) -> ThresholdSelection:
+    """Pick a threshold from a table of predictions, without any estimator.
+
+    Parameters
+    ----------
+    predictions_or_outcomes : Predictions or Outcomes
+        Predictions for labelled rows that did not train or calibrate the model.
+    objective : str
+        ============================================  =======================================
+        "cwsa_plus", "cwsa", "selective_accuracy"     best value at coverage >= `min_coverage`
+        "risk"                                        largest coverage whose selective risk is
+                                                      certified to be at most `target`
+        "generalized_risk"                            the same for the rate of silent failures
+        "coverage"                                    highest threshold whose coverage is
+                                                      certified to be at least `target`
+        "cost"                                        least cost on these rows when abstaining
+                                                      costs `target` errors
+        ============================================  =======================================
+    target : float, default=None
+        As the objective says; none for a metric.
+    delta : float in (0, 1), default=0.05
+        Probability that a certificate fails, over calibrations like this one.
+    method : {"band", "empirical"}, default="band"
+        "band" certifies (for "risk" by :func:`bounds.walk_band`, for the others by exact
+        binomial and order statistics). "empirical" takes what these rows show and promises
+        nothing: about every second time the truth is worse.
+    min_coverage : float in [0, 1] or "auto", default="auto"
+        Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
+        certified risk, else 0.
+    constraint, subgroups : None
+        Not available yet.
+    confidence : str, callable or array of shape (n,), default=None
+        For Predictions: how sure each row is.
+    loss : {"zero_one"} or callable, default="zero_one"
+        For Predictions: how wrong each row is.
+    on_infeasible : {"raise", "abstain"}, default="raise"
+        What to do when no threshold meets the target: raise, or warn and accept nothing.
+
+    Returns
+    -------
+    ThresholdSelection
+
+    Raises
+    ------
+    InfeasibleTargetError
+        If no threshold meets the target; it says how many rows would do.
+    ValueError
+        If an argument is malformed, or a certificate is asked for weighted rows or graded
+        losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, select_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(.5, 1, 2000)
+    >>> wrong = rng.random(2000) < (1 - confidence) / 4
+    >>> selection = select_threshold(Outcomes(wrong, confidence), objective="risk", target=.05)
+    >>> print(selection)
+    CERTIFIED
+    If future cases resemble these 2000, then in 95 of 100 such calibrations at most 5 % of
+    the cases it decides alone are wrong; not per subgroup, not per period.
+    It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence ... on.
+    Method: band, delta 0.05. ...
+    """
+    if constraint is not None:
+        raise ValueError("constraint: constrained objectives are not available yet; leave it out.")
+    refuse_subgroups(subgroups)
+    goal = Goal.checked(objective, target, delta, method, min_coverage, on_infeasible)
+    predictions = (
+        predictions_or_outcomes if isinstance(predictions_or_outcomes, Predictions) else None
+    )
+    outcomes = (
+        predictions_or_outcomes
+        if isinstance(predictions_or_outcomes, Outcomes)
+        else Outcomes.from_predictions(predictions_or_outcomes, confidence=confidence, loss=loss)
+    )
+    selection = pick(outcomes, goal)
+    if predictions is None or (confidence is not None and not _is_rule(confidence)):
+        return selection
+    if predictions.y_proba is None:
+        return selection
+    policy = AbstentionPolicy(
+        classes=predictions.classes,
+        threshold=selection.threshold,
+        confidence="max_proba" if confidence is None else confidence,  # type: ignore[arg-type]
+        **policy_facts(selection, outcomes),
+    )
+    return replace(selection, policy=policy)
+
+
+def pick(
+    outcomes: Outcomes, goal: Goal, *, why_not: tuple[str, ...] = ()
+) -> ThresholdSelection:
+    """Pick the threshold for a checked goal; `why_not` says why a certificate is not exact."""
+    if goal.promises:
+        outcomes = _countable(outcomes)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    if goal.objective in METRIC_OBJECTIVES:
+        return _pick_metric(curve, goal)
+    n_blocks = _rule(curve, goal)
+    if n_blocks == 0 and goal.objective != "cost":
+        _refuse_or_warn(curve, goal)
+    if n_blocks == 0 and goal.objective == "cost":
+        warnings.warn(
+            f"Abstaining on everything costs least at target={goal.target:g} per row: every "
+            "accepted set of these rows is dearer.",
+            stacklevel=3,
+        )
+    threshold = thresholds.threshold_below(curve, n_blocks)
+    certificate = _certificate(curve, n_blocks, threshold, goal, why_not) if goal.promises else None
+    return _selection(curve, n_blocks, threshold, goal, None, certificate)
+
+
+def _pick_metric(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
+    best = thresholds.best_metric(curve, goal.objective, goal.min_coverage)
+    if best.unconstrained > best.value:
+        warnings.warn(
+            f"min_coverage={goal.min_coverage:g} binds: {goal.objective} would be "
+            f"{best.unconstrained:.4g} instead of {best.value:.4g} at a smaller coverage. Such an "
+            "optimum is usually a matter of a few rows; lower min_coverage only with many rows.",
+            stacklevel=4,
+        )
+    return _selection(curve, best.n_blocks, best.threshold, goal, best.value, None)
+
+
+def _rule(curve: RiskCoverageCurve, goal: Goal) -> int:
+    """Apply the rule of a goal that has a target."""
+    if goal.target is None:  # pragma: no cover - Goal.checked sees to it
+        raise ValueError("target is missing.")
+    target, delta, exact = goal.target, goal.delta, goal.promises
+    if goal.objective == "risk":
+        if exact:
+            return thresholds.band_risk(curve, target, delta, goal.min_coverage)
+        return thresholds.empirical_risk(curve, target, goal.min_coverage)
+    if goal.objective == "generalized_risk":
+        if exact:
+            return thresholds.certified_generalized_risk(curve, target, delta) or 0
+        return thresholds.empirical_generalized_risk(curve, target)
+    if goal.objective == "coverage":
+        if exact:
+            return thresholds.certified_coverage(curve, target, delta)
+        return thresholds.empirical_coverage(curve, target)
+    return thresholds.cheapest(curve, target)
+
+
+def _selection(
+    curve: RiskCoverageCurve,
+    n_blocks: int,
+    threshold: float,
+    goal: Goal,
+    value: float | None,
+    certificate: Certificate | None,
+) -> ThresholdSelection:
+    return ThresholdSelection(
+        threshold=threshold,
+        objective=goal.objective,
+        target=goal.target,
+        coverage=float(curve.coverage[n_blocks - 1]) if n_blocks else 0.0,
+        risk=float(curve.selective_risk[n_blocks - 1]) if n_blocks else float("nan"),
+        value=value,
+        certificate=certificate,
+        curve=curve,
+    )
+
+
+def _certificate(
+    curve: RiskCoverageCurve,
+    n_blocks: int,
+    threshold: float,
+    goal: Goal,
+    why_not: tuple[str, ...],
+) -> Certificate:
+    target = float(goal.target) if goal.target is not None else float("nan")
+    methods = {"risk": "band", "generalized_risk": "binomial", "coverage": "order statistic"}
+    needed = 1 if goal.objective == "coverage" else rows_for_certificate(target, goal.delta)
+    return certificates.issue(
+        curve,
+        n_blocks,
+        objective=goal.objective,
+        target=target,
+        delta=goal.delta,
+        method=methods[goal.objective],
+        threshold=threshold,
+        rows_needed=needed,
+        min_coverage=goal.min_coverage,
+        why_not=why_not,
+    )
+
+
+def _countable(outcomes: Outcomes) -> Outcomes:
+    """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
+    check.refuse_weights(outcomes.sample_weight, "a certificate")
+    if np.any((outcomes.loss != 0.0) & (outcomes.loss != 1.0)):
+        raise ValueError(
+            "loss: certificates for graded losses are not available yet; use a loss of 0 or 1 per "
+            "row, or method='empirical', which promises nothing."
+        )
+    return outcomes if outcomes.sample_weight is None else Outcomes(outcomes.loss, outcomes.confidence)
+
+
+def _refuse_or_warn(curve: RiskCoverageCurve, goal: Goal) -> None:
+    """Say why no threshold meets the target, what would help, and stop or warn."""
+    target = float(goal.target or 0.0)
+    least = needed = None
+    if goal.promises:
+        floor = rows_for_certificate(target, goal.delta)
+        parts = [f"Certifying it takes at least {floor} accepted rows without a single error"]
+        if goal.objective == "risk":
+            errors = np.rint(curve.accepted_loss).astype(np.int64)
+            least = thresholds.least_band_target(
+                curve.n_accepted, errors, curve.n_rows, goal.delta, goal.min_coverage
+            )
+            needed = thresholds.rows_needed(curve, target, goal.delta, goal.min_coverage)
+            parts.append(
+                "no number of rows like these would do, because no accepted set of them has a "
+                "smaller risk" if needed is None else
+                f"about {needed} rows would do if their errors fell as they do here"
+            )  # fmt: skip
+        else:
+            needed = floor
+            errors_at_top = round(float(curve.accepted_loss[0]))
+            least = certificates.pointwise_bound(
+                goal.objective, int(curve.n_accepted[0]), errors_at_top, curve.n_rows, goal.delta
+            )
+        parts.append(
+            f"the smallest target these {curve.n_rows} rows could have met is {least:.4g}, but "
+            "certifying that one needs fresh rows"
+        )
+        if goal.min_coverage > 0:
+            parts.append(f"only accepted shares of at least min_coverage={goal.min_coverage:g} count")
+    else:
+        allowed = curve.coverage >= goal.min_coverage
+        least = float(np.min(curve.selective_risk[allowed]))
+        parts = [f"the smallest risk of any accepted set of these rows is {least:.4g}"]
+    message = (
+        f"No threshold meets target={target:g} for objective={goal.objective!r} on {curve.n_rows} "
+        f"rows (delta={goal.delta:g}). " + "; ".join(parts) + "."
+    )
+    if goal.on_infeasible == "raise":
+        raise InfeasibleTargetError(
+            message + " With on_infeasible='abstain' nothing is accepted instead.",
+            least_target=least,
+            rows_needed=needed,
+        )
+    warnings.warn(message + " Nothing will be accepted.", stacklevel=4)
+
+
+def policy_facts(selection: ThresholdSelection, outcomes: Outcomes) -> dict[str, Any]:
+    """Return what a policy remembers about the rows that tuned it."""
+    shares = np.quantile(outcomes.confidence, _QUANTILES)
+    return {
+        "certificate": selection.certificate,
+        "coverage": selection.coverage,
+        "n": len(outcomes),
+        "confidence_quantiles": {
+            f"{q:g}": float(v) for q, v in zip(_QUANTILES, shares, strict=True)
+        },
+        "fingerprints": {"data": certificates.fingerprint(selection.curve)},
+    }
+
+
+def _is_rule(confidence: ConfidenceSpec) -> bool:
+    return isinstance(confidence, str) or callable(confidence)
+
+
+# Certifying --------------------------------------------------------------------------------
+
+
+def certify(
+    policy: AbstentionPolicy,
+    predictions: Predictions,
+    *,
+    target: float | None = None,
+    delta: float = 0.05,
+    subgroups: Any = None,
+) -> Certificate:
+    """Check a fixed policy on fresh rows.
+
+    The policy was fixed before these rows were seen, so one exact binomial bound suffices
+    and no price is paid for having chosen among thresholds.
+
+    Parameters
+    ----------
+    policy : AbstentionPolicy
+    predictions : Predictions
+        The classifier's raw probabilities for fresh labelled rows; the policy applies its own
+        calibration to them.
+    target : float in (0, 1), default=None
+        Largest selective risk. None certifies the bound that the rows give.
+    delta : float in (0, 1), default=0.05
+        Probability that the bound fails.
+    subgroups : None
+        Not available yet.
+
+    Returns
+    -------
+    Certificate
+        Begins with "CERTIFIED" if the bound is at most the target.
+
+    Raises
+    ------
+    ValueError
+        If the rows carry weights, have no probabilities, or belong to other classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy, Predictions, certify
+    >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
+    >>> certify(policy, fresh, target=.02).is_certified
+    True
+    """
+    refuse_subgroups(subgroups)
+    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    if target is not None:
+        check.check_number("target", target, 0.0, 1.0, closed="neither")
+    if predictions.y_proba is None or policy.response != "predict_proba":
+        raise ValueError("predictions must hold the raw probabilities that the policy reads.")
+    if policy.classes.tolist() != predictions.classes.tolist():
+        raise ValueError(
+            f"predictions are about the classes {predictions.classes.tolist()}, but the policy is "
+            f"for {policy.classes.tolist()}; pass labels= in this order."
+        )
+    check.refuse_weights(predictions.sample_weight, "a certificate")
+    judged = policy.judge(predictions.y_proba)
+    wrong = judged.y_pred != predictions.y_true
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, judged.confidence))
+    n_blocks = int(curve.n_blocks_accepted(np.array([policy.threshold]))[0])
+    k, errors = int(np.sum(judged.accepted)), int(np.sum(wrong & judged.accepted))
+    bound = certificates.pointwise_bound("risk", k, errors, len(wrong), delta)
+    why_not: tuple[str, ...] = ()
+    if k == 0:
+        why_not = ("the policy accepts none of these rows",)
+    elif target is not None and bound > target:
+        why_not = (f"the exact upper bound {bound:.4g} exceeds the target {target:.4g}",)
+    promised = bound if target is None else target
+    return certificates.issue(
+        curve,
+        n_blocks,
+        objective="risk",
+        target=promised,
+        delta=delta,
+        method="clopper-pearson",
+        threshold=policy.threshold,
+        rows_needed=rows_for_certificate(promised, delta) if promised < 1 else 1,
+        why_not=why_not,
+        assumptions=(*certificates.ASSUMPTIONS, "the policy was fixed before these rows were seen"),
+    )

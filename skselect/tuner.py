@@ -1,0 +1,487 @@
+"""Find the threshold from which on a classifier may decide alone."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
+
+from skselect import _validation as check
+from skselect._fitting import folds, holdout, rows_of, wrap_fitted
+from skselect._sklearn import routing_enabled, take_rows
+from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect.certificates import Certificate
+from skselect.classifier import (
+    AbstainingMixin,
+    SelectiveClassifier,
+    adopt_tags,
+    copy_feature_facts,
+    frozen_classes,
+)
+from skselect.outcomes import Outcomes
+from skselect.policy import AbstentionPolicy
+from skselect.predictions import Predictions
+from skselect.selection import Goal, ThresholdSelection, pick, policy_facts
+
+_FOLD_MODELS = (
+    "the threshold comes from out-of-fold predictions, whose models differ from the final one "
+    "(FrozenEstimator with fresh rows, or cv=0.3 with refit=False, certifies)"
+)
+_REFITTED = (
+    "the classifier was fitted again on all rows after the threshold was chosen (refit=False "
+    "certifies)"
+)
+_SAME_ROWS = (
+    "these rows also fitted the calibration of the frozen classifier (cv=0.3 with refit=False, or "
+    "a classifier calibrated on other rows, certifies)"
+)
+_GROUPED = "rows of one group are not independent (groups= was given)"
+
+
+class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Tune the threshold of an abstaining classifier, with a promise where one can be given.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A plain classifier or a :class:`SelectiveClassifier`, whose own threshold is ignored.
+        ``FrozenEstimator`` of a fitted one is used as it is: all rows given to ``fit`` then
+        choose the threshold, and the certificate is exact if they are fresh.
+    objective : str, default="cwsa_plus"
+        ============================================  =======================================
+        "cwsa_plus", "cwsa", "selective_accuracy"     best value at coverage >= `min_coverage`;
+                                                      among equal ones the largest coverage
+        "risk"                                        largest coverage whose selective risk is
+                                                      certified to be at most `target`
+        "generalized_risk"                            the same for the rate of silent failures
+        "coverage"                                    highest threshold whose coverage is
+                                                      certified to be at least `target`
+        "cost"                                        cheapest threshold when abstaining costs
+                                                      `target` errors
+        ============================================  =======================================
+    target : float, default=None
+        As the objective says; none for a metric.
+    delta : float in (0, 1), default=0.05
+        Probability that a certificate fails.
+    method : {"band", "empirical"}, default="band"
+        "empirical" takes what the rows show and promises nothing.
+    min_coverage : float in [0, 1] or "auto", default="auto"
+        Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
+        certified risk, else 0.
+    constraint : None
+        Not available yet.
+    loss : {"zero_one"} or callable, default="zero_one"
+        How wrong an answer is. Certificates need losses of 0 or 1.
+    group_by : None
+        Not available yet.
+    cv : int, splitter, iterable or float in (0, 1), default=5
+        An integer or splitter: out-of-fold predictions choose the threshold. A float: one
+        split, that share held out chooses it. Not used for a FrozenEstimator.
+    refit : bool, default=True
+        Fit the classifier on all rows afterwards. With a float `cv` and ``refit=False`` the
+        classifier that saw the other rows is kept, and the certificate is exact.
+    on_infeasible : {"raise", "abstain"}, default="raise"
+        When no threshold meets the target: raise, or warn and accept nothing.
+    abstain_label : label, default="auto"
+        As in :class:`SelectiveClassifier`, whose own label counts unless one is named here.
+    n_jobs : int, default=None
+        Folds fitted at the same time.
+    random_state : int, RandomState or None, default=None
+        For the split of a float `cv`.
+
+    Attributes
+    ----------
+    threshold_ : float
+    thresholds_ : dict
+        The thresholds by subgroup; ``{"all": threshold_}`` without subgroups.
+    certificate_ : Certificate or None
+        None where nothing is promised: metrics, cost, ``method="empirical"``.
+    certificates_ : dict
+        The certificates by subgroup.
+    policy_ : AbstentionPolicy
+        Calibration, threshold and certificate; ``policy_.to_json("policy.json")``.
+    selection_ : ThresholdSelection
+    curve_ : RiskCoverageCurve
+        Of the rows that chose the threshold.
+    cv_results_ : dict of ndarray
+        Per fold: `n_rows`, `coverage` and `selective_risk` at the threshold.
+    estimator_ : SelectiveClassifier
+        Fitted, with the threshold.
+    classes_ : ndarray of shape (K,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    See Also
+    --------
+    select_threshold : The same for a table of predictions.
+    certify : Checks a fixed policy on fresh rows.
+
+    Notes
+    -----
+    The certificate of a risk target holds for every threshold at once, so the choice among
+    them is paid for: see :func:`skselect.bounds.walk_band` and the guide on guarantees.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from skselect import ThresholdTuner
+    >>> X, y = load_digits(return_X_y=True)
+    >>> tuner = ThresholdTuner(RandomForestClassifier(random_state=0), objective="risk",
+    ...                        target=.02, cv=.4, refit=False, random_state=0)
+    >>> print(tuner.fit(X[:1500], y[:1500]).certificate_)
+    CERTIFIED
+    If future cases resemble these 600, then in 95 of 100 such calibrations at most 2 % of the
+    cases it decides alone are wrong; not per subgroup, not per period.
+    ...
+    >>> tuner.decide(X[1500:1503])
+       label  suggestion  accepted  confidence  threshold
+    ...
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        objective: str = "cwsa_plus",
+        target: float | None = None,
+        delta: float = 0.05,
+        method: str = "band",
+        min_coverage: float | str = "auto",
+        constraint: Any = None,
+        loss: Any = "zero_one",
+        group_by: Any = None,
+        cv: Any = 5,
+        refit: bool = True,
+        on_infeasible: str = "raise",
+        abstain_label: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.objective = objective
+        self.target = target
+        self.delta = delta
+        self.method = method
+        self.min_coverage = min_coverage
+        self.constraint = constraint
+        self.loss = loss
+        self.group_by = group_by
+        self.cv = cv
+        self.refit = refit
+        self.on_infeasible = on_infeasible
+        self.abstain_label = abstain_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # Fitting -----------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> ThresholdTuner:
+        """Choose the threshold and fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            For the classifier and for metric objectives. A certificate counts independent
+            rows, so it refuses weights that are not all equal.
+        groups : array-like of shape (n,), default=None
+            For the splitter. Rows of one group are not independent, so a certificate is then
+            not exact.
+        **fit_params
+            Passed on to the classifier's ``fit``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleTargetError
+            If no threshold meets the target and ``on_infeasible="raise"``.
+        ValueError
+            If a parameter is malformed or does not fit the others.
+        """
+        goal = self._goal()
+        X, y = indexable(X, y)
+        check_classification_targets(y)
+        y = check.check_labels(column_or_1d(y, warn=True), "y")
+        weight = check.check_weight(sample_weight, len(y))
+        if goal.promises:
+            check.refuse_weights(weight, "a certificate")
+        base, fitted = self._base()
+        classes = base.classes_ if fitted else _classes(base, y)
+        base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
+        params, split_params = self._route(weight, groups, fit_params)
+        rows = _Rows(X, y, weight, params, split_params)
+
+        frozen = fitted or isinstance(base.estimator, FrozenEstimator)
+        why_not = () if groups is None else (_GROUPED,)
+        if frozen and (fitted or base.calibration is None):
+            model, parts = self._use_frozen(base, fitted, rows, classes)
+        elif isinstance(self.cv, float):
+            model, parts = self._hold_out(base, rows, classes)
+            why_not += (_REFITTED,) if self.refit else ()
+        else:
+            model, parts = self._cross_fit(base, rows, classes)
+            why_not += (_SAME_ROWS,) if frozen else (_FOLD_MODELS,)
+        predictions, fold = _pooled(parts, rows, classes)
+        outcomes = Outcomes.from_predictions(
+            predictions, confidence=base.confidence, loss=self.loss
+        )
+        selection = pick(outcomes, goal, why_not=why_not)
+        if model is None:
+            model = rows.fit(clone(base))
+        self._keep(model, selection, outcomes, fold)
+        return self
+
+    def _goal(self) -> Goal:
+        for name in ("constraint", "group_by"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} is not available yet; leave it out.")
+        if isinstance(self.cv, float):
+            check.check_number("cv", self.cv, 0.0, 1.0, closed="neither")
+        return Goal.checked(
+            self.objective,
+            self.target,
+            self.delta,
+            self.method,
+            self.min_coverage,
+            self.on_infeasible,
+        )
+
+    def _base(self) -> tuple[SelectiveClassifier, bool]:
+        """Return a SelectiveClassifier without threshold, and whether it is fitted already."""
+        inner = getattr(self.estimator, "estimator", None)
+        if isinstance(self.estimator, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
+            check_is_fitted(inner)
+            base, fitted = copy.copy(inner), True
+            if not hasattr(base, "classes_"):  # it wraps a frozen classifier and was never fitted
+                base.classes_ = frozen_classes(base.estimator)
+        elif isinstance(self.estimator, SelectiveClassifier):
+            base, fitted = clone(self.estimator), False
+        else:
+            base, fitted = SelectiveClassifier(clone(self.estimator)), False
+        base.set_params(threshold=None)
+        if not (isinstance(self.abstain_label, str) and self.abstain_label == "auto"):
+            base.set_params(abstain_label=self.abstain_label)
+        return base, fitted
+
+    def _route(
+        self, weight: FloatArray | None, groups: Any, fit_params: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments of the classifier's fit (weights apart) and of the splitter."""
+        split = {} if groups is None else {"groups": groups}
+        if not routing_enabled():
+            return dict(fit_params), split
+        given = dict(fit_params) | split
+        if weight is not None:
+            given["sample_weight"] = weight
+        routed = process_routing(self, "fit", **given)
+        params = dict(routed.estimator.fit)
+        params.pop("sample_weight", None)
+        return params, dict(routed.splitter.split)
+
+    # Three ways to predictions of rows that the model has not seen -------------------------
+
+    def _use_frozen(
+        self, base: SelectiveClassifier, fitted: bool, rows: _Rows, classes: LabelArray
+    ) -> tuple[SelectiveClassifier, list[_Part]]:
+        model = base if fitted else rows.fit(base)
+        everything = np.arange(len(rows.y))
+        return model, [(everything, _proba(model, rows.X, classes))]
+
+    def _hold_out(
+        self, base: SelectiveClassifier, rows: _Rows, classes: LabelArray
+    ) -> tuple[SelectiveClassifier | None, list[_Part]]:
+        groups = rows.split_params.get("groups")
+        train, test = holdout(self.cv, rows.y, groups, self.random_state)
+        model = rows.part(train).fit(clone(base))
+        part = (test, _proba(model, take_rows(rows.X, test), classes))
+        return (None if self.refit else model), [part]
+
+    def _cross_fit(
+        self, base: SelectiveClassifier, rows: _Rows, classes: LabelArray
+    ) -> tuple[None, list[_Part]]:
+        if not self.refit:
+            raise ValueError(
+                "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
+                "or pass FrozenEstimator(fitted classifier)."
+            )
+        splits = list(folds(self.cv, rows.X, rows.y, rows.split_params))
+        parts = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_part)(clone(base), rows, train, test, classes) for train, test in splits
+        )
+        return None, list(parts)
+
+    def _keep(
+        self,
+        model: SelectiveClassifier,
+        selection: ThresholdSelection,
+        outcomes: Outcomes,
+        fold: IntArray,
+    ) -> None:
+        model.set_params(threshold=selection.threshold)
+        model.abstain_label_ = model.abstain_label
+        facts = policy_facts(selection, outcomes)
+        prints = {**facts.pop("fingerprints"), "model": _model_fingerprint(model)}
+        certificate = selection.certificate
+        if certificate is not None:
+            certificate = replace(certificate, fingerprints=prints)
+        facts["certificate"] = certificate
+        self.estimator_ = model
+        self.classes_ = model.classes_
+        self.policy_: AbstentionPolicy = replace(model.policy_, fingerprints=prints, **facts)
+        self.selection_ = replace(selection, certificate=certificate, policy=self.policy_)
+        self.curve_ = selection.curve
+        self.certificate_: Certificate | None = certificate
+        self.certificates_ = {"all": certificate}
+        self.thresholds_ = {"all": selection.threshold}
+        self.cv_results_ = _per_fold(outcomes, fold, selection.threshold)
+        copy_feature_facts(model, self)
+
+    # Predicting --------------------------------------------------------------------------
+
+    @property
+    def threshold_(self) -> float:
+        """The chosen threshold."""
+        check_is_fitted(self)
+        return self.policy_.threshold
+
+    @property
+    def abstains(self) -> bool:
+        """Whether it has a threshold; always."""
+        return True
+
+    def _policy_and_scores(self, X: Any) -> tuple[AbstentionPolicy, FloatArray]:
+        check_is_fitted(self)
+        _, scores = self.estimator_._policy_and_scores(X)  # noqa: SLF001 - same family
+        return self.policy_, scores
+
+    # scikit-learn ------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "policy_")
+
+    def __sklearn_tags__(self) -> Any:
+        return adopt_tags(super().__sklearn_tags__(), self.estimator)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=to_fit)
+            .add(splitter=self.cv, method_mapping=to_split)
+        )
+
+
+# Rows and folds --------------------------------------------------------------------------------
+
+#: Rows, and their probabilities by a model that did not see them.
+_Part = tuple[IntArray, FloatArray]
+
+
+class _Rows:
+    """Rows to learn from, with everything that has one entry per row."""
+
+    def __init__(
+        self,
+        X: Any,
+        y: LabelArray,
+        weight: FloatArray | None,
+        params: Mapping[str, Any],
+        split_params: Mapping[str, Any],
+    ) -> None:
+        self.X, self.y, self.weight = X, y, weight
+        self.params, self.split_params = params, split_params
+
+    def part(self, rows: IntArray) -> _Rows:
+        """Return some of the rows."""
+        n = len(self.y)
+        weight = None if self.weight is None else self.weight[rows]
+        params, split_params = (rows_of(p, rows, n) for p in (self.params, self.split_params))
+        return _Rows(take_rows(self.X, rows), self.y[rows], weight, params, split_params)
+
+    def fit(self, model: SelectiveClassifier) -> SelectiveClassifier:
+        """Fit a model on the rows; groups also keep its calibration folds apart."""
+        params = dict(self.params)
+        if model.calibration is not None:
+            params |= self.split_params
+        return model.fit(self.X, self.y, sample_weight=self.weight, **params)
+
+
+def _fit_part(
+    model: SelectiveClassifier, rows: _Rows, train: IntArray, test: IntArray, classes: LabelArray
+) -> _Part:
+    fitted = rows.part(train).fit(model)
+    return test, _proba(fitted, take_rows(rows.X, test), classes)
+
+
+def _proba(model: SelectiveClassifier, X: Any, classes: LabelArray) -> FloatArray:
+    """Return probabilities with a column for every class, also for one the fold lacked."""
+    return wrap_fitted(model, classes).scores(X)
+
+
+def _classes(base: SelectiveClassifier, y: LabelArray) -> LabelArray:
+    if isinstance(base.estimator, FrozenEstimator):
+        return frozen_classes(base.estimator)
+    return np.unique(y)
+
+
+def _pooled(
+    parts: list[_Part], rows: _Rows, classes: LabelArray
+) -> tuple[Predictions, IntArray]:
+    """Return the predictions of all parts together, and the fold of each row."""
+    order = np.concatenate([test for test, _ in parts])
+    proba = np.concatenate([p for _, p in parts])
+    fold = np.repeat(np.arange(len(parts)), [len(test) for test, _ in parts])
+    codes = check.encode_labels(rows.y[order], classes, "y")
+    predictions = Predictions(
+        y_true=check.check_known(
+            codes, rows.y[order], classes, "y", "The frozen classifier was not trained on them."
+        ),
+        y_pred=proba.argmax(axis=1),
+        classes=classes,
+        y_proba=proba,
+        sample_weight=None if rows.weight is None else rows.weight[order],
+    )
+    return predictions, fold
+
+
+def _per_fold(outcomes: Outcomes, fold: IntArray, threshold: float) -> dict[str, Any]:
+    """Return rows, coverage and selective risk (nan when nothing is accepted) of each fold."""
+    weight, accepted = outcomes.weight, outcomes.confidence >= threshold
+    n_rows = np.bincount(fold)
+    total = np.bincount(fold, weights=weight)
+    kept = np.bincount(fold, weights=weight * accepted)
+    lost = np.bincount(fold, weights=weight * accepted * outcomes.loss)
+    nothing = np.full(len(n_rows), np.nan)
+    return {
+        "n_rows": n_rows,
+        "coverage": np.divide(kept, total, out=nothing.copy(), where=total > 0),
+        "selective_risk": np.divide(lost, kept, out=nothing, where=kept > 0),
+    }
+
+
+def _model_fingerprint(model: SelectiveClassifier) -> str:
+    """Return a digest of the model's kind and parameters (not of its training rows)."""
+    parameters = {key: repr(value) for key, value in model.get_params().items()}
+    text = json.dumps([type(model.estimator_).__qualname__, parameters], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,192 @@
+"""Outcomes: how wrong and how sure."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+
+from skselect import Outcomes, Predictions
+from tests import brute
+from tests.brute import assert_close, examples, proba_cases
+
+NAN = float("nan")
+TRUTH, PROBA = [0, 1, 1], [[0.9, 0.1], [0.25, 0.75], [0.6, 0.4]]
+
+
+@pytest.mark.parametrize("confidence", sorted(brute.CONFIDENCES))
+@examples(60)
+@given(case=proba_cases())
+def test_loss_confidence_and_weight_are_those_of_the_definition(confidence, case):
+    outcomes = Outcomes.from_proba(
+        case.y_true, case.y_proba, confidence=confidence, **case.options
+    )
+    counted = outcomes.weight > 0
+    rows = case.rows(confidence)
+    assert outcomes.loss[counted].tolist() == [float(row.loss) for row in rows]
+    assert outcomes.weight[counted].tolist() == [float(row.weight) for row in rows]
+    assert_close(outcomes.confidence[counted], [row.confidence for row in rows])
+    assert len(outcomes) == len(case.y_true)
+
+
+@pytest.mark.parametrize("container", [list, tuple, np.array, pd.Series, pl.Series])
+def test_plain_arrays_of_every_kind_become_floats(container):
+    outcomes = Outcomes(container([0, 1, 0]), container([0.9, 0.6, 0.8]), container([1, 2, 3]))
+    for values in (outcomes.loss, outcomes.confidence, outcomes.sample_weight):
+        assert isinstance(values, np.ndarray)
+        assert values.dtype == np.float64
+    assert outcomes.loss.tolist() == [0.0, 1.0, 0.0]
+    assert outcomes.confidence.tolist() == [0.9, 0.6, 0.8]
+    assert outcomes.weight.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_booleans_are_losses():
+    assert Outcomes([True, False], [0.9, 0.8]).loss.tolist() == [1.0, 0.0]
+
+
+def test_the_weight_is_one_where_none_was_given():
+    outcomes = Outcomes([0, 1], [0.9, 0.8])
+    assert outcomes.sample_weight is None
+    assert outcomes.weight.tolist() == [1.0, 1.0]
+
+
+def test_from_predictions_and_from_proba_agree():
+    predictions = Predictions.from_proba(TRUTH, PROBA, sample_weight=[1, 2, 3])
+    a = Outcomes.from_predictions(predictions, confidence="gini")
+    b = Outcomes.from_proba(TRUTH, PROBA, confidence="gini", sample_weight=[1, 2, 3])
+    assert a.to_frame().equals(b.to_frame())
+    assert a.sample_weight.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_from_labels_compares_labels():
+    outcomes = Outcomes.from_labels(["a", "b"], ["a", "c"], [5.0, -2.0], sample_weight=[1, 2])
+    assert outcomes.loss.tolist() == [0.0, 1.0]
+    assert outcomes.confidence.tolist() == [5.0, -2.0]
+    assert outcomes.sample_weight.tolist() == [1.0, 2.0]
+
+
+def test_one_column_of_probabilities_needs_no_more():
+    outcomes = Outcomes.from_proba(["n", "y"], [0.25, 0.75], pos_label="y")
+    assert outcomes.confidence.tolist() == [0.75, 0.75]
+    assert outcomes.loss.tolist() == [0.0, 0.0]
+
+
+def test_a_confidence_of_the_users_own_may_be_an_array_or_a_function():
+    array = Outcomes.from_proba(TRUTH, PROBA, confidence=[3.0, 1.0, 2.0])
+    function = Outcomes.from_proba(TRUTH, PROBA, confidence=lambda p: 100 * p[:, 0])
+    assert array.confidence.tolist() == [3.0, 1.0, 2.0]
+    assert function.confidence.tolist() == [90.0, 25.0, 60.0]
+
+
+def test_a_callable_loss_gets_labels_and_gives_graded_losses():
+    seen = []
+
+    def loss(y_true, y_pred):
+        seen.extend([y_true.tolist(), y_pred.tolist()])
+        return np.abs(y_true - y_pred) / 4
+
+    proba = [[0.9, 0.1, 0.0], [0.1, 0.2, 0.7], [0.6, 0.4, 0.0]]
+    outcomes = Outcomes.from_proba([1, 3, 5], proba, loss=loss)
+    assert seen == [[1, 3, 5], [1, 5, 1]]
+    assert outcomes.loss.tolist() == [0.0, 0.5, 1.0]
+    from_labels = Outcomes.from_labels([1, 3, 5], [1, 5, 1], [0.9, 0.7, 0.6], loss=loss)
+    assert from_labels.to_frame().equals(outcomes.to_frame())
+
+
+def test_a_callable_loss_gets_the_labels_of_a_one_column_problem():
+    """Booleans stay booleans, however the probabilities came."""
+    kinds = []
+
+    def loss(y_true, y_pred):
+        kinds.append((y_true.dtype.kind, y_pred.dtype.kind))
+        return (y_true != y_pred).astype(float)
+
+    Outcomes.from_proba([False, True], [0.2, 0.9], loss=loss)
+    Outcomes.from_proba([False, True], [[0.8, 0.2], [0.1, 0.9]], loss=loss)
+    assert kinds == [("b", "b"), ("b", "b")]
+
+
+def test_a_class_that_the_model_does_not_know_is_an_error():
+    predictions = Predictions(
+        y_true=np.array([-1, 0]), y_pred=np.array([1, 0]), classes=np.array([0, 1]),
+        y_proba=np.array([[0.2, 0.8], [0.9, 0.1]]),
+    )  # fmt: skip
+    assert Outcomes.from_predictions(predictions).loss.tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="loss"):
+        Outcomes.from_predictions(predictions, loss=lambda a, b: a != b)
+
+
+def test_to_frame():
+    frame = Outcomes([0, 1], [0.9, 0.8]).to_frame()
+    assert frame.columns.tolist() == ["loss", "confidence"]
+    weighted = Outcomes([0, 1], [0.9, 0.8], [1, 2]).to_frame()
+    assert weighted.to_dict("list") == {
+        "loss": [0.0, 1.0], "confidence": [0.9, 0.8], "sample_weight": [1.0, 2.0],
+    }  # fmt: skip
+
+
+def test_outcomes_are_frozen():
+    outcomes = Outcomes([0, 1], [0.9, 0.8])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        outcomes.loss = np.zeros(2)
+
+
+# Bad input -------------------------------------------------------------------------------
+
+BAD = {
+    "loss empty": (([], []), "loss"),
+    "loss above one": (([0, 2], [0.9, 0.8]), "loss"),
+    "loss below zero": (([0, -1], [0.9, 0.8]), "loss"),
+    "loss nan": (([0, NAN], [0.9, 0.8]), "loss"),
+    "loss text": ((["right", "wrong"], [0.9, 0.8]), "loss"),
+    "loss in a matrix": (([[0], [1]], [0.9, 0.8]), "loss"),
+    "loss is a number": ((0, 0.9), "loss"),
+    "loss missing": ((None, [0.9, 0.8]), "loss"),
+    "confidence too short": (([0, 1], [0.9]), "confidence"),
+    "confidence nan": (([0, 1], [0.9, NAN]), "confidence"),
+    "confidence inf": (([0, 1], [0.9, np.inf]), "confidence"),
+    "confidence missing": (([0, 1], None), "confidence"),
+    "confidence with None": (([0, 1], [0.9, None]), "confidence"),
+    "weights too short": (([0, 1], [0.9, 0.8], [1]), "sample_weight"),
+    "weights negative": (([0, 1], [0.9, 0.8], [1, -1]), "sample_weight"),
+    "weights zero": (([0, 1], [0.9, 0.8], [0, 0]), "sample_weight"),
+    "weights nan": (([0, 1], [0.9, 0.8], [1, NAN]), "sample_weight"),
+    "weights inf": (([0, 1], [0.9, 0.8], [1, np.inf]), "sample_weight"),
+    "weights text": (([0, 1], [0.9, 0.8], ["a", "b"]), "sample_weight"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "name"), BAD.values(), ids=BAD)
+def test_bad_arrays_are_named(arguments, name):
+    with pytest.raises(ValueError, match=name):
+        Outcomes(*arguments)
+
+
+BAD_LOSSES = {
+    "unknown name": "hinge",
+    "no name": None,
+    "number": 0.5,
+    "array": np.array([0.0, 1.0, 0.0]),
+    "above one": lambda a, b: 2.0 * (a != b),
+    "below zero": lambda a, b: -1.0 * (a != b),
+    "nan": lambda a, b: np.full(len(a), NAN),
+    "one number for all rows": lambda a, b: 0.5,
+    "wrong length": lambda a, b: np.zeros(len(a) + 1),
+    "matrix": lambda a, b: np.zeros((len(a), 1)),
+    "nothing": lambda a, b: None,
+}
+
+
+@pytest.mark.parametrize("loss", BAD_LOSSES.values(), ids=BAD_LOSSES)
+def test_a_bad_loss_is_named(loss):
+    with pytest.raises(ValueError, match="loss"):
+        Outcomes.from_proba(TRUTH, PROBA, loss=loss)
+
+
+@pytest.mark.parametrize("confidence", ["entropy", "max_proba", lambda p: p[:, 0]])
+def test_labels_alone_have_no_computed_confidence(confidence):
+    predictions = Predictions.from_labels([0, 1], [0, 0], [0.9, 0.8])
+    with pytest.raises(ValueError, match="confidence"):
+        Outcomes.from_predictions(predictions, confidence=confidence)

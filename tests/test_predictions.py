@@ -1,0 +1,428 @@
+"""Predictions: labels and probabilities of every kind in, class codes out."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skselect import Predictions
+
+NAN = float("nan")
+TRUTH = np.array([0, 1, 1, 0, 1, 0])
+PROBA = np.array([[0.9, 0.1], [0.25, 0.75], [0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [1.0, 0.0]])
+PREDICTED = [0, 1, 0, 1, 0, 0]  # a tie goes to the first column
+
+TRUTH3 = np.array([0, 1, 2, 2, 1])
+PROBA3 = np.array(
+    [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.5, 0.1, 0.4], [0.3, 0.4, 0.3]]
+)
+SHUFFLED = [7, 3, 5, 1, 9, 4]
+
+
+# Codes and classes -----------------------------------------------------------------------
+
+
+def test_labels_become_the_positions_of_their_classes():
+    predictions = Predictions.from_proba(["no", "yes", "no"], [[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
+    assert predictions.classes.tolist() == ["no", "yes"]
+    assert predictions.y_true.tolist() == [0, 1, 0]
+    assert predictions.y_pred.tolist() == [0, 0, 1]
+    assert len(predictions) == 3
+
+
+LABELS = {
+    "{0, 1}": [0, 1],
+    "{-1, 1}": [-1, 1],
+    "{1, 2}": [1, 2],
+    "floats": [0.5, 1.5],
+    "strings": ["no", "yes"],
+    "strings of other lengths": ["a", "longer"],
+    "booleans": [False, True],
+}
+CONTAINERS = {
+    "list": list,
+    "tuple": tuple,
+    "array": np.array,
+    "object array": lambda y: np.array(y, dtype=object),
+    "Series": lambda y: pd.Series(y, index=SHUFFLED),
+    "categorical": lambda y: pd.Series(pd.Categorical(y), index=SHUFFLED),
+    "nullable": lambda y: pd.Series(y, index=SHUFFLED).convert_dtypes(),
+    "polars": pl.Series,
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_every_kind_of_label_gives_the_same_codes(labels, container):
+    y_true = container([labels[code] for code in TRUTH])
+    predictions = Predictions.from_proba(y_true, PROBA)
+    assert predictions.y_true.tolist() == TRUTH.tolist()
+    assert predictions.y_pred.tolist() == PREDICTED
+    assert predictions.classes.tolist() == labels
+    assert predictions.y_true.dtype == predictions.y_pred.dtype == np.int64
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_one_column_of_probabilities_agrees_with_two(labels, container):
+    y_true = container([labels[code] for code in TRUTH])
+    one = Predictions.from_proba(y_true, PROBA[:, 1], pos_label=labels[1])
+    two = Predictions.from_proba(y_true, PROBA)
+    np.testing.assert_array_equal(one.y_true, two.y_true)
+    np.testing.assert_array_equal(one.y_pred, two.y_pred)
+    np.testing.assert_allclose(one.y_proba, two.y_proba, rtol=0, atol=1e-15)
+    assert one.classes.tolist() == two.classes.tolist()
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [-1, 1], [False, True]], ids=str)
+def test_the_positive_class_is_one_where_nothing_else_is_said(labels):
+    y_true = [labels[code] for code in TRUTH]
+    default = Predictions.from_proba(y_true, PROBA[:, 1])
+    assert default.y_true.tolist() == TRUTH.tolist()
+    assert default.classes.tolist() == labels
+    # As classes of one kind: False == 0 would hide numbers in place of booleans.
+    assert [type(c) for c in default.classes.tolist()] == [type(c) for c in labels]
+
+
+def test_the_positive_class_may_be_the_smaller_one():
+    predictions = Predictions.from_proba(["a", "b"], [0.9, 0.2], pos_label="a")
+    assert predictions.classes.tolist() == ["a", "b"]
+    np.testing.assert_allclose(predictions.y_proba, [[0.9, 0.1], [0.2, 0.8]], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label"),
+    [([1, 1], None), ([0, 0], None), ([-1, -1], None), (["a", "a"], "a"), ([True, True], True),
+     ([False, False], None), ([2, 2], 2)],
+)  # fmt: skip
+def test_one_column_works_where_only_one_class_is_true(y_true, pos_label):
+    positive = y_true[0] == (1 if pos_label is None else pos_label)
+    predictions = Predictions.from_proba(y_true, [0.9, 0.2], pos_label=pos_label)
+    right = predictions.y_pred == predictions.y_true
+    assert right.tolist() == ([True, False] if positive else [False, True])
+    assert predictions.y_proba.shape == (2, 2)
+
+
+def test_labels_name_a_class_that_is_never_true():
+    predictions = Predictions.from_proba([2, 0, 2], [[0.1, 0.2, 0.7]] * 3, labels=[0, 1, 2])
+    assert predictions.y_true.tolist() == [2, 0, 2]
+    assert predictions.y_pred.tolist() == [2, 2, 2]
+
+
+def test_labels_give_the_order_of_the_columns():
+    predictions = Predictions.from_proba(["a", "b"], [[0.9, 0.1], [0.2, 0.8]], labels=["b", "a"])
+    assert predictions.classes.tolist() == ["b", "a"]
+    assert predictions.y_true.tolist() == [1, 0]
+    assert predictions.y_pred.tolist() == [0, 1]
+
+
+def test_labels_with_one_column_name_the_other_class():
+    predictions = Predictions.from_proba(["a", "a"], [0.9, 0.2], labels=["c", "a"], pos_label="a")
+    assert predictions.classes.tolist() == ["a", "c"]
+    assert predictions.y_pred.tolist() == [0, 1]
+
+
+# Probabilities ---------------------------------------------------------------------------
+
+TABLES = {
+    "array": lambda p: p,
+    "Fortran order": np.asfortranarray,
+    "list": lambda p: p.tolist(),
+    "float32": lambda p: p.astype(np.float32),
+    "float16": lambda p: p.astype(np.float16),
+    "object": lambda p: p.astype(object),
+    "DataFrame": lambda p: pd.DataFrame(p, columns=["x", "y", "z"]),
+    "DataFrame in another order": lambda p: pd.DataFrame(p, columns=["x", "y", "z"])[list("zxy")],
+    "DataFrame with another index": lambda p: pd.DataFrame(
+        p, columns=["x", "y", "z"], index=SHUFFLED[:5]
+    ),
+    "nullable DataFrame": lambda p: pd.DataFrame(p, columns=["x", "y", "z"]).astype("Float64"),
+    "polars": lambda p: pl.DataFrame(p, schema=["x", "y", "z"]),
+    "polars in another order": lambda p: pl.DataFrame(p, schema=["x", "y", "z"])[["y", "z", "x"]],
+}
+TOLERANCE = {"float32": 1e-7, "float16": 1e-3}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_kind_of_table_gives_the_same_probabilities(table):
+    y_true = np.array(["x", "y", "z"])[TRUTH3]
+    predictions = Predictions.from_proba(y_true, TABLES[table](PROBA3))
+    np.testing.assert_allclose(predictions.y_proba, PROBA3, atol=TOLERANCE.get(table, 0), rtol=0)
+    assert predictions.y_pred.tolist() == [0, 1, 2, 0, 1]
+
+
+def test_columns_are_matched_by_name_for_numbers_and_for_their_text():
+    """polars and files know text columns only."""
+    order = [2, 0, 1]
+    for columns in ([3, 1, 2], ["3", "1", "2"]):
+        frame = pd.DataFrame(PROBA3[:, order], columns=columns)
+        predictions = Predictions.from_proba(TRUTH3 + 1, frame)
+        assert predictions.y_proba.tolist() == PROBA3.tolist()
+
+
+def test_the_columns_of_a_frame_name_a_class_that_is_never_true():
+    frame = pd.DataFrame([[0.1, 0.2, 0.7], [0.3, 0.6, 0.1]], columns=["c", "b", "a"])
+    predictions = Predictions.from_proba(["a", "b"], frame)
+    assert predictions.classes[predictions.y_pred].tolist() == ["a", "b"]
+    assert predictions.classes[predictions.y_true].tolist() == ["a", "b"]
+    column = predictions.classes.tolist().index("c")
+    assert predictions.y_proba[:, column].tolist() == [0.1, 0.3]
+
+
+def test_text_columns_name_a_number_that_is_never_true():
+    frame = pl.DataFrame({"2": [0.7, 0.1], "0": [0.1, 0.3], "1": [0.2, 0.6]})
+    predictions = Predictions.from_proba([2, 1], frame)
+    assert predictions.classes[predictions.y_pred].tolist() == [2, 1]
+
+
+def test_an_absent_class_does_not_turn_a_tie():
+    """The first of the tied classes wins, with all classes present or not."""
+    frame = pd.DataFrame({"c": [0.0, 0.0, 1.0], "b": [0.5, 0.5, 0.0], "a": [0.5, 0.5, 0.0]})
+    complete = Predictions.from_proba(["a", "b", "c"], frame)
+    partial = Predictions.from_proba(["a", "b"], frame.iloc[:2])
+    answers = [p.classes[p.y_pred].tolist()[:2] for p in (complete, partial)]
+    assert answers[0] == answers[1]
+
+
+def test_labels_and_columns_may_come_in_different_orders():
+    frame = pd.DataFrame(PROBA3, columns=["x", "y", "z"])
+    predictions = Predictions.from_proba(
+        np.array(["x", "y", "z"])[TRUTH3], frame, labels=["z", "x", "y"]
+    )
+    assert predictions.classes.tolist() == ["z", "x", "y"]
+    assert predictions.y_proba.tolist() == PROBA3[:, [2, 0, 1]].tolist()
+
+
+@pytest.mark.parametrize("sums_to", [0.9991, 1.0009])
+def test_rows_rounded_to_three_digits_are_accepted(sums_to):
+    Predictions.from_proba([0, 1], [[sums_to - 0.3, 0.3], [0.5, 0.5]])
+
+
+def test_rounding_inside_a_model_is_clipped():
+    predictions = Predictions.from_proba([0, 1], [[1 + 1e-9, -1e-9], [0.5, 0.5]])
+    assert predictions.y_proba[0].tolist() == [1.0, 0.0]
+    one = Predictions.from_proba([0, 1], [-1e-9, 1 + 1e-9])
+    assert one.y_proba.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_whole_probabilities_in_two_columns_are_fine():
+    assert Predictions.from_proba([0, 1], [[1, 0], [0, 1]]).y_proba.dtype == np.float64
+
+
+# Labels and a confidence -----------------------------------------------------------------
+
+
+def test_from_labels_keeps_the_confidence_and_every_label_seen():
+    predictions = Predictions.from_labels(["a", "b", "a"], ["a", "c", "b"], [3, 2, -1])
+    assert predictions.classes.tolist() == ["a", "b", "c"]
+    assert predictions.y_true.tolist() == [0, 1, 0]
+    assert predictions.y_pred.tolist() == [0, 2, 1]
+    assert predictions.confidence.tolist() == [3.0, 2.0, -1.0]
+    assert predictions.y_proba is None
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_from_labels_takes_every_kind_of_label(labels, container):
+    truth = container([labels[code] for code in TRUTH])
+    answer = container([labels[code] for code in PREDICTED])
+    predictions = Predictions.from_labels(truth, answer, np.linspace(0, 1, 6))
+    assert predictions.y_true.tolist() == TRUTH.tolist()
+    assert predictions.y_pred.tolist() == PREDICTED
+
+
+def test_from_labels_takes_the_classes_in_a_given_order():
+    predictions = Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8], labels=[3, 2, 1])
+    assert predictions.classes.tolist() == [3, 2, 1]
+    assert predictions.y_true.tolist() == [2, 1]
+
+
+# Weights and tables ----------------------------------------------------------------------
+
+
+def test_weights_become_floats():
+    predictions = Predictions.from_proba(TRUTH, PROBA, sample_weight=pd.Series([1, 2, 0, 1, 1, 3]))
+    assert predictions.sample_weight.tolist() == [1.0, 2.0, 0.0, 1.0, 1.0, 3.0]
+    assert predictions.sample_weight.dtype == np.float64
+    assert Predictions.from_proba(TRUTH, PROBA).sample_weight is None
+
+
+def test_to_frame_shows_labels_probabilities_and_weights():
+    frame = Predictions.from_proba(
+        ["no", "yes"], [[0.9, 0.1], [0.75, 0.25]], sample_weight=[1, 2]
+    ).to_frame()
+    assert frame.columns.tolist() == ["y_true", "y_pred", "no", "yes", "sample_weight"]
+    assert frame["y_true"].tolist() == ["no", "yes"]
+    assert frame["y_pred"].tolist() == ["no", "no"]
+    assert frame["yes"].tolist() == [0.1, 0.25]
+    assert frame["sample_weight"].tolist() == [1.0, 2.0]
+
+
+def test_to_frame_of_labels_shows_the_confidence():
+    frame = Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8]).to_frame()
+    assert frame.columns.tolist() == ["y_true", "y_pred", "confidence"]
+    assert frame["y_pred"].tolist() == [2, 2]
+    assert frame["confidence"].tolist() == [0.9, 0.8]
+
+
+def test_to_frame_has_no_label_for_an_unknown_class():
+    frame = Predictions(
+        y_true=np.array([-1, 0]), y_pred=np.array([1, 0]), classes=np.array(["a", "b"])
+    ).to_frame()
+    assert frame["y_true"].isna().tolist() == [True, False]
+    assert frame["y_pred"].tolist() == ["b", "a"]
+
+
+def test_predictions_are_frozen():
+    predictions = Predictions.from_proba(TRUTH, PROBA)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        predictions.y_true = TRUTH
+
+
+# Bad input -------------------------------------------------------------------------------
+
+BAD_LABELS = {
+    "empty": [],
+    "a number": 1,
+    "nothing": None,
+    "two columns": [[0, 1], [1, 0]],
+    "nan": [0.0, NAN],
+    "None": ["a", None],
+    "nan among strings": ["a", NAN],
+    "nan in an object array": np.array(["a", NAN], dtype=object),
+    "pandas NA": pd.Series([1, None], dtype="Int64"),
+    "NaN in a Series of strings": pd.Series(["a", None]),
+    "missing category": pd.Series(pd.Categorical(["a", None])),
+    "polars null": pl.Series(["a", None]),
+    "polars null number": pl.Series([1, None]),
+    "a number and a string": [1, "a"],
+    "a number and a string as objects": np.array([1, "a"], dtype=object),
+    "a boolean and a string": [True, "a"],
+    "a boolean and a number as objects": np.array([True, 2], dtype=object),
+    "tuples": pd.Series([(1, 2), (3, 4)]),
+}
+
+
+@pytest.mark.parametrize("y_true", BAD_LABELS.values(), ids=BAD_LABELS)
+def test_bad_true_labels_are_named(y_true):
+    with pytest.raises(ValueError, match="y_true"):
+        Predictions.from_proba(y_true, PROBA[:2])
+
+
+@pytest.mark.parametrize("y_pred", BAD_LABELS.values(), ids=BAD_LABELS)
+def test_bad_predicted_labels_are_named(y_pred):
+    with pytest.raises(ValueError, match="y_pred"):
+        Predictions.from_labels(["a", "b"], y_pred, [0.9, 0.8])
+
+
+@pytest.mark.parametrize("labels", BAD_LABELS.values(), ids=BAD_LABELS)
+def test_bad_classes_are_named(labels):
+    if labels is None:
+        return  # the default
+    with pytest.raises(ValueError, match="labels"):
+        Predictions.from_proba(["a", "b"], PROBA[:2], labels=labels)
+
+
+BAD_PROBA = {
+    "one row too many": PROBA[:3],
+    "one row too few": PROBA[:1],
+    "empty": np.empty((0, 2)),
+    "no columns": np.empty((2, 0)),
+    "three dimensions": np.full((2, 2, 1), 0.5),
+    "a number": 0.5,
+    "nothing": None,
+    "rows of different lengths": [[0.5, 0.5], [1.0]],
+    "nan": [[NAN, 0.5], [0.5, 0.5]],
+    "inf": [[np.inf, 0.5], [0.5, 0.5]],
+    "not summing to one": [[0.5, 0.4], [0.5, 0.5]],
+    "counts": [[3, 1], [2, 2]],
+    "logits": [[2.0, -2.0], [-1.0, 1.0]],
+    "above one but summing to one": [[1.1, -0.1], [0.5, 0.5]],
+    "strings": [["a", "b"], ["c", "d"]],
+    "booleans": [[True, False], [False, True]],
+    "complex": np.array([[0.5 + 1j, 0.5], [0.5, 0.5]]),
+    "objects": np.array([[object(), 0.5], [0.5, 0.5]]),
+    "missing in a nullable frame": pd.DataFrame({0: [0.5, None], 1: [0.5, 0.5]}, dtype="Float64"),
+    "missing in polars": pl.DataFrame({"0": [0.5, None], "1": [0.5, 0.5]}),
+    "three columns for two classes": np.full((2, 3), 1 / 3),
+    "one column for two classes": np.ones((2, 1)),
+    "labels in place of probabilities": [0, 1],
+    "booleans in place of probabilities": [True, False],
+    "strings in place of probabilities": ["0", "1"],
+    "nan probability": [0.5, NAN],
+    "probability above one": [0.5, 1.5],
+    "probability below zero": [0.5, -0.5],
+    "decision values": [-2.3, 1.7],
+    "columns that name other classes": pd.DataFrame([[0.5, 0.5]] * 2, columns=["no", "yes"]),
+    "columns that name one class twice": pd.DataFrame([[0.5, 0.5]] * 2, columns=[0, 0]),
+    "a column more": pd.DataFrame([[0.5, 0.5, 0.0]] * 2, columns=[0, 1, "id"]),
+}
+
+
+@pytest.mark.parametrize("y_proba", BAD_PROBA.values(), ids=BAD_PROBA)
+def test_bad_probabilities_are_named(y_proba):
+    with pytest.raises(ValueError, match="y_proba"):
+        Predictions.from_proba([0, 1], y_proba)
+
+
+BAD_OPTIONS = {
+    "label that is no class": ({"labels": [0, 2]}, "y_true.*labels"),
+    "duplicated class": ({"labels": [0, 1, 1]}, "labels.*more than once"),
+    "classes of another kind": ({"labels": ["0", "1"]}, "same kind"),
+    "too many classes": ({"labels": [0, 1, 2]}, "labels="),
+    "weights too short": ({"sample_weight": [1.0]}, "sample_weight"),
+    "negative weight": ({"sample_weight": [1, 1, 1, 1, 1, -1]}, "sample_weight"),
+    "weights all zero": ({"sample_weight": np.zeros(6)}, "sample_weight"),
+    "nan weight": ({"sample_weight": [1, 1, 1, 1, 1, NAN]}, "sample_weight"),
+    "infinite weight": ({"sample_weight": [1, 1, 1, 1, 1, np.inf]}, "sample_weight"),
+    "weights in a matrix": ({"sample_weight": np.ones((6, 1))}, "sample_weight"),
+    "text weights": ({"sample_weight": list("abcdef")}, "sample_weight"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Predictions.from_proba(TRUTH, PROBA, **options)
+
+
+BAD_POSITIVE = {
+    "unnamed among strings": (["a", "b"], {}, "pos_label"),
+    "unnamed among {1, 2}": ([1, 2], {}, "pos_label"),
+    "no class": ([0, 1], {"pos_label": 7}, "pos_label"),
+    "no class of the labels": (["a", "b"], {"labels": ["a", "b"], "pos_label": "c"}, "pos_label"),
+    "another kind": ([0, 0], {"pos_label": "yes"}, "pos_label"),
+    "three classes": ([0, 1], {"labels": [0, 1, 2], "pos_label": 1}, "y_proba"),
+}
+
+
+@pytest.mark.parametrize(("y_true", "options", "argument"), BAD_POSITIVE.values(), ids=BAD_POSITIVE)
+def test_a_bad_positive_class_is_named(y_true, options, argument):
+    # "pos_label=7 is not among the classes" helps; advice on columns alone does not.
+    with pytest.raises(ValueError, match=argument):
+        Predictions.from_proba(y_true, [0.3, 0.6], **options)
+
+
+BAD_FROM_LABELS = {
+    "y_pred too short": (([0, 1], [0], [0.9, 0.8]), "y_pred"),
+    "confidence too short": (([0, 1], [0, 1], [0.9]), "confidence"),
+    "confidence nan": (([0, 1], [0, 1], [0.9, NAN]), "confidence"),
+    "confidence inf": (([0, 1], [0, 1], [0.9, -np.inf]), "confidence"),
+    "confidence text": (([0, 1], [0, 1], ["high", "low"]), "confidence"),
+    "confidence in a matrix": (([0, 1], [0, 1], [[0.9, 0.1], [0.2, 0.8]]), "confidence"),
+    "confidence empty": (([0, 1], [0, 1], []), "confidence"),
+    "predictions of another kind": ((["0", "1"], [0, 1], [0.9, 0.8]), "y_pred"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "name"), BAD_FROM_LABELS.values(), ids=BAD_FROM_LABELS)
+def test_bad_arguments_of_from_labels_are_named(arguments, name):
+    with pytest.raises(ValueError, match=name):
+        Predictions.from_labels(*arguments)
+
+
+def test_predicted_labels_outside_the_classes_are_refused():
+    with pytest.raises(ValueError, match=r"y_pred.*\[2\].*labels="):
+        Predictions.from_labels([0, 1], [0, 2], [0.9, 0.8], labels=[0, 1])
