@@ -76,9 +76,9 @@ def aurc_block(weight: FloatArray, mean_loss: FloatArray) -> float:
 
 def augrc_trapezoid(weight: FloatArray, mean_loss: FloatArray) -> float:
     """Return the area under generalised risk over coverage, straight lines from (0, 0)."""
-    _, loss_before = _prefixes(weight, mean_loss)
-    area = np.sum(weight * (loss_before + weight * mean_loss / 2.0))
-    return float(area / np.sum(weight) ** 2)
+    share = weight / np.sum(weight)  # first, so that no weight is too large or too small
+    _, loss_before = _prefixes(share, mean_loss)
+    return float(np.sum(share * (loss_before + share * mean_loss / 2.0)))
 
 
 def augrc_unbiased(weight: FloatArray, mean_loss: FloatArray) -> float:
@@ -91,8 +91,10 @@ def augrc_unbiased(weight: FloatArray, mean_loss: FloatArray) -> float:
 def area_between(x: FloatArray, y: FloatArray, low: float, high: float) -> float:
     """Return the area under straight lines through (x, y) from `low` to `high`.
 
-    `x` ascends strictly and covers both ends.
+    `x` does not descend and covers both ends.
     """
+    moved = np.append(True, np.diff(x) > 0)
+    x, y = x[moved], y[moved]
     areas = np.concatenate([[0.0], np.cumsum(np.diff(x) * (y[1:] + y[:-1]) / 2.0)])
 
     def up_to(end: float) -> float:

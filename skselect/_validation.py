@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 
+#: Sums of floats round; a share or a risk this close to a bound counts as reaching it.
+ROUNDING = 1e-12
 #: How far a row of probabilities may be from summing to one (tables are often rounded).
 SUM_TOLERANCE = 1e-3
 #: How far a single probability may leave [0, 1] by rounding inside a model.
@@ -91,15 +94,57 @@ def check_threshold(value: Any, name: str = "threshold") -> float:
     return float(value)
 
 
-def check_cwsa_thresholds(value: Any, name: str = "threshold") -> FloatArray:
-    """Return thresholds for the CWSA family, which is defined on [0, 1) only."""
-    thresholds = np.asarray(value, dtype=np.float64)
-    if thresholds.ndim > 1 or not np.all((thresholds >= 0) & (thresholds < 1)):
+def check_cwsa_threshold(value: Any) -> float:
+    """Return a threshold for the CWSA family, which is defined on [0, 1) only."""
+    if not 0 <= check_threshold(value) < 1:
         raise ValueError(
-            f"{name} must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), "
-            f"got {value!r}."
+            f"threshold must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{value!r}."
         )
-    return thresholds
+    return float(value)
+
+
+def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
+    """Return one or many thresholds for the CWSA family as a vector."""
+    thresholds = np.atleast_1d(as_array(values, name))
+    if thresholds.dtype.kind not in "fiu" or thresholds.ndim > 1 or not np.all(
+        (thresholds >= 0) & (thresholds < 1)
+    ):
+        raise ValueError(
+            f"{name} must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{values!r}."
+        )
+    return thresholds.astype(np.float64)
+
+
+def check_interval(name: str, value: Any) -> tuple[float, float]:
+    """Return two numbers with 0 <= low < high <= 1."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be two numbers (low, high), got {value!r}.") from None
+    low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
+    return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")
+
+
+def reaches(values: Any, bound: float) -> Any:
+    """Tell where values are at least `bound`, but for rounding."""
+    return values >= bound * (1.0 - ROUNDING)
+
+
+def stays_within(values: Any, bound: float) -> Any:
+    """Tell where values are at most `bound`, but for rounding."""
+    return values <= bound * (1.0 + ROUNDING)
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Return an array, or say which argument is none."""
+    if hasattr(values, "tocsr"):
+        raise ValueError(f"{name} must be a dense array, got a sparse matrix; use .toarray().")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a table of numbers: {error}") from error
 
 
 # Labels ----------------------------------------------------------------------------------
@@ -107,7 +152,9 @@ def check_cwsa_thresholds(value: Any, name: str = "threshold") -> FloatArray:
 
 def check_labels(values: Any, name: str = "y_true") -> LabelArray:
     """Return labels as a one-dimensional array without missing values, of one kind."""
-    labels = np.asarray(values)
+    # numpy would turn a list such as ["a", nan] into strings without a word.
+    listed = isinstance(values, list | tuple)
+    labels = np.asarray(values, dtype=object) if listed else as_array(values, name)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:
@@ -193,6 +240,8 @@ def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
 
 def _check_vector(values: Any, name: str) -> FloatArray:
     try:
+        if np.iscomplexobj(values):
+            raise TypeError
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers, got {type(values).__name__}.") from error
@@ -249,6 +298,8 @@ def check_weight(values: Any, n: int, name: str = "sample_weight") -> FloatArray
         raise ValueError(f"{name} must hold finite numbers that are not negative.")
     if not np.any(weight > 0):
         raise ValueError(f"{name} is zero for every row; at least one row must count.")
+    if float(np.max(weight)) > np.finfo(np.float64).max / len(weight):
+        raise ValueError(f"{name} is too large to be added up; divide it by a constant.")
     return weight
 
 
@@ -276,7 +327,7 @@ def check_proba(values: Any, name: str = "y_proba") -> FloatArray:
     The dtype float32 is kept (the numbers are compared as float64 later); other dtypes
     become float64.
     """
-    proba = np.asarray(values)
+    proba = as_array(values, name)
     if proba.dtype not in (np.float32, np.float64):
         if proba.dtype.kind not in "fiuO":
             raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
@@ -314,7 +365,7 @@ def _check_simplex(proba: Any, name: str) -> Any:
 
 def check_positive_proba(values: Any, name: str = "y_proba") -> FloatArray:
     """Return the probability of one class per row; refuse what looks like labels."""
-    raw = np.asarray(values)
+    raw = as_array(values, name)
     if raw.dtype.kind in "iubUSO" and not _holds_floats(raw):
         raise ValueError(
             f"{name} is one-dimensional and holds {raw.dtype} values: these look like labels, not "
@@ -331,6 +382,10 @@ def _holds_floats(raw: LabelArray) -> bool:
 def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
     """Return the class that a one-dimensional probability belongs to, as scikit-learn does."""
     if pos_label is not None:
+        if len(classes_seen) > 1 and pos_label not in classes_seen.tolist():
+            raise ValueError(
+                f"pos_label={pos_label!r} is not one of the classes {classes_seen[:5].tolist()}."
+            )
         return pos_label
     if classes_seen.dtype.kind in "biuf" and (
         set(classes_seen.tolist()) <= {0, 1} or set(classes_seen.tolist()) <= {-1, 1}
@@ -340,6 +395,17 @@ def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
         f"pos_label must name the class whose probability y_proba holds (classes: "
         f"{classes_seen[:5].tolist()}). Pass pos_label=..., or one column per class."
     )
+
+
+def named_classes(names: list[Any], like: LabelArray) -> LabelArray:
+    """Return column names as classes; text such as "2" is a number where the labels are."""
+    classes = check_classes(names, "y_proba.columns")
+    if classes.dtype.kind in "US" and like.dtype.kind in "iuf":
+        try:
+            return classes.astype(np.float64).astype(like.dtype)
+        except ValueError:
+            return classes
+    return classes
 
 
 def match_columns(names: list[Any], classes: LabelArray, name: str = "y_proba") -> list[int]:
@@ -357,7 +423,13 @@ def match_columns(names: list[Any], classes: LabelArray, name: str = "y_proba") 
     return [position[label] for label in wanted]
 
 
-# Estimators' results ---------------------------------------------------------------------
+# Estimators and their results ------------------------------------------------------------
+
+
+def check_trainable(n: int) -> None:
+    """Refuse to train on a single row: many classifiers would return nan without a word."""
+    if n < 2:
+        raise ValueError(f"X has one sample (n_samples={n}); a classifier needs at least two.")
 
 
 def check_argmax_decision(

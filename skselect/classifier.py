@@ -216,7 +216,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self._check_parameters()
         X, y = indexable(X, y)
         check_classification_targets(y)
-        y = check.check_labels(column_or_1d(y, warn=True), "y")
+        y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
         frozen = isinstance(self.estimator, FrozenEstimator)
         classes = frozen_classes(self.estimator) if frozen else np.unique(y)
         label = self._resolve_label(classes)
@@ -225,6 +225,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             "The frozen classifier was not trained on them.",
         )  # fmt: skip
         if not frozen:
+            check.check_trainable(len(codes))
             _warn_if_fitted(self.estimator)
         weight = check.check_weight(sample_weight, len(codes))
         params, split_params = self._route(weight, fit_params)

@@ -45,6 +45,8 @@ class RiskCoverageCurve:
         Number of rows with that confidence.
     loss_values, loss_weight : ndarray of shape (m,)
         The distinct losses, ascending, and the weight of each (for the best possible order).
+    counted : bool
+        Whether every row counts once.
     perfect_order : bool
         Whether no row is less sure than, or as sure as, a row with a larger loss.
 
@@ -69,6 +71,7 @@ class RiskCoverageCurve:
     block_rows: IntArray
     loss_values: FloatArray
     loss_weight: FloatArray
+    counted: bool
     perfect_order: bool
 
     # Construction ------------------------------------------------------------------------
@@ -102,6 +105,7 @@ class RiskCoverageCurve:
             block_rows=np.diff(np.append(starts, len(loss))),
             loss_values=values,
             loss_weight=np.bincount(place, weights=weight),
+            counted=bool(np.all(weight == 1.0)),
             perfect_order=bool(
                 np.all(smallest == largest) and np.all(largest[:-1] <= smallest[1:])
             ),
@@ -165,11 +169,6 @@ class RiskCoverageCurve:
         """Mean loss of all rows: the risk when nothing is rejected."""
         return float(self.selective_risk[-1])
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether every row counts once."""
-        return bool(np.array_equal(self.block_weight, self.block_rows))
-
     def n_blocks_accepted(self, thresholds: FloatArray) -> IntArray:
         """Return how many entries each threshold accepts (a tie with it is accepted)."""
         return np.searchsorted(-self.thresholds, -np.asarray(thresholds), side="right")
@@ -200,7 +199,7 @@ class RiskCoverageCurve:
         float in [0, 1]
         """
         q = check.check_number("coverage", coverage, 0.0, 1.0, closed="right")
-        return float(self.selective_risk[int(np.searchsorted(self.coverage, q))])
+        return float(self.selective_risk[int(np.argmax(check.reaches(self.coverage, q)))])
 
     def coverage_at_risk(self, max_risk: float) -> float:
         """Return the largest coverage whose selective risk is at most `max_risk`.
@@ -215,7 +214,7 @@ class RiskCoverageCurve:
             0 if no working point meets it.
         """
         r = check.check_number("max_risk", max_risk, 0.0, 1.0)
-        meets = np.flatnonzero(self.selective_risk <= r)
+        meets = np.flatnonzero(check.stays_within(self.selective_risk, r))
         return float(self.coverage[meets[-1]]) if len(meets) else 0.0
 
     def coverage_at_reliability(self, reliability: float) -> float:
@@ -231,8 +230,7 @@ class RiskCoverageCurve:
         """
         rho = check.check_number("reliability", reliability, 0.0, 1.0)
         total = self.accepted_weight[-1]
-        # Divide last: 1 - rho would round, and 0.9 would miss a generalised risk of 0.1.
-        n_meeting = int(np.sum((total - self.accepted_loss) / total >= rho))
+        n_meeting = int(np.sum(check.reaches((total - self.accepted_loss) / total, rho)))
         return float(self.coverage[n_meeting - 1]) if n_meeting else 0.0
 
     # Areas -------------------------------------------------------------------------------
@@ -247,7 +245,7 @@ class RiskCoverageCurve:
         check.check_choice("ties", ties, ["expected", "block"])
         if estimator == "ln":
             self._need_counted("estimator='ln'")
-        if estimator == "empirical":
+        if estimator == "empirical" and ties == "expected":
             self._warn_small_weights()
         if ties == "block":
             if estimator != "empirical":
@@ -291,8 +289,7 @@ class RiskCoverageCurve:
             return self._augrc_unbiased(coverage_range)
         if coverage_range is None:
             return _areas.augrc_trapezoid(self.block_weight, self._mean_losses)
-        low = check.check_number("coverage_range[0]", coverage_range[0], 0.0, 1.0)
-        high = check.check_number("coverage_range[1]", coverage_range[1], low, 1.0, closed="right")
+        low, high = check.check_interval("coverage_range", coverage_range)
         coverage = np.concatenate([[0.0], self.coverage])
         risk = np.concatenate([[0.0], self.generalized_risk])
         return _areas.area_between(coverage, risk, low, high) / (high - low)
@@ -306,7 +303,7 @@ class RiskCoverageCurve:
         return _areas.augrc_unbiased(self.block_weight, self._mean_losses)
 
     def _need_counted(self, option: str) -> None:
-        if not self.is_counted:
+        if not self.counted:
             raise ValueError(f"{option} is defined for unweighted rows; leave sample_weight out.")
 
     def _warn_small_weights(self) -> None:
@@ -314,8 +311,8 @@ class RiskCoverageCurve:
         if total < self.n_rows / 2:
             warnings.warn(
                 f"sample_weight sums to {total:g} for {self.n_rows} rows, but the empirical AURC "
-                "counts weights as rows. Scale them to mean one, or use estimator='integral', "
-                "which does not depend on their scale.",
+                "counts weights as rows. Scale them to mean one, or take "
+                "aurc(estimator='integral'), which does not depend on their scale.",
                 stacklevel=3,
             )
 
@@ -351,7 +348,7 @@ class RiskCoverageCurve:
     def _cwsa(self, thresholds: Any, sign: float) -> FloatArray:
         if thresholds is None:
             return self._cwsa_of(np.arange(1, len(self) + 1), self.thresholds, sign)
-        t = np.atleast_1d(check.check_cwsa_thresholds(thresholds, "thresholds"))
+        t = check.check_cwsa_thresholds(thresholds)
         return self._cwsa_of(self.n_blocks_accepted(t), t, sign)
 
     def cwsa_right_limits(self, *, plus: bool) -> tuple[FloatArray, FloatArray]:

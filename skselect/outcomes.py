@@ -173,6 +173,25 @@ class Outcomes:
         )
         return cls.from_predictions(predictions, loss=loss)
 
+    @classmethod
+    def of(
+        cls,
+        predictions_or_outcomes: Predictions | Outcomes,
+        *,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+    ) -> Outcomes:
+        """Return outcomes as they are, and predictions judged."""
+        if isinstance(predictions_or_outcomes, Outcomes):
+            return predictions_or_outcomes
+        if not isinstance(predictions_or_outcomes, Predictions):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                "predictions_or_outcomes must be Predictions or Outcomes, got "
+                f"{type(predictions_or_outcomes).__name__}; build one with "
+                "Predictions.from_proba(y_true, y_proba)."
+            )
+        return cls.from_predictions(predictions_or_outcomes, confidence=confidence, loss=loss)
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: loss, confidence and, where given, sample_weight."""
         columns = {"loss": self.loss, "confidence": self.confidence}

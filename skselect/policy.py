@@ -346,7 +346,7 @@ class AbstentionPolicy:
         threshold = np.inf if stored["threshold"] is None else float(stored["threshold"])
         calibration, certificate = stored["calibration"], stored["certificate"]
         return cls(
-            classes=np.array(stored["classes"], dtype=np.dtype(stored["classes_dtype"])),
+            classes=check.check_classes(stored["classes"]).astype(stored["classes_dtype"]),
             threshold=check.check_threshold(threshold),
             confidence=confidence,
             calibration=None if calibration is None else ClassCalibration.from_dict(calibration),
@@ -377,11 +377,10 @@ class _External:
         )
 
 
-def nullable(labels: LabelArray) -> pd.Series:
-    """Return labels as a Series whose dtype has room for NA."""
-    plain = labels if labels.dtype.kind != "O" else np.array(labels.tolist())
+def nullable(labels: LabelArray) -> Any:
+    """Return labels as a pandas array whose dtype has room for NA."""
     kinds = {"b": "boolean", "U": "string", "i": "Int64", "u": "UInt64", "f": "Float64"}
-    return pd.Series(labels, dtype=kinds.get(plain.dtype.kind, "object"))
+    return pd.array(labels, dtype=kinds[labels.dtype.kind])
 
 
 def index_of(table: Any, n: int) -> pd.Index:

@@ -96,7 +96,11 @@ class Predictions:
         """
         truth = check.check_labels(y_true)
         names = check.column_names(y_proba)
-        raw = np.asarray(y_proba)
+        raw = check.as_array(y_proba, "y_proba")
+        if raw.ndim not in (1, 2):
+            raise ValueError(
+                f"y_proba must have one row per case and one column per class, got {y_proba!r}."
+            )
         check.check_length("y_proba", raw, len(truth))
         if raw.ndim == 1:
             classes, proba = _two_columns(raw, truth, labels, pos_label)
@@ -200,7 +204,9 @@ def _two_columns(
     if not others:
         # Every row is of the positive class; the other one only needs a name.
         others = [_other_name(seen, pos)]
-    classes = np.sort(np.array([others[0], pos]))
+    if not check.same_kind(seen, np.array([pos])):
+        raise ValueError(f"pos_label={pos!r} is not of the kind of the labels {seen.tolist()}.")
+    classes = np.array([False, True]) if seen.dtype.kind == "b" else np.sort([others[0], pos])
     column = int(np.flatnonzero(classes == pos)[0])
     proba = np.empty((len(positive), 2))
     proba[:, column] = positive
@@ -211,15 +217,15 @@ def _two_columns(
 def _other_name(seen: LabelArray, pos: Any) -> Any:
     if seen.dtype.kind in "US":
         return f"not {pos}"
-    return not pos if seen.dtype.kind == "b" else pos - 1
+    return not pos if seen.dtype.kind == "b" else float(pos) - 1 if pos % 1 else int(pos) - 1
 
 
 def _column_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> LabelArray:
-    """Return the class of each column: `labels`, or a frame's own columns, or the labels seen."""
+    """Return the classes: `labels`, or the labels seen, or a frame's columns if it has more."""
     if labels is not None:
         return check.check_classes(labels)
     seen = np.unique(truth)
     if names is None or len(names) == len(seen):
         return seen
-    named = check.check_classes(names, "y_proba.columns")
+    named = np.sort(check.named_classes(names, seen))
     return named if set(seen.tolist()) <= set(named.tolist()) else seen

@@ -22,6 +22,7 @@ from skselect.confidence import confidence_of_proba
 from skselect.curves import RiskCoverageCurve
 from skselect.metrics import SPECS, MetricSpec
 from skselect.metrics._evaluate import kernel_value
+from skselect.metrics._specs import check_parameters
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
@@ -240,17 +241,7 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
     check.check_number("min_coverage", min_coverage, 0.0, 1.0)
     if min_coverage and not spec.at_threshold:
         raise ValueError(f"min_coverage goes with a metric at a threshold, not with {name!r}.")
-    known = inspect.signature(spec.kernel).parameters
-    own = list(known)[1:]  # the first one is what is scored
-    for key in params:
-        if key not in own:
-            raise ValueError(f"{key}: {name!r} has no such parameter; it has {own}.")
-    missing = [key for key in own if known[key].default is inspect.Parameter.empty]
-    for key in missing:
-        if key not in params:
-            raise ValueError(f"{key} is missing: write get_scorer({name!r}, {key}=...).")
-    if "threshold" in params and spec.name in ("cwsa", "cwsa_plus"):
-        check.check_cwsa_thresholds(params["threshold"])
+    check_parameters(spec, params)
     return SelectiveScorer(name, min_coverage, **params)
 
 

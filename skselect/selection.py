@@ -229,19 +229,13 @@ def select_threshold(
         raise ValueError("constraint: constrained objectives are not available yet; leave it out.")
     refuse_subgroups(subgroups)
     goal = Goal.checked(objective, target, delta, method, min_coverage, on_infeasible)
-    predictions = (
-        predictions_or_outcomes if isinstance(predictions_or_outcomes, Predictions) else None
-    )
-    outcomes = (
-        predictions_or_outcomes
-        if isinstance(predictions_or_outcomes, Outcomes)
-        else Outcomes.from_predictions(predictions_or_outcomes, confidence=confidence, loss=loss)
-    )
+    outcomes = Outcomes.of(predictions_or_outcomes, confidence=confidence, loss=loss)
+    predictions = predictions_or_outcomes
     selection = pick(outcomes, goal)
-    if predictions is None or (confidence is not None and not _is_rule(confidence)):
+    if not isinstance(predictions, Predictions) or predictions.y_proba is None:
         return selection
-    if predictions.y_proba is None:
-        return selection
+    if confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
+        return selection  # an array is no rule that could be applied to other rows
     policy = AbstentionPolicy(
         classes=predictions.classes,
         threshold=selection.threshold,
@@ -420,10 +414,6 @@ def policy_facts(selection: ThresholdSelection, outcomes: Outcomes) -> dict[str,
         },
         "fingerprints": {"data": certificates.fingerprint(selection.curve)},
     }
-
-
-def _is_rule(confidence: ConfidenceSpec) -> bool:
-    return isinstance(confidence, str) or callable(confidence)
 
 
 # Certifying --------------------------------------------------------------------------------

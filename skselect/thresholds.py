@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import critical_counts, rows_for_certificate, smallest_rank, walk_band
 from skselect.curves import RiskCoverageCurve
@@ -63,7 +64,7 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int) -> float:
 def best_metric(curve: RiskCoverageCurve, metric: str, min_coverage: float) -> MetricOptimum:
     """Scan every threshold that can be best; among equal values take the largest coverage."""
     thresholds, n_blocks, values = _candidates(curve, metric)
-    allowed = curve.coverage[n_blocks - 1] >= min_coverage
+    allowed = check.reaches(curve.coverage[n_blocks - 1], min_coverage)
     best = np.max(values[allowed])
     # Candidates are ordered by coverage, so the last of equal values has the largest.
     chosen = int(np.flatnonzero(allowed & (values == best))[-1])
@@ -101,7 +102,8 @@ def _candidates(
 
 def empirical_risk(curve: RiskCoverageCurve, target: float, min_coverage: float) -> int:
     """Accept the most whose risk on these very rows is at most `target`. Promises nothing."""
-    return _last(curve, (curve.selective_risk <= target) & (curve.coverage >= min_coverage))
+    low = check.stays_within(curve.selective_risk, target)
+    return _last(low & check.reaches(curve.coverage, min_coverage))
 
 
 def band_risk(
@@ -110,7 +112,7 @@ def band_risk(
     """Accept the most that the walk band certifies; see :func:`bounds.walk_band`."""
     counts = _error_counts(curve)
     passed = _passes_band(curve.n_accepted, counts, curve.n_rows, target, delta, min_coverage)
-    return _last(curve, passed)
+    return _last(passed)
 
 
 def least_band_target(
@@ -210,7 +212,7 @@ def certified_generalized_risk(curve: RiskCoverageCurve, target: float, delta: f
 
 def empirical_generalized_risk(curve: RiskCoverageCurve, target: float) -> int:
     """Accept the most whose rate of silent failures on these very rows is at most `target`."""
-    return int(np.sum(curve.generalized_risk <= target))
+    return int(np.sum(check.stays_within(curve.generalized_risk, target)))
 
 
 def coverage_rank(n: int, target: float, delta: float) -> int | None:
@@ -234,7 +236,7 @@ def certified_coverage(curve: RiskCoverageCurve, target: float, delta: float) ->
 
 def empirical_coverage(curve: RiskCoverageCurve, target: float) -> int:
     """Accept the fewest whose coverage on these very rows is at least `target`."""
-    return int(np.searchsorted(curve.coverage, target)) + 1
+    return int(np.argmax(check.reaches(curve.coverage, target))) + 1
 
 
 def cheapest(curve: RiskCoverageCurve, abstention_cost: float) -> int:
@@ -245,7 +247,7 @@ def cheapest(curve: RiskCoverageCurve, abstention_cost: float) -> int:
     return int(np.flatnonzero(cost == np.min(cost))[-1])
 
 
-def _last(curve: RiskCoverageCurve, passed: BoolArray) -> int:
+def _last(passed: BoolArray) -> int:
     """Return how many entries the last one that passed accepts."""
     found = np.flatnonzero(passed)
     return int(found[-1]) + 1 if len(found) else 0

@@ -219,7 +219,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         goal = self._goal()
         X, y = indexable(X, y)
         check_classification_targets(y)
-        y = check.check_labels(column_or_1d(y, warn=True), "y")
+        y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
         weight = check.check_weight(sample_weight, len(y))
         if goal.promises:
             check.refuse_weights(weight, "a certificate")

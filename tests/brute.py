@@ -8,19 +8,21 @@ row again. Numbers that need logarithms use decimals of 50 digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from itertools import permutations, product
-from typing import Any, NamedTuple
+from itertools import pairwise, permutations, product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class Row(NamedTuple):
@@ -149,7 +151,7 @@ def right_limits(rows: Rows, *, plus: bool) -> list[Fraction]:
     """Return CWSA(+) of each accepted set at the lower end of the interval that keeps it."""
     steps = [*levels(rows), Fraction(0)]
     values = []
-    for level, below in zip(steps[:-1], steps[1:], strict=True):
+    for level, below in pairwise(steps):
         kept = accepted(rows, level)
         values.append(cwsa_sum(kept, below, plus=plus) / weight_of(kept))
     return values
@@ -295,7 +297,7 @@ def area_between(
 ) -> Fraction:
     """Cut each straight piece at both ends and add up the trapezoids."""
     area = Fraction(0)
-    for (x0, y0), (x1, y1) in zip(points[:-1], points[1:], strict=True):
+    for (x0, y0), (x1, y1) in pairwise(points):
         left, right = max(x0, low), min(x1, high)
         if left < right:
             slope = (y1 - y0) / (x1 - x0)
@@ -345,7 +347,7 @@ def aumcc(rows: Rows, metric: str, thresholds: Iterable[float] | None = None) ->
     used = [t for t in sorted(grid, reverse=True) if accepted(rows, t)]
     points = [(coverage(rows, t), CURVE_METRICS[metric](rows, t)) for t in used]
     return sum(
-        ((x1 - x0) * (y0 + y1) / 2 for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False)),
+        ((x1 - x0) * (y0 + y1) / 2 for (x0, y0), (x1, y1) in pairwise(points)),
         Fraction(0),
     )
 
@@ -555,7 +557,8 @@ def perfect_cases(draw: st.DrawFn) -> RowCase:
     pool = draw(st.sampled_from([[0.0, 1.0], [0.0, 0.1, 0.2, 0.3, 1.0], [0.3]]))
     loss = rng.choice(pool, n)
     inside = rng.integers(0, draw(st.sampled_from([1, 2, 50])), n)
-    return RowCase(loss, 1 - (loss + inside / 1000) / 2, _weights(rng, draw(st.sampled_from(WEIGHTS)), n))
+    weight = _weights(rng, draw(st.sampled_from(WEIGHTS)), n)
+    return RowCase(loss, 1 - (loss + inside / 1000) / 2, weight)
 
 
 #: Thresholds in [0, 1): anywhere, at the levels of the pools, and at both ends.

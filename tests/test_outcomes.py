@@ -20,9 +20,7 @@ TRUTH, PROBA = [0, 1, 1], [[0.9, 0.1], [0.25, 0.75], [0.6, 0.4]]
 @examples(60)
 @given(case=proba_cases())
 def test_loss_confidence_and_weight_are_those_of_the_definition(confidence, case):
-    outcomes = Outcomes.from_proba(
-        case.y_true, case.y_proba, confidence=confidence, **case.options
-    )
+    outcomes = Outcomes.from_proba(case.y_true, case.y_proba, confidence=confidence, **case.options)
     counted = outcomes.weight > 0
     rows = case.rows(confidence)
     assert outcomes.loss[counted].tolist() == [float(row.loss) for row in rows]
@@ -147,6 +145,7 @@ BAD = {
     "confidence too short": (([0, 1], [0.9]), "confidence"),
     "confidence nan": (([0, 1], [0.9, NAN]), "confidence"),
     "confidence inf": (([0, 1], [0.9, np.inf]), "confidence"),
+    "confidence complex": (([0, 1], np.array([1j, 0.5])), "confidence"),
     "confidence missing": (([0, 1], None), "confidence"),
     "confidence with None": (([0, 1], [0.9, None]), "confidence"),
     "weights too short": (([0, 1], [0.9, 0.8], [1]), "sample_weight"),

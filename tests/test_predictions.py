@@ -95,7 +95,7 @@ def test_the_positive_class_may_be_the_smaller_one():
 @pytest.mark.parametrize(
     ("y_true", "pos_label"),
     [([1, 1], None), ([0, 0], None), ([-1, -1], None), (["a", "a"], "a"), ([True, True], True),
-     ([False, False], None), ([2, 2], 2)],
+     ([False, False], None), ([2, 2], 2), (np.zeros(2, np.uint8), np.uint8(0))],
 )  # fmt: skip
 def test_one_column_works_where_only_one_class_is_true(y_true, pos_label):
     positive = y_true[0] == (1 if pos_label is None else pos_label)
@@ -283,26 +283,37 @@ def test_predictions_are_frozen():
 
 # Bad input -------------------------------------------------------------------------------
 
+MISSING = {
+    "nan": [0.0, NAN],
+    "None": ["a", None],
+    "nan among strings": ["a", NAN],
+    "nan among strings as objects": np.array(["a", NAN], dtype=object),
+    "nan among numbers as objects": np.array([1, NAN], dtype=object),
+    "pandas NA": pd.Series([1, None], dtype="Int64"),
+    "None in a Series of strings": pd.Series(["a", None]),
+    "missing category": pd.Series(pd.Categorical(["a", None])),
+    "missing date": pd.Series(pd.to_datetime(["2020-01-01", None])),
+    "polars null": pl.Series(["a", None]),
+    "polars null number": pl.Series([1, None]),
+}
 BAD_LABELS = {
+    **MISSING,
     "empty": [],
     "a number": 1,
     "nothing": None,
     "two columns": [[0, 1], [1, 0]],
-    "nan": [0.0, NAN],
-    "None": ["a", None],
-    "nan among strings": ["a", NAN],
-    "nan in an object array": np.array(["a", NAN], dtype=object),
-    "pandas NA": pd.Series([1, None], dtype="Int64"),
-    "NaN in a Series of strings": pd.Series(["a", None]),
-    "missing category": pd.Series(pd.Categorical(["a", None])),
-    "polars null": pl.Series(["a", None]),
-    "polars null number": pl.Series([1, None]),
     "a number and a string": [1, "a"],
     "a number and a string as objects": np.array([1, "a"], dtype=object),
     "a boolean and a string": [True, "a"],
     "a boolean and a number as objects": np.array([True, 2], dtype=object),
     "tuples": pd.Series([(1, 2), (3, 4)]),
 }
+
+
+@pytest.mark.parametrize("y_true", MISSING.values(), ids=MISSING)
+def test_missing_labels_are_called_missing(y_true):
+    with pytest.raises(ValueError, match="y_true has missing values"):
+        Predictions.from_proba(y_true, PROBA[:2])
 
 
 @pytest.mark.parametrize("y_true", BAD_LABELS.values(), ids=BAD_LABELS)
@@ -317,10 +328,9 @@ def test_bad_predicted_labels_are_named(y_pred):
         Predictions.from_labels(["a", "b"], y_pred, [0.9, 0.8])
 
 
-@pytest.mark.parametrize("labels", BAD_LABELS.values(), ids=BAD_LABELS)
-def test_bad_classes_are_named(labels):
-    if labels is None:
-        return  # the default
+@pytest.mark.parametrize("kind", sorted(set(BAD_LABELS) - {"nothing"}))
+def test_bad_classes_are_named(kind):
+    labels = BAD_LABELS[kind]
     with pytest.raises(ValueError, match="labels"):
         Predictions.from_proba(["a", "b"], PROBA[:2], labels=labels)
 

@@ -10,7 +10,7 @@ import pandas as pd
 from skselect import _validation as check
 from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.curves import RiskCoverageCurve
-from skselect.metrics._specs import SPECS, MetricSpec
+from skselect.metrics._specs import SPECS, MetricSpec, check_parameters
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
@@ -62,13 +62,10 @@ def evaluate(
     dtype: float64
     """
     requested = _requested(metrics)
-    if isinstance(predictions_or_outcomes, Outcomes):
-        outcomes = honest = predictions_or_outcomes
-    else:
-        source = predictions_or_outcomes
-        outcomes = Outcomes.from_predictions(source, confidence=confidence, loss=loss)
-        named = None if source.y_proba is None else "max_proba"
-        honest = Outcomes.from_predictions(source, confidence=named, loss=loss)
+    source = predictions_or_outcomes
+    outcomes = honest = Outcomes.of(source, confidence=confidence, loss=loss)
+    if isinstance(source, Predictions) and source.y_proba is not None:
+        honest = Outcomes.from_predictions(source, confidence="max_proba", loss=loss)
     curve = None
     if any(SPECS[name].needs == "curve" for name in requested):
         curve = RiskCoverageCurve.from_outcomes(outcomes)
@@ -88,8 +85,6 @@ def kernel_value(
     parameters: Mapping[str, Any],
 ) -> float:
     """Return the metric of outcomes, or of a curve that was built from them."""
-    if spec.at_threshold and "threshold" in parameters and spec.name in ("cwsa", "cwsa_plus"):
-        check.check_cwsa_thresholds(parameters["threshold"])
     if spec.needs == "outcomes":
         return float(spec.kernel(outcomes, **parameters))
     if curve is None:
@@ -103,6 +98,6 @@ def _requested(
     if isinstance(metrics, str):
         metrics = [metrics]
     requested = dict(metrics) if isinstance(metrics, Mapping) else {name: {} for name in metrics}
-    for name in requested:
-        check.check_choice("metrics", name, SPECS)
+    for name, parameters in requested.items():
+        check_parameters(SPECS[check.check_choice("metrics", name, SPECS)], parameters)
     return requested

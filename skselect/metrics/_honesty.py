@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,19 +20,24 @@ def cw_accuracy(outcomes: Outcomes) -> float:
     confidence = check.check_unit_confidence(outcomes.confidence, "cw_accuracy")
     mass = outcomes.weight * confidence
     total = np.sum(mass)
-    return float(np.sum(mass * (1.0 - outcomes.loss)) / total) if total > 0 else float("nan")
+    if not total > 0:
+        warnings.warn(
+            "cw_accuracy is undefined (nan): the confidence is 0 for every row.", stacklevel=3
+        )
+        return float("nan")
+    return float(np.sum(mass * (1.0 - outcomes.loss)) / total)
 
 
 def csr(outcomes: Outcomes, eps: float = 1e-8) -> float:
     """Return the weighted mean of l/(1 - c), c clipped to [eps, 1 - eps]."""
     check.check_number("eps", eps, 0.0, 0.5, closed="left")
     confidence = check.check_unit_confidence(outcomes.confidence, "csr")
-    if eps == 0 and np.any((confidence == 1) & (outcomes.loss > 0)):
-        return float("inf")
-    wrong = outcomes.loss > 0
     weight = outcomes.weight
-    surprise = outcomes.loss[wrong] / (1.0 - np.clip(confidence[wrong], eps, 1.0 - eps))
-    return float(np.sum(weight[wrong] * surprise) / np.sum(weight))
+    wrong = (outcomes.loss > 0) & (weight > 0)
+    doubt = np.clip(1.0 - confidence[wrong], eps, 1.0 - eps)  # 1 - c is exact, 1 - (1 - eps) not
+    if np.any(doubt == 0):
+        return float("inf")
+    return float(np.sum(weight[wrong] * outcomes.loss[wrong] / doubt) / np.sum(weight))
 
 
 def expected_calibration_error_of(
@@ -55,8 +61,8 @@ def _quantiles(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArra
     """Return the inner edges of bins of equal weight: the smallest values that fill k/n_bins."""
     order = np.argsort(values)
     filled = np.cumsum(weight[order])
-    # Compare whole weights, not shares: k/n_bins would round.
-    edges = np.searchsorted(filled * n_bins, np.arange(1, n_bins) * filled[-1], side="left")
+    wanted = np.arange(1, n_bins) * filled[-1] / n_bins * (1.0 - check.ROUNDING)
+    edges = np.searchsorted(filled, wanted, side="left")
     return values[order][np.minimum(edges, len(values) - 1)]
 
 

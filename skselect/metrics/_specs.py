@@ -6,10 +6,12 @@ read it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from skselect import _validation as check
 from skselect.curves import RiskCoverageCurve
 from skselect.metrics import _areas, _honesty, _threshold
 
@@ -65,6 +67,22 @@ class MetricSpec:
     def scorer_name(self) -> str:
         """The name of its scorer, where larger is always better."""
         return self.name if self.greater_is_better else f"neg_{self.name}"
+
+
+def check_parameters(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters that the metric does not have, and a threshold it cannot take."""
+    known = inspect.signature(spec.kernel).parameters
+    own = list(known)[1:]  # the first one is what is scored
+    for key in parameters:
+        if key not in own:
+            raise ValueError(f"{key}: the metric {spec.name!r} has no such parameter; it has {own}.")
+    for key in own:
+        if known[key].default is inspect.Parameter.empty and key not in parameters:
+            raise ValueError(f"{key} is missing: the metric {spec.name!r} needs it.")
+    if "threshold" in parameters:
+        check.check_threshold(parameters["threshold"])
+        if spec.name in ("cwsa", "cwsa_plus"):
+            check.check_cwsa_threshold(parameters["threshold"])
 
 
 _CWSA = "arXiv 2505.18622"

@@ -34,7 +34,8 @@ def _kept(outcomes: Outcomes, threshold: Threshold) -> tuple[FloatArray, FloatAr
 
 def coverage(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
     """Return the weighted share of accepted rows."""
-    return float(np.sum(_kept(outcomes, threshold)[0]) / np.sum(outcomes.weight))
+    kept = np.sum(_kept(outcomes, threshold)[0])
+    return float(min(kept / np.sum(outcomes.weight), 1.0))  # sums of floats round
 
 
 def selective_risk(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
@@ -65,7 +66,7 @@ def selective_cost(
     outcomes: Outcomes, threshold: Threshold = 0.5, abstention_cost: float = 0.1
 ) -> float:
     """Return loss of the accepted rows plus `abstention_cost` for each other one, per row."""
-    cost = check.check_number("abstention_cost", abstention_cost, 0.0)
+    cost = check.check_number("abstention_cost", abstention_cost, 0.0, closed="left")
     return generalized_risk(outcomes, threshold) + cost * (1.0 - coverage(outcomes, threshold))
 
 
@@ -364,7 +365,7 @@ def cwsa_score(
     0.325
     """
     outcomes = outcomes_of(y_true, y_proba, **options)
-    return cwsa(outcomes, float(check.check_cwsa_thresholds(threshold)), normalize)
+    return cwsa(outcomes, check.check_cwsa_threshold(threshold), normalize)
 
 
 @metric
@@ -432,7 +433,7 @@ def cwsa_plus_score(
     0.45
     """
     outcomes = outcomes_of(y_true, y_proba, **options)
-    return cwsa_plus(outcomes, float(check.check_cwsa_thresholds(threshold)), normalize)
+    return cwsa_plus(outcomes, check.check_cwsa_threshold(threshold), normalize)
 
 
 @metric
@@ -473,4 +474,4 @@ def cwsa_contributions(
     array([ 0.2  ,  0.2  ,  0.05 , -0.125])
     """
     outcomes = outcomes_of(y_true, y_proba, **options)
-    return cwsa_terms(outcomes, float(check.check_cwsa_thresholds(threshold)), -1.0, normalize)
+    return cwsa_terms(outcomes, check.check_cwsa_threshold(threshold), -1.0, normalize)

@@ -1,0 +1,266 @@
+"""The main job on one table: train, calibrate, certify a threshold, and look at the result."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+
+from skselect import _validation as check
+from skselect.classifier import SelectiveClassifier
+from skselect.display import RiskCoverageDisplay
+from skselect.metrics import evaluate
+from skselect.predictions import Predictions
+from skselect.tuner import ThresholdTuner
+
+# Shares of the rows: the rest, 45 %, trains the classifier and its calibration.
+_CERTIFY, _TEST = 0.30, 0.25
+# scikit-learn's gradient boosting takes no more levels of a category than this.
+_MAX_LEVELS = 255
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """What the command line asks for.
+
+    Parameters
+    ----------
+    data : path or None
+        A CSV or Parquet table; None takes the digits of scikit-learn.
+    target : str or None
+        The column to predict.
+    max_risk, delta : float
+        Largest selective risk, and the probability that its certificate fails.
+    out : path
+        Folder for the results.
+    seed : int
+        For the splits and the classifier.
+    """
+
+    data: Path | None
+    target: str | None
+    max_risk: float
+    delta: float
+    out: Path
+    seed: int
+
+
+def run(options: DemoOptions) -> int:
+    """Run the demo, print what it finds, write the results; return the exit code."""
+    _need_matplotlib()
+    say = _Progress(6)
+    X, y, what = load(options)
+    options.out.mkdir(parents=True, exist_ok=True)
+    say(f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
+    X, X_test, y, y_test = _split(X, y, _TEST, options.seed)
+    X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), options.seed)
+
+    booster, kind = make_booster(options.seed)
+    say(f"train {kind} on {len(y_train)} rows, without calibration")
+    raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
+    say("train it again with out-of-fold Platt calibration")
+    model = SelectiveClassifier(booster, calibration="platt").fit(X_train, y_train)
+
+    say(f"certify risk <= {options.max_risk:g} on {len(y_fresh)} fresh rows")
+    shared = {"on_infeasible": "abstain", "abstain_label": _free_label(y)}
+    certified = ThresholdTuner(
+        FrozenEstimator(model), objective="risk", target=options.max_risk, delta=options.delta,
+        **shared,
+    )  # fmt: skip
+    refusal = _fit_and_listen(certified, X_fresh, y_fresh)
+    say("tune the threshold for the best CWSA+ on the same rows")
+    sharpest = ThresholdTuner(FrozenEstimator(model), objective="cwsa_plus", **shared)
+    _fit_and_listen(sharpest, X_fresh, y_fresh)
+
+    say(f"judge everything on {len(y_test)} test rows")
+    columns = {
+        "raw": raw, "calibrated": model, "best CWSA+": sharpest,
+        f"risk <= {options.max_risk:g}": certified,
+    }  # fmt: skip
+    table = compare(columns, X_test, y_test)
+    _save(options, certified, table, X_test, y_test)
+    print(f"\n{table.to_string(float_format=lambda v: f'{v:.4g}', na_rep='-')}\n")
+    print(refusal or certified.certificate_)
+    print(f"\nWritten to {options.out}: policy.json, risk_coverage.png, metrics.csv")
+    return 0
+
+
+def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
+    """Return one column per model: how much it answers, and how well."""
+    table = {}
+    for name, model in models.items():
+        predictions = Predictions.from_proba(y, model.predict_proba(X), labels=model.classes_)
+        own = {"threshold": model.policy_.threshold}
+        # CWSA+ has no meaning without a threshold; 0.5 is where scorers put it.
+        at = own if model.abstains else {"threshold": 0.5}
+        answers = model.policy_.threshold < np.inf
+        metrics: dict[str, dict[str, Any]] = {"coverage": own}
+        if answers and evaluate(predictions, metrics)["coverage"] > 0:
+            metrics |= {"selective_accuracy": own, "cwsa_plus": at}
+        metrics |= {"augrc": {}, "csr": {}, "ece": {}}
+        values = evaluate(predictions, metrics)
+        right = predictions.y_pred == predictions.y_true
+        table[name] = {
+            "coverage": values["coverage"],
+            "accuracy of its answers": values.get("selective_accuracy", np.nan),
+            "accuracy if it always answered": float(np.mean(right)),
+            "CWSA+": values.get("cwsa_plus", 0.0),
+            "AUGRC": values["augrc"],
+            "CSR": values["csr"],
+            "ECE": values["ece"],
+        }
+    return pd.DataFrame(table)
+
+
+# Data --------------------------------------------------------------------------------------
+
+
+def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
+    """Return features, labels and a name for the table."""
+    if options.data is None:
+        digits = load_digits(as_frame=True)
+        return digits.data, digits.target.to_numpy(), "handwritten digits"
+    frame = read_table(options.data)
+    if options.target is None or options.target not in frame.columns:
+        raise ValueError(
+            f"--target must name a column of {options.data.name}, got {options.target!r}; there "
+            f"are {list(map(str, frame.columns[:20]))}."
+        )
+    known = frame[options.target].notna()
+    if not known.all():
+        print(f"{int((~known).sum())} rows without a {options.target!r} are left out.")
+        frame = frame[known]
+    y = check.check_labels(frame[options.target], "--target")
+    if len(np.unique(y)) < 2:
+        raise ValueError(f"--target: column {options.target!r} has one class only.")
+    _refuse_numbers(y, options.target)
+    return prepare(frame.drop(columns=options.target)), y, options.data.name
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file."""
+    if not path.is_file():
+        raise ValueError(f"--data: there is no file {str(path)!r}.")
+    if path.suffix.lower() in (".parquet", ".pq"):
+        try:
+            return pd.read_parquet(path)
+        except ImportError as error:
+            raise ValueError(
+                "Parquet files need pyarrow: pip install 'skselect[demo]' (or pip install pyarrow)."
+            ) from error
+    return pd.read_csv(path)
+
+
+def prepare(X: pd.DataFrame) -> pd.DataFrame:
+    """Turn every column into what gradient boosting digests: numbers or categories."""
+    columns = {}
+    for name, column in X.items():
+        if isinstance(column.dtype, pd.CategoricalDtype) or _is_text(column):
+            values = column.astype("category")
+            many = len(values.cat.categories) > _MAX_LEVELS
+            columns[str(name)] = values.cat.codes.astype("float64") if many else values
+        elif pd.api.types.is_datetime64_any_dtype(column):
+            columns[str(name)] = column.astype("int64").astype("float64")
+        else:
+            columns[str(name)] = pd.to_numeric(column).astype("float64")
+    return pd.DataFrame(columns)
+
+
+def _is_text(column: pd.Series) -> bool:
+    return not (
+        pd.api.types.is_numeric_dtype(column)
+        or pd.api.types.is_bool_dtype(column)
+        or pd.api.types.is_datetime64_any_dtype(column)
+    )
+
+
+def _refuse_numbers(y: Any, target: str) -> None:
+    """Refuse a column of measurements as classes."""
+    n_classes = len(np.unique(y))
+    if y.dtype.kind == "f" and n_classes > max(20, len(y) // 20):
+        raise ValueError(
+            f"--target: column {target!r} has {n_classes} different numbers; it looks like a "
+            "measurement, not like classes."
+        )
+
+
+def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
+    counts = np.unique(y, return_counts=True)[1]
+    classes_fit = counts.min() >= 2 and share * len(y) >= len(counts)
+    return train_test_split(
+        X, y, test_size=share, random_state=seed, stratify=y if classes_fit else None
+    )
+
+
+def _free_label(y: Any) -> Any:
+    """Return an abstain label where "auto" would have to ask."""
+    if y.dtype.kind == "b" or set(np.unique(y).tolist()) <= {-1, 1} or -1 in y.tolist():
+        return -9 if y.dtype.kind != "u" else 255
+    return "auto"
+
+
+# Model, progress, results --------------------------------------------------------------------
+
+
+def make_booster(seed: int) -> tuple[Any, str]:
+    """Return XGBoost if it is installed, else scikit-learn's gradient boosting."""
+    try:
+        from xgboost import XGBClassifier  # noqa: PLC0415 - an extra
+    except ImportError:
+        booster = HistGradientBoostingClassifier(max_iter=150, random_state=seed)
+        return booster, "HistGradientBoosting"
+    booster = XGBClassifier(
+        n_estimators=300, max_depth=8, learning_rate=0.05, subsample=0.8, colsample_bytree=0.6,
+        tree_method="hist", enable_categorical=True, n_jobs=2, random_state=seed,
+    )  # fmt: skip
+    return booster, "XGBoost"
+
+
+def _fit_and_listen(tuner: ThresholdTuner, X: pd.DataFrame, y: Any) -> str:
+    """Fit a tuner; return what it warned about, which the table shows anyway."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        tuner.fit(X, y)
+    return "\n".join(str(w.message) for w in caught)
+
+
+def _save(options: DemoOptions, tuner: ThresholdTuner, table: pd.DataFrame, X: Any, y: Any) -> None:
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+
+    mpl.use("Agg")
+    tuner.policy_.to_json(options.out / "policy.json")
+    table.to_csv(options.out / "metrics.csv")
+    display = RiskCoverageDisplay.from_estimator(
+        tuner, X, y, name="test rows", target=options.max_risk
+    )
+    display.figure_.savefig(options.out / "risk_coverage.png", dpi=120)
+
+
+def _need_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401, PLC0415 - an extra
+    except ImportError as error:
+        raise ValueError(
+            "The demo draws a picture, which needs matplotlib: pip install 'skselect[demo]'."
+        ) from error
+
+
+class _Progress:
+    """One line per step, on standard error."""
+
+    def __init__(self, steps: int) -> None:
+        self.step, self.steps = 0, steps
+
+    def __call__(self, text: str) -> None:
+        self.step += 1
+        print(f"[{self.step}/{self.steps}] {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,103 @@
+"""Exact binomial statements, against brute force and against published values."""
+
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skselect.bounds import (
+    clopper_pearson_upper,
+    critical_counts,
+    crossing_probability,
+    rows_for_certificate,
+    smallest_rank,
+    walk_band,
+)
+
+
+def binomial_cdf(e, n, p):
+    return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(e + 1))
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(st.integers(1, 60), st.data(), st.sampled_from([0.01, 0.05, 0.1, 0.5]))
+def test_clopper_pearson_solves_its_equation(n, data, delta):
+    errors = data.draw(st.integers(0, n))
+    bound = clopper_pearson_upper(errors, n, delta)
+    if errors == n:
+        assert bound == 1.0
+    else:
+        assert binomial_cdf(errors, n, bound) == pytest.approx(delta, rel=1e-9)
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(st.integers(1, 80), st.sampled_from([0.01, 0.1, 0.25]), st.sampled_from([0.01, 0.05, 0.3]))
+def test_critical_count_is_the_largest_with_a_small_tail(n, risk, alpha):
+    count = int(critical_counts(np.array([n]), risk, alpha)[0])
+    assert count == -1 or binomial_cdf(count, n, risk) <= alpha * (1 + 1e-12)
+    assert binomial_cdf(count + 1, n, risk) > alpha * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("risk", [Fraction(1, 10), Fraction(1, 3)])
+@pytest.mark.parametrize(
+    ("ranks", "limits"),
+    [([3, 5, 8], [-1, 0, 1]), ([1, 2, 3, 10], [-1, -1, 0, 2]), ([4, 10], [0, 1]), ([6], [2])],
+)
+def test_crossing_probability_equals_the_sum_over_all_walks(ranks, limits, risk):
+    expected = Fraction(0)
+    for steps in product([0, 1], repeat=ranks[-1]):
+        if any(sum(steps[:k]) <= limit for k, limit in zip(ranks, limits, strict=True)):
+            expected += risk ** sum(steps) * (1 - risk) ** (len(steps) - sum(steps))
+    found = crossing_probability(np.array(ranks), np.array(limits), float(risk))
+    assert found == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_band_agrees_with_simulated_walks(rng):
+    ranks, limits = walk_band(400, 0.1, 0.1, 0.1)
+    draws = 4000
+    walks = np.cumsum(rng.random((draws, 400)) < 0.1, axis=1)
+    crossed = np.any(walks[:, ranks - 1] <= limits, axis=1).mean()
+    exact = crossing_probability(ranks, limits, 0.1)
+    assert exact <= 0.1
+    assert abs(crossed - exact) <= 4 * np.sqrt(0.1 * 0.9 / draws)
+
+
+@pytest.mark.parametrize(("risk", "alpha"), [(0.01, 0.0414), (0.05, 0.0182), (0.1, 0.0140)])
+def test_level_per_rank_matches_an_independent_computation(risk, alpha):
+    # 1000 rows, delta .1, all ranks: levels found by another program for the same walk.
+    ranks = np.arange(1, 1001)
+    below, above = (critical_counts(ranks, risk, alpha * f) for f in (0.985, 1.015))
+    assert crossing_probability(ranks, below, risk) <= 0.1
+    assert crossing_probability(ranks, above, risk) > 0.0995
+
+
+def test_band_never_spends_more_than_delta_and_is_nearly_all_of_it():
+    for n, risk, delta in [(300, 0.05, 0.05), (1000, 0.02, 0.1), (5000, 0.05, 0.05)]:
+        ranks, limits = walk_band(n, risk, delta, 0.1)
+        spent = crossing_probability(ranks, limits, risk)
+        assert 0.9 * delta <= spent <= delta
+
+
+def test_band_is_empty_when_the_rows_cannot_do():
+    ranks, limits = walk_band(148, 0.02, 0.05, 0.1)
+    assert len(ranks) == len(limits) == 0
+    assert len(walk_band(149, 0.02, 0.05, 0.1)[0]) == 1
+
+
+@pytest.mark.parametrize("target", [0.001, 0.01, 0.02, 0.05, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("delta", [0.01, 0.05, 0.1, 0.5])
+def test_rows_for_certificate_is_the_least_number(target, delta):
+    k = rows_for_certificate(target, delta)
+    assert (1 - target) ** k <= delta
+    assert k == 1 or (1 - target) ** (k - 1) > delta
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.integers(1, 500), st.integers(1, 100))
+def test_smallest_rank_is_found_by_division(n, percent):
+    share = percent / 100
+    assert smallest_rank(n, share) == next(k for k in range(1, n + 1) if k / n >= share)

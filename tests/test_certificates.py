@@ -1,0 +1,91 @@
+"""What a certificate says, and what it must not say."""
+
+import json
+
+import numpy as np
+import pytest
+
+from skselect import Certificate, Outcomes, select_threshold
+
+
+def make(rng, n=1000, **options):
+    confidence = rng.random(n)
+    wrong = rng.random(n) < 0.2 * (1 - confidence) ** 3
+    goal = {"objective": "risk", "target": 0.05} | options
+    return select_threshold(Outcomes(wrong, confidence), **goal).certificate
+
+
+def test_an_exact_promise_begins_with_certified(rng):
+    text = str(make(rng))
+    assert text.startswith("CERTIFIED\n")
+    assert "in 95 of 100 such calibrations at most 5 % of the cases it decides alone are" in text
+    assert "not per subgroup, not per period" in text
+
+
+def test_text_quotes_neither_pointwise_bound_nor_least_target(rng):
+    certificate = make(rng)
+    for value in (certificate.pointwise_bound, certificate.least_target):
+        assert f"{value:.3g}" not in str(certificate)
+        assert f"{100 * value:.3g} %" not in str(certificate)
+
+
+def test_an_estimate_says_so_first_and_why():
+    certificate = Certificate(
+        objective="risk", target=0.02, delta=0.05, method="band", guarantee="high_probability",
+        exact=False, why_not=("fold models differ",), threshold=0.8, n=100, n_accepted=80,
+        n_errors=0, coverage=0.8, risk=0.0, pointwise_bound=0.03, rows_needed=149,
+    )  # fmt: skip
+    assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: fold models differ")
+    assert not certificate.is_certified
+
+
+def test_numbers_are_those_of_the_rows(rng):
+    confidence = rng.random(800)
+    wrong = rng.random(800) < 0.1 * (1 - confidence)
+    selection = select_threshold(Outcomes(wrong, confidence), objective="risk", target=0.08)
+    certificate = selection.certificate
+    kept = confidence >= selection.threshold
+    assert certificate.n == 800
+    assert certificate.n_accepted == kept.sum()
+    assert certificate.n_errors == wrong[kept].sum()
+    assert certificate.coverage == kept.mean()
+    assert certificate.risk == wrong[kept].mean()
+    assert certificate.rows_needed == 36
+
+
+def test_least_target_lies_between_pointwise_bound_and_target(rng):
+    certificate = make(rng)
+    assert certificate.pointwise_bound < certificate.least_target <= certificate.target
+
+
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
+def test_storage_keeps_everything(rng, objective):
+    certificate = make(rng, objective=objective, target=0.5 if objective == "coverage" else 0.05)
+    assert Certificate.from_dict(json.loads(certificate.to_json())) == certificate
+
+
+def test_nothing_accepted_is_storable_and_readable(rng):
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        certificate = make(rng, n=20, target=0.01, on_infeasible="abstain")
+    restored = Certificate.from_dict(json.loads(certificate.to_json()))
+    assert restored.threshold == np.inf
+    assert np.isnan(restored.risk)
+    assert "decides none of these 20 cases" in str(restored)
+
+
+def test_pointwise_bound_is_clopper_pearson(rng):
+    from scipy import stats
+
+    certificate = make(rng)
+    k, e = certificate.n_accepted, certificate.n_errors
+    assert certificate.pointwise_bound == pytest.approx(stats.beta.ppf(0.95, e + 1, k - e))
+
+
+def test_fingerprint_does_not_depend_on_the_order_of_rows(rng):
+    confidence = rng.random(300)
+    wrong = rng.random(300) < 0.01
+    order = rng.permutation(300)
+    one = select_threshold(Outcomes(wrong, confidence), objective="risk", target=0.1)
+    two = select_threshold(Outcomes(wrong[order], confidence[order]), objective="risk", target=0.1)
+    assert one.certificate.fingerprints == two.certificate.fingerprints
+    assert one.threshold == two.threshold

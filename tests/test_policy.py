@@ -1,0 +1,179 @@
+"""A policy decides the same rows in memory, from JSON, and in a fresh process."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
+from skselect.policy import VERSION
+
+
+@pytest.fixture
+def policy():
+    return AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+
+
+def test_decide_marks_what_is_not_sure_enough(policy):
+    table = policy.decide([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
+    assert table.columns.tolist() == ["label", "suggestion", "accepted", "confidence", "threshold"]
+    assert table["accepted"].tolist() == [True, False, True]  # a tie with the threshold is accepted
+    assert table["label"].isna().tolist() == [False, True, False]
+    assert table["suggestion"].tolist() == ["no", "yes", "yes"]
+
+
+def test_columns_are_matched_by_name_and_the_index_is_kept(policy):
+    frame = pd.DataFrame({"yes": [0.1, 0.7], "no": [0.9, 0.3]}, index=["a", "b"])
+    table = policy.decide(frame)
+    assert table.index.tolist() == ["a", "b"]
+    assert table["suggestion"].tolist() == ["no", "yes"]
+
+
+def test_one_column_is_the_second_class(policy):
+    assert policy.decide([0.1, 0.95])["label"].tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "dtype"),
+    [([1, 2], "Int64"), ([False, True], "boolean"), ([0.5, 1.5], "Float64"), (["a", "b"], "string")],
+)
+def test_labels_are_nullable(classes, dtype):
+    policy = AbstentionPolicy(classes=np.array(classes), threshold=0.8)
+    label = policy.decide([[0.9, 0.1], [0.4, 0.6]])["label"]
+    assert str(label.dtype) == dtype
+    assert label[0] == classes[0]
+    assert label[1] is pd.NA
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.123456789012345678, 1.0, np.inf, -np.inf])
+def test_thresholds_survive_json(threshold):
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=threshold, abstain_label=-1)
+    restored = AbstentionPolicy.from_json(policy.to_json())
+    assert restored.threshold == threshold
+    assert restored.classes.dtype == policy.classes.dtype
+    assert restored.abstain_label == -1
+
+
+@pytest.mark.parametrize("kind", ["isotonic", "platt", None])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_fresh_process_accepts_the_same_float32_rows(tmp_path, rng, kind, n_classes):
+    from xgboost import XGBClassifier
+
+    X = rng.normal(size=(600, 5)).astype(np.float32)
+    y = (X[:, 0] + rng.normal(scale=0.7, size=600) > 0).astype(int) + (X[:, 1] > 1) * (n_classes - 2)
+    base = XGBClassifier(n_estimators=15, max_depth=2, n_jobs=1)
+    tuner = ThresholdTuner(
+        SelectiveClassifier(base, calibration=kind, cv=3), objective="risk", target=0.25, cv=3
+    ).fit(X, y)
+    raw = tuner.estimator_.estimator_.predict_proba(X)
+    assert raw.dtype == np.float32
+    tuner.policy_.to_json(tmp_path / "policy.json")
+    np.save(tmp_path / "raw.npy", raw)
+    code = (
+        "import numpy as np, sys; from skselect import AbstentionPolicy\n"
+        "policy = AbstentionPolicy.from_json(sys.argv[1] + '/policy.json')\n"
+        "table = policy.decide(np.load(sys.argv[1] + '/raw.npy'))\n"
+        "table.to_pickle(sys.argv[1] + '/table.pkl')\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    there = pd.read_pickle(tmp_path / "table.pkl")
+    pd.testing.assert_frame_equal(there, tuner.decide(X), check_exact=True)
+    assert 0 < there["accepted"].mean() < 1
+
+
+def test_published_schema_describes_the_file(rng):
+    from importlib.resources import files
+
+    schema = json.loads(files("skselect").joinpath("policy.schema.json").read_text())
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
+    from sklearn.naive_bayes import GaussianNB
+
+    for calibration in ("isotonic", "platt"):
+        base = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=2)
+        tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=2).fit(X, y)
+        stored = json.loads(tuner.policy_.to_json())
+        jsonschema.validate(stored, schema)
+        assert stored["version"] == VERSION == schema["properties"]["version"]["const"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**stored, "threshold": "high"}, schema)
+
+
+def test_an_own_confidence_is_saved_only_on_demand(policy):
+    own = dataclasses.replace(policy, confidence=lambda p: p[:, 0])
+    with pytest.raises(ValueError, match="allow_external=True"):
+        own.to_json()
+    restored = AbstentionPolicy.from_json(own.to_json(allow_external=True))
+    with pytest.raises(ValueError, match=r"dataclasses\.replace"):
+        restored.decide([[0.9, 0.1]])
+    again = dataclasses.replace(restored, confidence=lambda p: p[:, 0])
+    assert again.decide([[0.9, 0.1]])["accepted"].tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"schema": "skselect.policy", "version": 1', "damaged JSON"),
+        ('{"schema": "something else"}', "'schema' is not"),
+        ('{"schema": "skselect.policy", "version": 99}', "Update skselect"),
+        ('{"schema": "skselect.policy", "version": "1"}', "format version"),
+        ('{"schema": "skselect.policy", "version": 1}', "policy is damaged"),
+        ("no_such_file.json", "no policy file"),
+    ],
+)
+def test_unreadable_policies_say_why(text, message):
+    with pytest.raises(ValueError, match=message):
+        AbstentionPolicy.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("threshold", "high"), ("threshold", float("nan")), ("confidence", "hope"),
+     ("response", "predict"), ("calibration", {"kind": "magic", "maps": [], "response": "x"}),
+     ("classes", None), ("metadata", 3)],
+)  # fmt: skip
+def test_a_damaged_field_is_refused(policy, field, value):
+    stored = json.loads(policy.to_json())
+    stored[field] = value
+    with pytest.raises(ValueError, match="damaged"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+def test_nothing_half_written_is_left_behind(policy, tmp_path):
+    bad = dataclasses.replace(policy, metadata={"x": object()})
+    with pytest.raises(ValueError, match="metadata"):
+        bad.to_json(tmp_path / "policy.json")
+    with pytest.raises(ValueError, match="no folder"):
+        policy.to_json(tmp_path / "nowhere" / "policy.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([[0.5, 0.2, 0.3]], "3 columns"),
+        ([[0.9, 0.2]], "sum to one"),
+        ([[np.nan, 0.2]], "NaN"),
+        (pd.DataFrame({"no": [0.5], "maybe": [0.5]}), "do not name the classes"),
+        ([0, 1], "look like labels"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(policy, scores, message):
+    with pytest.raises(ValueError, match=message):
+        policy.decide(scores)
+
+
+def test_subgroups_wait_for_their_room(policy):
+    with pytest.raises(ValueError, match="subgroups"):
+        policy.decide([[0.5, 0.5]], subgroups=["a"])
+    with pytest.raises(ValueError, match="subgroups"):
+        policy.accepts([0.5], subgroups=["a"])
+
+
+def test_accepts_compares_as_float64(policy):
+    assert policy.accepts(np.array([0.8], dtype=np.float32)).tolist() == [True]  # 0.800000012
+    assert policy.accepts([0.7999999999]).tolist() == [False]
