@@ -15,6 +15,17 @@ import sklearn
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
+__all__ = [
+    "SCORING_SITES",
+    "BaseScorer",
+    "loaded_scoring_options",
+    "register_scoring_names",
+    "routing_enabled",
+    "take_rows",
+    "unregister_scoring_names",
+    "weight_parameter",
+]
+
 # Scorers must derive from the private base class: only then do searches route weights to
 # them, and multimetric scoring accept them beside scikit-learn's own.
 try:
@@ -33,8 +44,7 @@ except ImportError:  # pragma: no cover - kept for the day the name moves
         def __call__(self, estimator: Any, X: Any, y_true: Any, **kwargs: Any) -> float:
             return self._score(None, estimator, X, y_true, **kwargs)
 
-        def _score(self, method_caller: Any, *args: Any, **kwargs: Any) -> float:
-            raise TypeError("SelectiveScorer defines how to score.")
+        _score: Any  # what a subclass defines
 
 
 # Scoring strings -----------------------------------------------------------------------------
@@ -70,7 +80,7 @@ def register_scoring_names(scorers: Mapping[str, Any]) -> list[str]:
     table.update({name: scorers[name] for name in new})
     _added.update(new)
     for options in loaded_scoring_options():
-        options |= _added
+        options.update(_added)
     return new
 
 
@@ -80,7 +90,7 @@ def unregister_scoring_names() -> None:
     for name in _added:
         table.pop(name, None)
     for options in loaded_scoring_options():
-        options -= _added
+        options.difference_update(_added)
     _added.clear()
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
 from skselect import _validation as check
-from skselect._fitting import RawClassifier, fit_raw, folds, response_of, rows_of, wrap_fitted
+from skselect._fitting import RawClassifier, fit_raw, folds, rows_of, wrap_fitted
 from skselect._sklearn import routing_enabled, take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS, ClassCalibration
@@ -103,7 +103,7 @@ class AbstainingMixin:
         return float(np.average(right, weights=weight))
 
 
-class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Wrap a classifier so that it may abstain, with honest probabilities if you like.
 
     With its defaults it never abstains and predicts as the wrapped classifier does.
@@ -218,6 +218,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         check_classification_targets(y)
         y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
         frozen = isinstance(self.estimator, FrozenEstimator)
+        if not frozen:
+            check.check_trainable(len(y))
         classes = frozen_classes(self.estimator) if frozen else np.unique(y)
         label = self._resolve_label(classes)
         codes = check.check_known(
@@ -225,7 +227,6 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             "The frozen classifier was not trained on them.",
         )  # fmt: skip
         if not frozen:
-            check.check_trainable(len(codes))
             _warn_if_fitted(self.estimator)
         weight = check.check_weight(sample_weight, len(codes))
         params, split_params = self._route(weight, fit_params)

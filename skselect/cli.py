@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 _EXAMPLES = """examples:
   skselect demo
@@ -16,7 +17,8 @@ _EXAMPLES = """examples:
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="skselect", description="Selective classification: let a classifier say 'I don't know'."
+        prog="skselect",
+        description="Selective classification: let a classifier say 'I don't know'.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser(
@@ -27,16 +29,20 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    demo.add_argument("--data", type=Path, metavar="FILE",
-                      help="CSV or Parquet table (default: scikit-learn's digits)")  # fmt: skip
-    demo.add_argument("--target", metavar="COLUMN", help="the column to predict, with --data")
-    demo.add_argument("--max-risk", type=float, default=0.02, metavar="R",
-                      help="largest share of wrong answers (default: %(default)s)")  # fmt: skip
-    demo.add_argument("--delta", type=float, default=0.05,
-                      help="probability that the certificate fails (default: %(default)s)")  # fmt: skip
-    demo.add_argument("--out", type=Path, default=Path("skselect-demo"), metavar="DIR",
-                      help="folder for the results (default: %(default)s)")  # fmt: skip
-    demo.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    options: list[tuple[str, dict[str, Any]]] = [
+        ("--data", {"type": Path, "metavar": "FILE",
+                    "help": "CSV or Parquet table (default: scikit-learn's digits)"}),
+        ("--target", {"metavar": "COLUMN", "help": "the column to predict, with --data"}),
+        ("--max-risk", {"type": float, "default": 0.02, "metavar": "R",
+                        "help": "largest share of wrong answers (default: %(default)s)"}),
+        ("--delta", {"type": float, "default": 0.05,
+                     "help": "probability that the certificate fails (default: %(default)s)"}),
+        ("--out", {"type": Path, "default": Path("skselect-demo"), "metavar": "DIR",
+                   "help": "folder for the results (default: %(default)s)"}),
+        ("--seed", {"type": int, "default": 0, "help": "random seed (default: %(default)s)"}),
+    ]  # fmt: skip
+    for name, settings in options:
+        demo.add_argument(name, **settings)
     return parser
 
 

@@ -117,9 +117,7 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
     return values
 
 
-def confidence_of(
-    predictions: Predictions, confidence: ConfidenceSpec | None = None
-) -> FloatArray:
+def confidence_of(predictions: Predictions, confidence: ConfidenceSpec | None = None) -> FloatArray:
     """Return the confidence of each row of `predictions`.
 
     Parameters

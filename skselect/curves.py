@@ -104,7 +104,7 @@ class RiskCoverageCurve:
             block_loss=np.add.reduceat(weight * loss, starts),
             block_rows=np.diff(np.append(starts, len(loss))),
             loss_values=values,
-            loss_weight=np.bincount(place, weights=weight),
+            loss_weight=np.bincount(place, weights=weight).astype(np.float64),
             counted=bool(np.all(weight == 1.0)),
             perfect_order=bool(
                 np.all(smallest == largest) and np.all(largest[:-1] <= smallest[1:])

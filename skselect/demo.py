@@ -221,7 +221,7 @@ def make_booster(seed: int) -> tuple[Any, str]:
         return booster, "HistGradientBoosting"
     booster = XGBClassifier(
         n_estimators=300, max_depth=8, learning_rate=0.05, subsample=0.8, colsample_bytree=0.6,
-        tree_method="hist", enable_categorical=True, n_jobs=2, random_state=seed,
+        tree_method="hist", enable_categorical=True, random_state=seed,
     )  # fmt: skip
     return booster, "XGBoost"
 
@@ -248,7 +248,7 @@ def _save(options: DemoOptions, tuner: ThresholdTuner, table: pd.DataFrame, X: A
 
 def _need_matplotlib() -> None:
     try:
-        import matplotlib  # noqa: F401, PLC0415 - an extra
+        import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise ValueError(
             "The demo draws a picture, which needs matplotlib: pip install 'skselect[demo]'."

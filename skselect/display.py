@@ -102,7 +102,9 @@ class RiskCoverageDisplay:
         name = type(estimator).__name__ if name is None else name
         return cls(curve, name=name, threshold=threshold, target=target).plot(ax)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> RiskCoverageDisplay:
+    def plot(
+        self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any
+    ) -> RiskCoverageDisplay:
         """Draw.
 
         Parameters

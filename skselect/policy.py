@@ -370,7 +370,7 @@ class _External:
     def __init__(self, name: str) -> None:
         self.__name__ = name.removeprefix("external:")
 
-    def __call__(self, y_proba: FloatArray) -> FloatArray:
+    def __call__(self, _: FloatArray) -> FloatArray:
         raise ValueError(
             f"confidence: this policy uses your function {self.__name__!r}, which its file only "
             "names. Hand it over with dataclasses.replace(policy, confidence=function)."
@@ -380,7 +380,8 @@ class _External:
 def nullable(labels: LabelArray) -> Any:
     """Return labels as a pandas array whose dtype has room for NA."""
     kinds = {"b": "boolean", "U": "string", "i": "Int64", "u": "UInt64", "f": "Float64"}
-    return pd.array(labels, dtype=kinds[labels.dtype.kind])
+    dtype: Any = kinds[labels.dtype.kind]
+    return pd.array(labels, dtype=dtype)
 
 
 def index_of(table: Any, n: int) -> pd.Index:

@@ -144,7 +144,7 @@ class _LabelGuard:
         )
 
 
-class SelectiveScorer(BaseScorer):  # type: ignore[misc]
+class SelectiveScorer(BaseScorer):
     """A metric as a scikit-learn scorer; larger is better. Get one from :func:`get_scorer`.
 
     Parameters
@@ -233,10 +233,8 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
     >>> get_scorer("cwsa_plus", threshold=0.8, min_coverage=0.5)
     get_scorer('cwsa_plus', threshold=0.8, min_coverage=0.5)
     """
-    if isinstance(name, str) and f"neg_{name}" in _BY_SCORER_NAME:
-        raise ValueError(
-            f"name: {name!r} is a loss, and scorers are maximised; use 'neg_{name}'."
-        )
+    if f"neg_{name}" in _BY_SCORER_NAME:
+        raise ValueError(f"name: {name!r} is a loss, and scorers are maximised; use 'neg_{name}'.")
     spec = _BY_SCORER_NAME[check.check_choice("name", name, get_scorer_names())]
     check.check_number("min_coverage", min_coverage, 0.0, 1.0)
     if min_coverage and not spec.at_threshold:
@@ -247,6 +245,10 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
 
 def get_scorer_names() -> list[str]:
     """Return all scorer names, including those that need parameters.
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------
@@ -324,7 +326,7 @@ def selective_scoring(*names: str | SelectiveScorer) -> _MultiScorer:
 # Any scorer, on the accepted rows ----------------------------------------------------------------
 
 
-class _AcceptedScorer(BaseScorer):  # type: ignore[misc]
+class _AcceptedScorer(BaseScorer):
     """A scikit-learn scorer on the rows that the estimator accepts; see :func:`on_accepted`."""
 
     def __init__(self, scorer: Any, min_coverage: float, threshold: float) -> None:
@@ -351,7 +353,9 @@ class _AcceptedScorer(BaseScorer):  # type: ignore[misc]
             return float("nan")
         rows = np.flatnonzero(accepted)
         metadata = {} if weight is None else {"sample_weight": counted[rows]}
-        return float(self.scorer(estimator, take_rows(X, rows), take_rows(y_true, rows), **metadata))
+        return float(
+            self.scorer(estimator, take_rows(X, rows), take_rows(y_true, rows), **metadata)
+        )
 
 
 def _accepted(estimator: Any, X: Any, threshold: float) -> BoolArray:

@@ -15,13 +15,11 @@ from skselect._validation import InfeasibleTargetError
 from skselect.bounds import rows_for_certificate
 from skselect.certificates import Certificate
 from skselect.curves import RiskCoverageCurve
+from skselect.goals import METRIC_OBJECTIVES, Goal
 from skselect.outcomes import Outcomes
 from skselect.policy import AbstentionPolicy, refuse_subgroups
 from skselect.predictions import Predictions
 
-METRIC_OBJECTIVES = thresholds.TUNABLE_METRICS
-CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
-OBJECTIVES = (*METRIC_OBJECTIVES, *CERTIFIED_OBJECTIVES, "cost")
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -65,83 +63,6 @@ class ThresholdSelection:
             f"{value}; on the {self.curve.n_rows} rows that chose it, coverage "
             f"{self.coverage:.4g} and risk {self.risk:.4g}."
         )
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What to look for, checked: the arguments of :func:`select_threshold` that state it.
-
-    Parameters
-    ----------
-    objective, method, on_infeasible : str
-    target, delta : float
-    min_coverage : float
-    """
-
-    objective: str
-    target: float | None
-    delta: float
-    method: str
-    min_coverage: float
-    on_infeasible: str
-
-    @classmethod
-    def checked(
-        cls,
-        objective: str,
-        target: float | None,
-        delta: float,
-        method: str,
-        min_coverage: float | str,
-        on_infeasible: str,
-    ) -> Goal:
-        """Check each argument and resolve "auto"."""
-        check.check_choice("objective", objective, OBJECTIVES)
-        check.check_choice("method", method, ["band", "empirical"])
-        check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
-        check.check_number("delta", delta, 0.0, 1.0, closed="neither")
-        target = _checked_target(objective, target)
-        limits = objective in METRIC_OBJECTIVES or objective == "risk"
-        if min_coverage == "auto":
-            metric = objective in METRIC_OBJECTIVES
-            band = objective == "risk" and method == "band"
-            share = 0.5 if metric else 0.1 if band else 0.0
-        elif limits:
-            share = check.check_number("min_coverage", min_coverage, 0.0, 1.0)
-        else:
-            raise ValueError(
-                f"min_coverage goes with a metric objective or 'risk', not with {objective!r}; "
-                "leave it out."
-            )
-        return cls(objective, target, float(delta), method, share, on_infeasible)
-
-    @property
-    def promises(self) -> bool:
-        """Whether a certificate comes with the threshold."""
-        return self.objective in CERTIFIED_OBJECTIVES and self.method != "empirical"
-
-
-def _checked_target(objective: str, target: float | None) -> float | None:
-    if objective in METRIC_OBJECTIVES:
-        if target is not None:
-            raise ValueError(
-                f"target: the objective {objective!r} takes the best value there is, so it has no "
-                f"target (got {target!r}). Leave it out, or use objective='risk'."
-            )
-        return None
-    wanted = {
-        "risk": "the largest selective risk, for example target=0.02",
-        "generalized_risk": "the largest rate of silent failures, for example target=0.01",
-        "coverage": "the least coverage, for example target=0.8",
-        "cost": "the cost of abstaining in units of one error, for example target=0.1",
-    }[objective]
-    if target is None:
-        raise ValueError(f"target is missing: objective={objective!r} needs {wanted}.")
-    if objective == "coverage":
-        return check.check_number("target", target, 0.0, 1.0, closed="right")
-    if objective == "cost":
-        return check.check_number("target", target, 0.0, np.inf, closed="left")
-    return check.check_number("target", target, 0.0, 1.0, closed="neither")
 
 
 # Selecting ---------------------------------------------------------------------------------
@@ -239,15 +160,13 @@ def select_threshold(
     policy = AbstentionPolicy(
         classes=predictions.classes,
         threshold=selection.threshold,
-        confidence="max_proba" if confidence is None else confidence,  # type: ignore[arg-type]
+        confidence="max_proba" if confidence is None else confidence,
         **policy_facts(selection, outcomes),
     )
     return replace(selection, policy=policy)
 
 
-def pick(
-    outcomes: Outcomes, goal: Goal, *, why_not: tuple[str, ...] = ()
-) -> ThresholdSelection:
+def pick(outcomes: Outcomes, goal: Goal, *, why_not: tuple[str, ...] = ()) -> ThresholdSelection:
     """Pick the threshold for a checked goal; `why_not` says why a certificate is not exact."""
     if goal.promises:
         outcomes = _countable(outcomes)
@@ -352,7 +271,9 @@ def _countable(outcomes: Outcomes) -> Outcomes:
             "loss: certificates for graded losses are not available yet; use a loss of 0 or 1 per "
             "row, or method='empirical', which promises nothing."
         )
-    return outcomes if outcomes.sample_weight is None else Outcomes(outcomes.loss, outcomes.confidence)
+    return (
+        outcomes if outcomes.sample_weight is None else Outcomes(outcomes.loss, outcomes.confidence)
+    )
 
 
 def _refuse_or_warn(curve: RiskCoverageCurve, goal: Goal) -> None:
@@ -384,7 +305,9 @@ def _refuse_or_warn(curve: RiskCoverageCurve, goal: Goal) -> None:
             "certifying that one needs fresh rows"
         )
         if goal.min_coverage > 0:
-            parts.append(f"only accepted shares of at least min_coverage={goal.min_coverage:g} count")
+            parts.append(
+                f"only accepted shares of at least min_coverage={goal.min_coverage:g} count"
+            )
     else:
         allowed = curve.coverage >= goal.min_coverage
         least = float(np.min(curve.selective_risk[allowed]))

@@ -75,9 +75,7 @@ def best_metric(curve: RiskCoverageCurve, metric: str, min_coverage: float) -> M
     return MetricOptimum(threshold, k, float(best), float(np.max(values)))
 
 
-def _candidates(
-    curve: RiskCoverageCurve, metric: str
-) -> tuple[FloatArray, IntArray, FloatArray]:
+def _candidates(curve: RiskCoverageCurve, metric: str) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return thresholds, accepted entries and values, by coverage.
 
     CWSA+ falls with the threshold while the accepted set stays, so only the lower ends of
@@ -106,9 +104,7 @@ def empirical_risk(curve: RiskCoverageCurve, target: float, min_coverage: float)
     return _last(low & check.reaches(curve.coverage, min_coverage))
 
 
-def band_risk(
-    curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-) -> int:
+def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
     """Accept the most that the walk band certifies; see :func:`bounds.walk_band`."""
     counts = _error_counts(curve)
     passed = _passes_band(curve.n_accepted, counts, curve.n_rows, target, delta, min_coverage)

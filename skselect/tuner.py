@@ -29,10 +29,11 @@ from skselect.classifier import (
     copy_feature_facts,
     frozen_classes,
 )
-from skselect.outcomes import Outcomes
+from skselect.goals import Goal
+from skselect.outcomes import LOSSES, Outcomes
 from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
-from skselect.selection import Goal, ThresholdSelection, pick, policy_facts
+from skselect.selection import ThresholdSelection, pick, policy_facts
 
 _FOLD_MODELS = (
     "the threshold comes from out-of-fold predictions, whose models differ from the final one "
@@ -49,7 +50,7 @@ _SAME_ROWS = (
 _GROUPED = "rows of one group are not independent (groups= was given)"
 
 
-class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Tune the threshold of an abstaining classifier, with a promise where one can be given.
 
     Parameters
@@ -220,6 +221,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         X, y = indexable(X, y)
         check_classification_targets(y)
         y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
+        check.check_trainable(len(y))
         weight = check.check_weight(sample_weight, len(y))
         if goal.promises:
             check.refuse_weights(weight, "a certificate")
@@ -230,7 +232,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         rows = _Rows(X, y, weight, params, split_params)
 
         frozen = fitted or isinstance(base.estimator, FrozenEstimator)
-        why_not = () if groups is None else (_GROUPED,)
+        why_not: tuple[str, ...] = () if groups is None else (_GROUPED,)
+        model: SelectiveClassifier | None
         if frozen and (fitted or base.calibration is None):
             model, parts = self._use_frozen(base, fitted, rows, classes)
         elif isinstance(self.cv, float):
@@ -253,6 +256,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         for name in ("constraint", "group_by"):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name} is not available yet; leave it out.")
+        if not callable(self.loss):
+            check.check_choice("loss", self.loss, LOSSES)
         if isinstance(self.cv, float):
             check.check_number("cv", self.cv, 0.0, 1.0, closed="neither")
         return Goal.checked(
@@ -445,9 +450,7 @@ def _classes(base: SelectiveClassifier, y: LabelArray) -> LabelArray:
     return np.unique(y)
 
 
-def _pooled(
-    parts: list[_Part], rows: _Rows, classes: LabelArray
-) -> tuple[Predictions, IntArray]:
+def _pooled(parts: list[_Part], rows: _Rows, classes: LabelArray) -> tuple[Predictions, IntArray]:
     """Return the predictions of all parts together, and the fold of each row."""
     order = np.concatenate([test for test, _ in parts])
     proba = np.concatenate([p for _, p in parts])

@@ -48,8 +48,8 @@ def test_platt_equals_an_independent_optimiser(case):
         z = theta[0] * score + theta[1]
         return np.sum(weight * (np.logaddexp(0, z) - target * z))
 
-    reference = optimize.minimize(loss, np.zeros(2), method="Nelder-Mead",
-                                  options={"xatol": 1e-12, "fatol": 1e-14, "maxiter": 20000})  # fmt: skip
+    precise = {"xatol": 1e-12, "fatol": 1e-14, "maxiter": 20000}
+    reference = optimize.minimize(loss, np.zeros(2), method="Nelder-Mead", options=precise)
     found = PlattCalibrator().fit(score, y, weight)
     assert loss([found.slope_, found.intercept_]) <= reference.fun + 1e-9
     expected = special.expit(reference.x[0] * score + reference.x[1])

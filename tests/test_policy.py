@@ -40,7 +40,12 @@ def test_one_column_is_the_second_class(policy):
 
 @pytest.mark.parametrize(
     ("classes", "dtype"),
-    [([1, 2], "Int64"), ([False, True], "boolean"), ([0.5, 1.5], "Float64"), (["a", "b"], "string")],
+    [
+        ([1, 2], "Int64"),
+        ([False, True], "boolean"),
+        ([0.5, 1.5], "Float64"),
+        (["a", "b"], "string"),
+    ],
 )
 def test_labels_are_nullable(classes, dtype):
     policy = AbstentionPolicy(classes=np.array(classes), threshold=0.8)
@@ -65,7 +70,9 @@ def test_a_fresh_process_accepts_the_same_float32_rows(tmp_path, rng, kind, n_cl
     from xgboost import XGBClassifier
 
     X = rng.normal(size=(600, 5)).astype(np.float32)
-    y = (X[:, 0] + rng.normal(scale=0.7, size=600) > 0).astype(int) + (X[:, 1] > 1) * (n_classes - 2)
+    y = (X[:, 0] + rng.normal(scale=0.7, size=600) > 0).astype(int) + (X[:, 1] > 1) * (
+        n_classes - 2
+    )
     base = XGBClassifier(n_estimators=15, max_depth=2, n_jobs=1)
     tuner = ThresholdTuner(
         SelectiveClassifier(base, calibration=kind, cv=3), objective="risk", target=0.25, cv=3

@@ -130,7 +130,9 @@ def test_rows_needed_is_about_what_it_takes(rng):
     assert needed > n
     copies = int(np.ceil(1.5 * needed / n))
     many = RiskCoverageCurve.from_outcomes(
-        Outcomes(np.tile(wrong, copies), (confidence[None] - 1e-9 * np.arange(copies)[:, None]).ravel())
+        Outcomes(
+            np.tile(wrong, copies), (confidence[None] - 1e-9 * np.arange(copies)[:, None]).ravel()
+        )
     )
     assert thresholds.band_risk(many, 0.005, 0.05, 0.1) > 0
 
@@ -140,7 +142,9 @@ def test_rows_needed_is_none_where_more_rows_would_not_help():
     assert thresholds.rows_needed(curve, 0.1, 0.05, 0.1) is None
 
 
-@pytest.mark.parametrize(("n", "target"), [(100, 0.07), (100, 0.14), (100, 0.55), (500, 0.9), (20, 0.5)])
+@pytest.mark.parametrize(
+    ("n", "target"), [(100, 0.07), (100, 0.14), (100, 0.55), (500, 0.9), (20, 0.5)]
+)
 def test_coverage_rank_is_the_smallest_that_holds(n, target):
     rank = thresholds.coverage_rank(n, target, 0.1)
     holds = [k for k in range(1, n + 1) if stats.beta.sf(target, k, n + 1 - k) >= 0.9]
@@ -180,8 +184,6 @@ def test_generalised_risk_accepts_what_is_surer_than_the_first_error_too_many(ca
         assert found is None
         return
     errors = np.sort(confidence[loss == 1])[::-1]
-    if len(errors) <= allowed[-1]:
-        expected = n
-    else:
-        expected = int((confidence > errors[allowed[-1]]).sum())
+    enough = len(errors) <= allowed[-1]
+    expected = n if enough else int((confidence > errors[allowed[-1]]).sum())
     assert (curve.n_accepted[found - 1] if found else 0) == expected

@@ -17,7 +17,7 @@ from skselect.metrics._areas import (
     risk_at_coverage_score,
 )
 from skselect.metrics._evaluate import evaluate
-from skselect.metrics._honesty import cw_accuracy_score, csr_score, expected_calibration_error
+from skselect.metrics._honesty import csr_score, cw_accuracy_score, expected_calibration_error
 from skselect.metrics._specs import SPECS, MetricSpec
 from skselect.metrics._threshold import (
     coverage_score,

@@ -194,6 +194,4 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.325
     """
-    return expected_calibration_error_of(
-        outcomes_of(y_true, y_proba, **options), n_bins, strategy
-    )
+    return expected_calibration_error_of(outcomes_of(y_true, y_proba, **options), n_bins, strategy)

@@ -75,7 +75,9 @@ def check_parameters(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
     own = list(known)[1:]  # the first one is what is scored
     for key in parameters:
         if key not in own:
-            raise ValueError(f"{key}: the metric {spec.name!r} has no such parameter; it has {own}.")
+            raise ValueError(
+                f"{key}: the metric {spec.name!r} has no such parameter; it has {own}."
+            )
     for key in own:
         if known[key].default is inspect.Parameter.empty and key not in parameters:
             raise ValueError(f"{key} is missing: the metric {spec.name!r} needs it.")

@@ -1,0 +1,27 @@
+"""The error that says a target is out of reach."""
+
+from __future__ import annotations
+
+
+class InfeasibleTargetError(ValueError):
+    """No threshold meets the target on the rows given.
+
+    Attributes
+    ----------
+    least_target : float or None
+        The smallest target that these rows could have met, where one exists. It is
+        information only: to certify that target, use rows that did not choose it.
+    rows_needed : int or None
+        Roughly how many rows would do if their errors fell as they did here.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        least_target: float | None = None,
+        rows_needed: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.least_target = least_target
+        self.rows_needed = rows_needed

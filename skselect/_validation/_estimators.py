@@ -1,0 +1,78 @@
+"""What an estimator answers, and what it may answer when it abstains."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import BoolArray, FloatArray, LabelArray
+from skselect._validation._labels import check_labels, encode_labels, plain_labels
+from skselect._validation._proba import RANGE_TOLERANCE
+
+
+def check_trainable(n: int) -> None:
+    """Refuse to train on a single row: many classifiers would return nan without a word."""
+    if n < 2:
+        raise ValueError(f"X has one sample (n_samples={n}); a classifier needs at least two.")
+
+
+def check_argmax_decision(
+    y_pred: LabelArray, y_proba: FloatArray, classes: LabelArray, estimator: Any
+) -> None:
+    """Refuse a classifier whose `predict` is not the class of the largest probability."""
+    codes = encode_labels(check_labels(y_pred, "predict(X)"), classes, "predict(X)")
+    largest = y_proba.max(axis=1)
+    chosen = np.where(codes >= 0, y_proba[np.arange(len(codes)), codes], -np.inf)
+    # Rounding inside a model can part a tie in two ways; a moved cut-off differs by far more.
+    other: BoolArray = chosen < largest - RANGE_TOLERANCE
+    if np.any(other):
+        raise ValueError(
+            f"estimator: {type(estimator).__name__}.predict differs from the class of the largest "
+            f"probability in {int(other.sum())} of {len(codes)} rows (a tuned cut-off inside it, "
+            "or probabilities that were fitted apart from the decision). Its confidence would not "
+            "belong to its answer. Pass the classifier without the cut-off, for example "
+            "TunedThresholdClassifierCV's inner estimator."
+        )
+
+
+def check_abstain_label(label: Any, classes: LabelArray) -> Any:
+    """Return the label for "no answer": outside the classes, and of a kind they can hold."""
+    plain = plain_labels(np.asarray(classes), "classes")
+    kind = plain.dtype.kind
+    if isinstance(label, str) and label == "auto":
+        if kind in "iuf" and not set(plain.tolist()) <= {-1, 1}:
+            label = -1
+        elif kind in "US":
+            label = "abstain"
+        else:
+            raise ValueError(
+                f"abstain_label='auto' has no safe choice for the classes {plain.tolist()}: pass a "
+                "label of your own that is not one of them, for example abstain_label=-9."
+            )
+    if kind in "US":
+        if not isinstance(label, str):
+            raise ValueError(f"abstain_label must be a string like the classes, got {label!r}.")
+    elif isinstance(label, str) or not isinstance(label, numbers.Real):
+        raise ValueError(f"abstain_label must be a number like the classes, got {label!r}.")
+    if label in plain.tolist():
+        raise ValueError(
+            f"abstain_label={label!r} is one of the classes {plain[:10].tolist()}; choose another."
+        )
+    if kind in "iuf" and not _holds(plain.dtype, label):
+        raise ValueError(
+            f"abstain_label={label!r} cannot be stored in the classes' dtype {plain.dtype}; choose "
+            "a label that can, or cast y, for example y.astype('int64')."
+        )
+    return label
+
+
+def _holds(dtype: np.dtype[Any], label: Any) -> bool:
+    if math.isnan(label):
+        return dtype.kind == "f"
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return float(label).is_integer() and info.min <= label <= info.max
+    return bool(dtype.type(label) == label)

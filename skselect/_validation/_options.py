@@ -1,0 +1,106 @@
+"""Numbers and names that choose: options, targets, thresholds."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import FloatArray
+from skselect._validation._arrays import as_array
+
+#: Sums of floats round; a share or a risk this close to a bound counts as reaching it.
+ROUNDING = 1e-12
+
+
+def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
+    """Return `value` if it is one of `options`."""
+    options = list(options)
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {options}, got {value!r}.")
+    return value
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    closed: str = "both",
+) -> float:
+    """Return `value` as a float inside the interval from `low` to `high`."""
+    left = "[" if closed in ("both", "left") else "("
+    right = "]" if closed in ("both", "right") else ")"
+    wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise ValueError(f"{wanted}, got {value!r}.")  # noqa: TRY004 - one kind of error
+    number = float(value)
+    above = number >= low if left == "[" else number > low
+    below = number <= high if right == "]" else number < high
+    if not (above and below):
+        raise ValueError(f"{wanted}, got {number!r}.")
+    return number
+
+
+def check_count(name: str, value: Any, low: int = 1) -> int:
+    """Return `value` as an integer that is at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
+        raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}.")
+    return int(value)
+
+
+def check_threshold(value: Any, name: str = "threshold") -> float:
+    """Return a threshold: any number, `inf` (nothing is accepted) included, but not nan."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not number or math.isnan(value):
+        raise ValueError(f"{name} must be a number (inf accepts nothing), got {value!r}.")
+    return float(value)
+
+
+def check_cwsa_threshold(value: Any) -> float:
+    """Return a threshold for the CWSA family, which is defined on [0, 1) only."""
+    if not 0 <= check_threshold(value) < 1:
+        raise ValueError(
+            f"threshold must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{value!r}."
+        )
+    return float(value)
+
+
+def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
+    """Return one or many thresholds for the CWSA family as a vector."""
+    thresholds = np.atleast_1d(as_array(values, name))
+    if (
+        thresholds.dtype.kind not in "fiu"
+        or thresholds.ndim > 1
+        or not np.all((thresholds >= 0) & (thresholds < 1))
+    ):
+        raise ValueError(
+            f"{name} must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{values!r}."
+        )
+    return thresholds.astype(np.float64)
+
+
+def check_interval(name: str, value: Any) -> tuple[float, float]:
+    """Return two numbers with 0 <= low < high <= 1."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be two numbers (low, high), got {value!r}.") from None
+    low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
+    return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")
+
+
+def reaches(values: Any, bound: float) -> Any:
+    """Tell where values are at least `bound`, but for rounding."""
+    return values >= bound * (1.0 - ROUNDING)
+
+
+def stays_within(values: Any, bound: float) -> Any:
+    """Tell where values are at most `bound`, but for rounding."""
+    return values <= bound * (1.0 + ROUNDING)

@@ -1,0 +1,125 @@
+"""Class probabilities, as a matrix or as the column of one class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import FloatArray, LabelArray
+from skselect._validation._arrays import as_array
+from skselect._validation._labels import check_classes
+from skselect._validation._rows import check_vector
+
+#: How far a row of probabilities may be from summing to one (tables are often rounded).
+SUM_TOLERANCE = 1e-3
+#: How far a single probability may leave [0, 1] by rounding inside a model.
+RANGE_TOLERANCE = 1e-6
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """Return the column names of a pandas or polars frame, None for anything else."""
+    columns = getattr(table, "columns", None)
+    return None if columns is None or getattr(table, "ndim", 2) != 2 else list(columns)
+
+
+def check_proba(values: Any, name: str = "y_proba") -> FloatArray:
+    """Return probabilities, one row per case and one column per class.
+
+    The dtype float32 is kept (the numbers are compared as float64 later); other dtypes
+    become float64.
+    """
+    proba = as_array(values, name)
+    if proba.dtype not in (np.float32, np.float64):
+        if proba.dtype.kind not in "fiuO":
+            raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
+        try:
+            proba = proba.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold probabilities: {error}.") from error
+    if proba.ndim != 2 or proba.shape[1] == 0:
+        raise ValueError(
+            f"{name} must have one row per case and one column per class, got {proba.shape}."
+        )
+    if proba.shape[0] == 0:
+        raise ValueError(f"{name} is empty; at least one row is needed.")
+    return _check_simplex(proba, name)
+
+
+def _check_simplex(proba: Any, name: str) -> Any:
+    low, high = float(np.min(proba)), float(np.max(proba))
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError(f"{name} has NaN or infinite values.")
+    if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
+        raise ValueError(
+            f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. Turn logits or "
+            "decision values into probabilities first."
+        )
+    gap = np.abs(proba.sum(axis=1, dtype=np.float64) - 1.0)
+    if float(gap.max()) > SUM_TOLERANCE:
+        row = int(np.argmax(gap))
+        raise ValueError(
+            f"{name}: each row must sum to one, row {row} sums to {proba[row].sum():g}. Pass one "
+            "column for every class, or divide each row by its sum."
+        )
+    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+
+
+def check_positive_proba(values: Any, name: str = "y_proba") -> FloatArray:
+    """Return the probability of one class per row; refuse what looks like labels."""
+    raw = as_array(values, name)
+    if raw.dtype.kind in "iubUSO" and not _holds_floats(raw):
+        raise ValueError(
+            f"{name} is one-dimensional and holds {raw.dtype} values: these look like labels, not "
+            "probabilities. Pass predict_proba(X), or float probabilities of pos_label. (Inside "
+            "TunedThresholdClassifierCV a metric only sees labels: use ThresholdTuner instead.)"
+        )
+    return check_vector(raw, name)
+
+
+def _holds_floats(raw: LabelArray) -> bool:
+    return raw.dtype.kind == "O" and all(isinstance(x, float | np.floating) for x in raw.tolist())
+
+
+def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
+    """Return the class that a one-dimensional probability belongs to, as scikit-learn does."""
+    if pos_label is not None:
+        if len(classes_seen) > 1 and pos_label not in classes_seen.tolist():
+            raise ValueError(
+                f"pos_label={pos_label!r} is not one of the classes {classes_seen[:5].tolist()}."
+            )
+        return pos_label
+    if classes_seen.dtype.kind in "biuf" and (
+        set(classes_seen.tolist()) <= {0, 1} or set(classes_seen.tolist()) <= {-1, 1}
+    ):
+        return 1
+    raise ValueError(
+        f"pos_label must name the class whose probability y_proba holds (classes: "
+        f"{classes_seen[:5].tolist()}). Pass pos_label=..., or one column per class."
+    )
+
+
+def named_classes(names: list[Any], like: LabelArray) -> LabelArray:
+    """Return column names as classes; text such as "2" is a number where the labels are."""
+    classes = check_classes(names, "y_proba.columns")
+    if classes.dtype.kind in "US" and like.dtype.kind in "iuf":
+        try:
+            return classes.astype(np.float64).astype(like.dtype)
+        except ValueError:
+            return classes
+    return classes
+
+
+def match_columns(names: list[Any], classes: LabelArray, name: str = "y_proba") -> list[int]:
+    """Return where each class stands among the columns of a frame, matched by name."""
+    wanted = classes.tolist()
+    position = {column: i for i, column in enumerate(names)}
+    if not all(label in position for label in wanted):
+        position = {str(column): i for i, column in enumerate(names)}
+        wanted = [str(label) for label in wanted]
+    if len(names) != len(wanted) or not all(label in position for label in wanted):
+        raise ValueError(
+            f"{name}: the columns {names} do not name the classes {classes.tolist()}. Rename the "
+            "columns to the classes, or pass an array with its columns in the order of labels=."
+        )
+    return [position[label] for label in wanted]

@@ -1,0 +1,91 @@
+"""Numbers with one entry per row: confidence, loss, weight."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import FloatArray
+
+
+def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
+    """Refuse `values` unless there is one per row."""
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} rows, but {other} has {n}.")
+
+
+def check_vector(values: Any, name: str) -> FloatArray:
+    try:
+        vector = np.asarray(values)
+        if vector.dtype.kind == "c":
+            raise TypeError  # noqa: TRY301 - complex numbers are no numbers here
+        vector = vector.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got {type(values).__name__}.") from error
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
+    if vector.size == 0:
+        raise ValueError(f"{name} is empty; at least one row is needed.")
+    return vector
+
+
+def check_confidence(values: Any, name: str = "confidence") -> FloatArray:
+    """Return one finite confidence per row, as float64."""
+    confidence = check_vector(values, name)
+    if not np.all(np.isfinite(confidence)):
+        raise ValueError(
+            f"{name} has {int(np.sum(~np.isfinite(confidence)))} NaN or infinite values; "
+            "every row needs a finite confidence."
+        )
+    return confidence
+
+
+def check_unit_confidence(confidence: FloatArray, metric: str) -> FloatArray:
+    """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
+    low, high = float(confidence.min()), float(confidence.max())
+    if low < 0 or high > 1:
+        raise ValueError(
+            f"{metric} needs confidences in [0, 1], got values from {low:g} to {high:g}. "
+            "Use 'max_proba', 'margin', 'entropy' or 'gini', or a metric that only reads the "
+            "order, such as augrc_score."
+        )
+    return confidence
+
+
+def check_loss(values: Any, name: str = "loss") -> FloatArray:
+    """Return one loss per row, in [0, 1]."""
+    loss = check_vector(values, name)
+    if not np.all((loss >= 0) & (loss <= 1)):
+        raise ValueError(
+            f"{name} must lie in [0, 1] for every row (divide a cost by its largest value), "
+            f"got values from {np.min(loss):g} to {np.max(loss):g}."
+        )
+    return loss
+
+
+def check_weight(values: Any, n: int, name: str = "sample_weight") -> FloatArray | None:
+    """Return non-negative weights with a positive sum, or None."""
+    if values is None:
+        return None
+    if isinstance(values, numbers.Real):
+        values = np.full(n, float(values))
+    weight = check_vector(values, name)
+    check_length(name, weight, n)
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise ValueError(f"{name} must hold finite numbers that are not negative.")
+    if not np.any(weight > 0):
+        raise ValueError(f"{name} is zero for every row; at least one row must count.")
+    if float(np.max(weight)) > np.finfo(np.float64).max / len(weight):
+        raise ValueError(f"{name} is too large to be added up; divide it by a constant.")
+    return weight
+
+
+def refuse_weights(weight: FloatArray | None, purpose: str) -> None:
+    """Refuse weights that are not constant where rows must be independent draws."""
+    if weight is not None and np.any(weight != weight[0]):
+        raise ValueError(
+            f"sample_weight: {purpose} counts independent rows, and a weight is not a number of "
+            "independent rows. Leave sample_weight out, or use a metric objective."
+        )

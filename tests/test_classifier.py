@@ -1,0 +1,481 @@
+"""SelectiveClassifier: what it answers, how it is fitted, what it refuses."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from skselect import SelectiveClassifier
+from skselect.calibration import ClassCalibration
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(300, 6, n_informative=4, n_classes=3, flip_y=0.1, random_state=0)
+
+
+NAMES = np.array(["ant", "bee", "cat"])
+LABELS = {
+    "integers": lambda y: y,
+    "from one": lambda y: y + 1,
+    "from minus one": lambda y: y - 1,
+    "floats": lambda y: y.astype(float),
+    "strings": lambda y: NAMES[y],
+    "objects": lambda y: NAMES.astype(object)[y],
+    "list": lambda y: NAMES[y].tolist(),
+    "shuffled index": lambda y: pd.Series(y, index=np.random.default_rng(0).permutation(len(y))),
+    "categorical": lambda y: pd.Series(NAMES[y]).astype("category"),
+    "nullable": lambda y: pd.Series(y, dtype="Int64"),
+    "pandas string": lambda y: pd.Series(NAMES[y], dtype="string"),
+    "polars": lambda y: pl.Series(NAMES[y].tolist()),
+    "column of a frame": lambda y: pd.DataFrame({"y": y})["y"],
+}
+
+
+@pytest.mark.parametrize("calibration", [None, "platt", "isotonic"])
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_every_kind_give_the_same_answers(kind, calibration, data):
+    X, y = data
+    options = {"threshold": 0.7, "calibration": calibration, "abstain_label": "auto"}
+    expected = SelectiveClassifier(GaussianNB(), **options).fit(X, y)
+    labels = LABELS[kind](y)
+    if kind == "from minus one":
+        options["abstain_label"] = -9
+    model = SelectiveClassifier(GaussianNB(), **options).fit(X, labels)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_array_equal(model.accepts(X), expected.accepts(X))
+    kept = model.accepts(X)
+    answers = model.predict(X)
+    plain = np.asarray(labels)
+    assert np.array_equal(answers[kept] == plain[kept], expected.predict(X)[kept] == y[kept])
+    label = {-9: -9}.get(
+        options["abstain_label"],
+        "abstain" if "a" in str(answers[0]) or answers.dtype.kind in "UO" else -1,
+    )
+    assert np.all(answers[~kept] == label)
+    assert model.score(X, labels) == pytest.approx(np.mean(kept & (expected.predict(X) == y)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "auto"),
+    [
+        ([0, 1], -1),
+        ([1, 2], -1),
+        (["n", "y"], "abstain"),
+        ([1.0, 2.0], -1),
+        ([-1, 1], None),
+        ([False, True], None),
+    ],
+)
+def test_two_class_labels_and_their_abstain_label(labels, auto, data):
+    X, y = data
+    y = np.array(labels)[(y > 0).astype(int)]
+    model = SelectiveClassifier(GaussianNB(), threshold=0.9)
+    if auto is None:
+        with pytest.raises(ValueError, match="abstain_label='auto' has no safe choice"):
+            model.fit(X, y)
+        auto = -9
+        model.set_params(abstain_label=-9)
+    answers = model.fit(X, y).predict(X)
+    rejected = ~model.accepts(X)
+    assert rejected.any()
+    assert set(answers[rejected].tolist()) == {auto}
+    assert set(answers[~rejected].tolist()) == set(labels)
+
+
+@pytest.mark.parametrize(
+    ("y", "label", "message"),
+    [
+        ([0, 1], 1, "is one of the classes"),
+        ([-1, 0], "auto", "is one of the classes"),
+        (np.array([0, 1], dtype=np.uint8), "auto", "cannot be stored in the classes' dtype uint8"),
+        ([0, 1], 0.5, "cannot be stored"),
+        ([0, 1], "none", "must be a number like the classes"),
+        (["a", "b"], -1, "must be a string like the classes"),
+        (["abstain", "b"], "auto", "is one of the classes"),
+        ([False, True], 1, "is one of the classes"),
+    ],
+)
+def test_bad_abstain_labels_are_refused_before_training(y, label, message, data):
+    class Untouched(GaussianNB):
+        def fit(self, X, y):  # pragma: no cover
+            pytest.fail("trained before the label was checked")
+
+    rows = np.asarray(y)[np.arange(300) % 2]
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(Untouched(), threshold=0.5, abstain_label=label).fit(data[0], rows)
+
+
+def test_strings_are_not_cut(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.95).fit(X, np.array(["a", "b", "c"])[y])
+    assert "abstain" in set(model.predict(X))
+
+
+def test_uint8_labels_work_with_a_label_they_can_hold(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.95, abstain_label=255)
+    answers = model.fit(X, y.astype(np.uint8)).predict(X)
+    assert answers.dtype == np.uint8
+    assert 255 in answers
+
+
+# X of every kind -----------------------------------------------------------------------------
+
+
+def test_tables_of_every_kind_give_the_same_answers(data):
+    X, y = data
+    names = list("abcdef")
+    base = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
+    expected = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(X, y).predict(X)
+    for table in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names),
+                  sparse.csr_matrix(X), sparse.csr_array(X), X.tolist()):  # fmt: skip
+        model = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(table, y)
+        np.testing.assert_array_equal(model.predict(table), expected)
+
+
+def mixed_table(X):
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame.loc[::7, "a"] = np.nan
+    frame["f"] = pd.Categorical(np.where(frame["f"] > 0, "high", "low"))
+    return frame
+
+
+@pytest.mark.parametrize("calibration", [None, "isotonic", "platt"])
+@pytest.mark.parametrize("kind", ["pipeline", "xgboost", "hist"])
+def test_categories_and_missing_values_pass_through(kind, calibration, data):
+    X, y = mixed_table(data[0]), NAMES[data[1]]
+    if kind == "pipeline":
+        columns = make_column_transformer((OneHotEncoder(), ["f"]), remainder=SimpleImputer())
+        base = make_pipeline(columns, LogisticRegression(max_iter=1000))
+    elif kind == "hist":
+        base = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    else:
+        xgboost = pytest.importorskip("xgboost")
+        base = xgboost.XGBClassifier(n_estimators=5, enable_categorical=True, n_jobs=1)
+    model = SelectiveClassifier(base, calibration=calibration, threshold=0.6).fit(X, y)
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    table = model.decide(X.set_index(np.arange(300) + 1000))
+    assert table.index[0] == 1000
+    assert set(model.predict(X)) <= {*NAMES, "abstain"}
+
+
+# Calibration ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+def test_calibration_is_out_of_fold_and_the_classifier_sees_all_rows(kind, data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration=kind, cv=4).fit(X, y)
+    scores = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba")
+    expected = ClassCalibration.fit(kind, "predict_proba", scores, y, 3)
+    raw = GaussianNB().fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict(raw))
+
+
+def test_isotonic_equals_scikit_learn_on_a_frozen_classifier(data):
+    X, y = data
+    frozen = FrozenEstimator(GaussianNB().fit(X[:150], y[:150]))
+    ours = SelectiveClassifier(frozen, calibration="isotonic").fit(X[150:], y[150:])
+    theirs = CalibratedClassifierCV(frozen, method="isotonic").fit(X[150:], y[150:])
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("base", [LinearSVC(), RidgeClassifier(), SVC()])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decision_values_are_enough_with_a_calibration(base, n_classes, data):
+    X, y = data
+    y = np.minimum(y, n_classes - 1)
+    with pytest.raises(ValueError, match="no predict_proba; choose calibration='platt'"):
+        SelectiveClassifier(base).fit(X, y)
+    model = SelectiveClassifier(base, calibration="platt").fit(X, y)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.mean(proba.argmax(axis=1) == y) > 0.5
+
+
+def test_rare_classes_neither_warn_nor_shift_columns(data):
+    X, y = data
+    y = y.copy()
+    y[:1] = 7  # one row: in no training part of its own fold
+    y[1:3] = 8
+    for kind in ("platt", "isotonic"):
+        model = SelectiveClassifier(GaussianNB(var_smoothing=1e-2), calibration=kind).fit(X, y)
+        assert model.predict_proba(X).shape == (300, 5)
+        assert np.mean(model.predict(X) == y) > 0.5
+
+
+def test_rare_class_of_wine_quality(data_folder):
+    xgboost = pytest.importorskip("xgboost")
+    frame = pd.read_parquet(data_folder / "wine_quality.parquet")
+    X, y = frame.drop(columns="target"), frame["target"]
+    base = xgboost.XGBClassifier(n_estimators=3, max_depth=3, n_jobs=2)
+    model = SelectiveClassifier(base, calibration="platt", cv=7).fit(X, y)
+    assert model.classes_.tolist() == [3, 4, 5, 6, 7, 8, 9]
+
+
+def test_two_row_class_of_nursery(data_folder):
+    frame = pd.read_parquet(data_folder / "nursery.parquet")
+    X, y = frame.drop(columns="target"), frame["target"]
+    base = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=200))
+    model = SelectiveClassifier(base, calibration="isotonic", threshold=0.9,
+                                cv=StratifiedKFold(3, shuffle=True, random_state=0))  # fmt: skip
+    assert model.fit(X, y).score(X, y) > 0.7
+
+
+def test_sigmoid_is_explained(data):
+    with pytest.raises(ValueError, match="calibration='platt', which is fitted to log-odds"):
+        SelectiveClassifier(GaussianNB(), calibration="sigmoid").fit(*data)
+
+
+# Frozen and fitted ----------------------------------------------------------------------------
+
+
+def test_frozen_without_calibration_predicts_without_fit(data):
+    X, y = data
+    fitted = GaussianNB().fit(X, y)
+    model = SelectiveClassifier(FrozenEstimator(fitted), threshold=0.7)
+    kept = fitted.predict_proba(X).max(axis=1) >= 0.7
+    np.testing.assert_array_equal(model.accepts(X), kept)
+    np.testing.assert_array_equal(model.predict(X), np.where(kept, fitted.predict(X), -1))
+    assert model.fit(X[:10], y[:10]).estimator_.estimator is fitted
+
+
+def test_frozen_with_calibration_needs_fit(data):
+    X, y = data
+    model = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), calibration="platt")
+    with pytest.raises(NotFittedError, match="fit"):
+        model.predict(X)
+
+
+def test_frozen_classifier_that_does_not_know_a_label(data):
+    X, y = data
+    frozen = FrozenEstimator(GaussianNB().fit(X[y < 2], y[y < 2]))
+    with pytest.raises(ValueError, match="y has labels that are not among the classes"):
+        SelectiveClassifier(frozen, calibration="platt").fit(X, y)
+
+
+def test_fitted_but_not_frozen_is_trained_anew_with_a_warning(data):
+    X, y = data
+    fitted = GaussianNB().fit(X[:20], y[:20])
+    with pytest.warns(UserWarning, match="FrozenEstimator"):
+        model = SelectiveClassifier(fitted).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), GaussianNB().fit(X, y).predict(X))
+    assert model.estimator is fitted  # left as it was
+
+
+def test_unfitted_use_is_an_error(data):
+    for method in ("predict", "predict_proba", "predict_confidence", "accepts", "decide"):
+        with pytest.raises(NotFittedError, match="fit"):
+            getattr(SelectiveClassifier(GaussianNB()), method)(data[0])
+
+
+def test_a_tuned_cut_off_inside_is_refused(data):
+    from sklearn.model_selection import FixedThresholdClassifier
+
+    X, y = data[0], data[1] > 0
+    tuned = FixedThresholdClassifier(GaussianNB(), threshold=0.2, response_method="predict_proba")
+    with pytest.raises(ValueError, match="predict differs from the class of the largest"):
+        SelectiveClassifier(tuned).fit(X, y)
+    with pytest.raises(ValueError, match="predict differs"):
+        SelectiveClassifier(FrozenEstimator(tuned.fit(X, y))).predict(X)
+
+
+def test_random_answers_are_refused(data):
+    with pytest.raises(ValueError, match="predict differs"):
+        SelectiveClassifier(DummyClassifier(strategy="stratified")).fit(*data)
+
+
+def test_a_tie_of_probabilities_is_not_a_moved_cut_off(data):
+    SelectiveClassifier(KNeighborsClassifier(4)).fit(*data)
+    SelectiveClassifier(RandomForestClassifier(4, random_state=0)).fit(*data)
+
+
+# Answers ---------------------------------------------------------------------------------------
+
+
+def test_defaults_equal_the_classifier(data):
+    X, y = data
+    model, plain = SelectiveClassifier(GaussianNB()).fit(X, y), GaussianNB().fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert model.score(X, y) == plain.score(X, y)
+    assert model.accepts(X).all()
+
+
+def test_a_tie_with_the_threshold_is_accepted_and_inf_accepts_nothing(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB()).fit(X, y)
+    confidence = model.predict_confidence(X)
+    model.set_params(threshold=float(np.median(np.sort(confidence)[:-1])))
+    np.testing.assert_array_equal(model.accepts(X), confidence >= model.threshold)
+    model.set_params(threshold=np.inf)
+    assert set(model.predict(X)) == {-1}
+
+
+@pytest.mark.parametrize("confidence", ["margin", "entropy", "gini", lambda p: -1 / p.max(axis=1)])
+def test_confidence_is_of_the_calibrated_probabilities(confidence, data):
+    from skselect.confidence import confidence_of_proba
+
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), confidence=confidence, calibration="platt").fit(X, y)
+    expected = confidence_of_proba(model.predict_proba(X), confidence)
+    np.testing.assert_array_equal(model.predict_confidence(X), expected)
+    assert model.accepts(X).all()  # threshold=None never abstains, whatever the confidence
+
+
+def test_decide_agrees_with_predict(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, NAMES[y])
+    table = model.decide(X)
+    np.testing.assert_array_equal(table["accepted"], model.accepts(X))
+    np.testing.assert_array_equal(table["label"].fillna("abstain"), model.predict(X))
+    np.testing.assert_array_equal(table["suggestion"], NAMES[model.predict_proba(X).argmax(axis=1)])
+    assert (table["threshold"] == 0.8).all()
+
+
+def test_clone_and_pickle(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.7).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert clone(model).get_params().keys() == model.get_params().keys()
+
+
+# Weights, groups, routing ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [None, "platt", "isotonic"])
+def test_weights_mean_repetition(kind, rng, data):
+    X, y = data
+    weight = rng.integers(1, 4, len(y))
+    folds = rng.integers(0, 3, len(y))
+    repeated = np.repeat(np.arange(len(y)), weight)
+
+    def splits(fold):
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+
+    base = LogisticRegression(tol=1e-10, max_iter=1000)
+    one = SelectiveClassifier(base, calibration=kind, cv=splits(folds)).fit(X, y, weight)
+    two = SelectiveClassifier(base, calibration=kind, cv=splits(folds[repeated]))
+    two.fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-5)
+
+
+def test_weights_in_a_pipeline_reach_the_last_step(data, rng):
+    X, y = data
+    weight = rng.random(len(y))
+    model = SelectiveClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    plain.fit(X, y, logisticregression__sample_weight=weight)
+    model.fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
+def test_weights_that_would_be_ignored_are_an_error(data):
+    with pytest.raises(ValueError, match="takes no weights"):
+        SelectiveClassifier(KNeighborsClassifier()).fit(*data, sample_weight=np.ones(300))
+
+
+def test_groups_go_to_the_splitter(data):
+    groups = np.repeat(np.arange(30), 10)
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", cv=GroupKFold(3))
+    with pytest.raises(ValueError, match="groups"):
+        model.fit(*data)
+    model.fit(*data, groups=groups)
+
+
+class Recorder(GaussianNB):
+    seen: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None, note=None):
+        Recorder.seen.append(
+            (len(y), None if note is None else len(note), sample_weight is not None)
+        )
+        return super().fit(X, y, sample_weight)
+
+
+def test_fit_parameters_are_passed_on_and_cut_to_the_folds(data):
+    X, y = data
+    Recorder.seen.clear()
+    SelectiveClassifier(Recorder(), calibration="platt", cv=3).fit(
+        X, y, np.ones(300), note=np.zeros(300)
+    )
+    assert Recorder.seen == [(300, 300, True)] + [(200, 200, True)] * 3
+
+
+def test_metadata_routing(data):
+    X, y = data
+    groups = np.repeat(np.arange(30), 10)
+    with sklearn.config_context(enable_metadata_routing=True):
+        base = GaussianNB().set_fit_request(sample_weight=True)
+        model = SelectiveClassifier(base, calibration="platt", cv=GroupKFold(3))
+        model.fit(X, y, sample_weight=np.ones(300), groups=groups)
+        frozen = SelectiveClassifier(
+            FrozenEstimator(base.fit(X, y)), calibration="platt"
+        ).set_fit_request(sample_weight=True)
+        frozen.fit(X, y, sample_weight=np.ones(300))
+
+
+# Bad parameters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"threshold": "high"}, "threshold must be a number"),
+        ({"threshold": np.nan}, "threshold must be a number"),
+        ({"confidence": "hope"}, "confidence must be one of"),
+        ({"calibration": "magic"}, "calibration must be one of"),
+        ({"calibration_scope": "confidence"}, "calibration_scope must be one of"),
+        ({"calibration": "platt", "cv": "five"}, "cv"),
+    ],
+)
+def test_bad_parameters_are_named(params, message, data):
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(GaussianNB(), **params).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.ones((4, 1)), [0, 1, 0], "inconsistent"),
+        (np.ones((4, 1)), [0, 1, 0, None], "y"),
+        (np.ones((4, 1)), [0.5, 1.2, 0.3, 0.1], "Unknown label type|continuous"),
+        (np.ones((1, 1)), [0], "n_samples=1"),
+        (np.ones((4, 1)), [1, 1, 1, 1], "class"),
+    ],
+)
+def test_bad_rows_are_refused(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(LogisticRegression()).fit(X, y)
+
+
+def test_classifier_without_any_confidence_is_refused(data):
+    from sklearn.linear_model import Perceptron
+
+    class Silent(Perceptron):
+        decision_function = property()
+
+    with pytest.raises(ValueError, match="neither predict_proba nor decision_function"):
+        SelectiveClassifier(Silent(), calibration="platt").fit(*data)

@@ -1,0 +1,170 @@
+"""The certificate keeps its promise: violations by simulation, with fixed seeds.
+
+Each draw makes calibration rows from a known population, certifies, and looks up the true
+risk of the chosen threshold. A short version runs by default; the full one with
+
+    python -m pytest tests/test_promise.py -m slow
+"""
+
+import zlib
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.neighbors import KNeighborsClassifier
+
+from skselect import Outcomes, ThresholdTuner, select_threshold
+
+LEVELS = 25
+
+
+class Population:
+    """Rows at ranks u in [0, 1], 0 the surest, with error probability `rate(u)`."""
+
+    def __init__(self, rate, tied=False):
+        self.rate, self.tied = rate, tied
+        self.grid = np.linspace(0, 1, 200_001)
+        middle = (self.grid[1:] + self.grid[:-1]) / 2
+        self.errors = np.concatenate([[0.0], np.cumsum(rate(middle)) / len(middle)])
+
+    def draw(self, n, rng):
+        u = rng.random(n)
+        wrong = rng.random(n) < self.rate(u)
+        if self.tied:
+            u = np.floor(u * LEVELS) / LEVELS
+            order = np.lexsort((wrong, u))  # right answers first inside each level
+            u, wrong = u[order], wrong[order]
+        return Outcomes(wrong, 1.0 - u)
+
+    def risk(self, threshold):
+        """The true selective risk; a tied level is accepted whole."""
+        u = min(max(1.0 - threshold, 0.0), 1.0)
+        if self.tied:
+            u = min((np.floor(u * LEVELS + 1e-9) + 1) / LEVELS, 1.0)
+        return float(np.interp(u, self.grid, self.errors)) / u if u > 0 else 0.0
+
+
+def profiles(r):
+    return {
+        "flat": Population(lambda u: np.full_like(u, 1.0001 * r)),
+        "sharp": Population(lambda u: np.minimum(8 * r * u**3, 1.0)),
+        "overconfident top": Population(
+            lambda u: np.where(u < 0.08, 3 * r, 0.5 * r) + 3 * r * u**4
+        ),
+        "tied": Population(lambda u: 0.2 * r + 3 * r * u**2, tied=True),
+        "tied flat": Population(lambda u: np.full_like(u, 1.0001 * r), tied=True),
+    }
+
+
+def violations(population, n, r, delta, draws, seed, method="band"):
+    rng = np.random.default_rng(seed)
+    count = 0
+    for _ in range(draws):
+        options = {"objective": "risk", "target": r, "delta": delta, "method": method}
+        # Refusals are expected and count as kept promises; computing advice would take time.
+        threshold = quick_threshold(population.draw(n, rng), **options)
+        count += threshold < np.inf and population.risk(threshold) > r
+    return count / draws
+
+
+def quick_threshold(outcomes, **options):
+    from skselect import RiskCoverageCurve, thresholds
+
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    if options["method"] == "empirical":
+        blocks = thresholds.empirical_risk(curve, options["target"], 0.0)
+    else:
+        blocks = thresholds.band_risk(curve, options["target"], options["delta"], 0.1)
+    return thresholds.threshold_below(curve, blocks)
+
+
+def allowed(delta, draws):
+    return delta + 3 * np.sqrt(delta * (1 - delta) / draws)
+
+
+def seed_of(*parts):
+    return zlib.crc32(repr(parts).encode())
+
+
+def test_quick_path_is_the_public_one(rng):
+    population = profiles(0.05)["sharp"]
+    for _ in range(20):
+        outcomes = population.draw(600, rng)
+        quick = quick_threshold(outcomes, target=0.05, delta=0.1, method="band")
+        if quick < np.inf:
+            public = select_threshold(outcomes, objective="risk", target=0.05, delta=0.1)
+            assert public.threshold == quick
+
+
+@pytest.mark.parametrize("name", profiles(0.05))
+@pytest.mark.parametrize("n", [300, 1000])
+def test_band_keeps_its_promise(name, n):
+    rate = violations(profiles(0.05)[name], n, 0.05, 0.1, 500, seed_of("short", name, n))
+    assert rate <= allowed(0.1, 500)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", profiles(0.05))
+@pytest.mark.parametrize("delta", [0.05, 0.1])
+@pytest.mark.parametrize("r", [0.02, 0.05])
+@pytest.mark.parametrize("n", [300, 1000, 5000])
+def test_band_keeps_its_promise_in_full(name, delta, r, n):
+    rate = violations(profiles(r)[name], n, r, delta, 2000, seed_of("full", name, delta, r, n))
+    print(f"{name}: n={n} r={r} delta={delta}: {rate:.4f}")  # noqa: T201 - shown with -s
+    assert rate <= allowed(delta, 2000)
+
+
+def test_the_flat_profile_uses_most_of_delta():
+    # Otherwise the test above could not fail: the worst case must come near delta.
+    rate = violations(profiles(0.05)["flat"], 1000, 0.05, 0.1, 500, seed_of("tight"))
+    assert rate >= 0.05
+
+
+def test_negative_control_the_empirical_rule_fails():
+    for name in ("flat", "sharp", "overconfident top", "tied flat"):
+        rate = violations(
+            profiles(0.05)[name], 1000, 0.05, 0.1, 300, seed_of("control", name), "empirical"
+        )
+        assert rate > allowed(0.1, 300) + 0.1
+
+
+def test_negative_control_training_rows_certify_nonsense(rng):
+    X, y = rng.normal(size=(600, 4)), rng.integers(0, 2, 600)  # nothing to learn
+    memory = KNeighborsClassifier(1).fit(X, y)
+    tuner = ThresholdTuner(FrozenEstimator(memory), objective="risk", target=0.02).fit(X, y)
+    fresh, labels = rng.normal(size=(2000, 4)), rng.integers(0, 2, 2000)
+    assert "were not used to train" in str(tuner.certificate_)  # the assumption that is broken
+    assert np.mean(memory.predict(fresh) != labels) > 0.4  # certified: at most 2 %
+
+
+@pytest.mark.parametrize("objective", ["coverage", "generalized_risk"])
+def test_other_certificates_keep_their_promise(objective):
+    population, draws, delta = profiles(0.05)["sharp"], 600, 0.1
+    rng = np.random.default_rng(seed_of(objective))
+    target = 0.7 if objective == "coverage" else 0.02
+    broken = 0
+    for _ in range(draws):
+        outcomes = population.draw(400, rng)
+        threshold = select_threshold(
+            outcomes, objective=objective, target=target, delta=delta
+        ).threshold
+        coverage = min(1.0 - threshold, 1.0)
+        silent = population.risk(threshold) * coverage
+        broken += coverage < target if objective == "coverage" else silent > target
+    rate = broken / draws
+    assert rate <= allowed(delta, draws)
+    assert rate >= delta / 4  # and the promise is not kept by being idle
+
+
+def test_calibrating_on_the_certifying_rows_is_never_called_exact(rng):
+    X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
+    from sklearn.naive_bayes import GaussianNB
+
+    from skselect import SelectiveClassifier
+
+    frozen = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
+    base = SelectiveClassifier(frozen, calibration="isotonic")
+    tuner = ThresholdTuner(base, objective="risk", target=0.45, on_infeasible="abstain")
+    with pytest.warns(UserWarning, match="No threshold"):
+        tuner.fit(X[100:], y[100:])
+    assert not tuner.certificate_.is_certified

@@ -1,0 +1,144 @@
+"""The private names of scikit-learn that we rely on are where we look for them."""
+
+import gc
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import skselect
+from skselect import _sklearn, register_scorers, unregister_scorers
+from skselect.scoring import registered_names
+
+
+def test_every_site_holds_a_list_of_scoring_strings():
+    for module, holder in _sklearn.SCORING_SITES:
+        importlib.import_module(module)
+        assert hasattr(sys.modules[module], holder)
+    assert len(_sklearn.loaded_scoring_options()) == len(_sklearn.SCORING_SITES) == 13
+    assert len({id(options) for options in _sklearn.loaded_scoring_options()}) == 13
+
+
+def test_the_table_of_sites_is_complete_for_this_scikit_learn():
+    # Import all of scikit-learn, then look at every object of that class in memory.
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.utils._param_validation import StrOptions
+
+    for module in pkgutil.walk_packages(sklearn.__path__, "sklearn."):
+        parts = module.name.split(".")
+        if {"tests", "conftest", "externals", "_build_utils"} & set(parts):
+            continue
+        try:
+            importlib.import_module(module.name)
+        except Exception:
+            continue
+    register_scorers()
+    known = {id(options) for options in _sklearn.loaded_scoring_options()}
+    frozen = [
+        found.options
+        for found in gc.get_objects()
+        if isinstance(found, StrOptions) and {"accuracy", "neg_log_loss", "r2"} <= found.options
+    ]
+    assert len(frozen) >= 13
+    missed = [options for options in frozen if id(options) not in known]
+    assert missed == []
+    assert all("cwsa_plus" in options for options in frozen)
+
+
+def test_registration_is_idempotent_and_reversible():
+    assert register_scorers() == []
+    assert set(registered_names()) <= set(get_scorer_names())
+    unregister_scorers()
+    try:
+        assert not set(registered_names()) & set(get_scorer_names())
+        assert all("cwsa_plus" not in o for o in _sklearn.loaded_scoring_options())
+    finally:
+        assert sorted(register_scorers()) == registered_names()
+    assert all("cwsa_plus" in o for o in _sklearn.loaded_scoring_options())
+
+
+def test_a_name_of_scikit_learn_is_never_replaced():
+    theirs = get_scorer("accuracy")
+    _sklearn.register_scoring_names({"accuracy": "ours"})
+    assert repr(get_scorer("accuracy")) == repr(theirs)
+    unregister_scorers()
+    register_scorers()
+    assert "accuracy" in get_scorer_names()
+
+
+def test_a_missing_private_name_never_breaks_the_import():
+    code = (
+        "import sklearn.model_selection, sklearn.metrics._scorer as s; del s._SCORERS\n"
+        "import skselect; print(skselect.get_scorer('cwsa_plus'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "get_scorer('cwsa_plus')", done.stderr
+
+
+def test_sites_loaded_after_us_know_the_names():
+    code = (
+        "import skselect, sklearn.feature_selection as f\n"
+        "from sklearn.linear_model import LogisticRegression as L\n"
+        "f.SequentialFeatureSelector(L(), scoring='cwsa_plus', n_features_to_select=1)"
+        ".fit([[0, 1], [1, 0], [0, 2], [1, 3]] * 5, [0, 1, 0, 1] * 5)"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (LogisticRegression(), "sample_weight"),
+        (make_pipeline(StandardScaler(), LogisticRegression()),
+         "logisticregression__sample_weight"),
+        (make_pipeline(StandardScaler(), make_pipeline(LogisticRegression())),
+         "pipeline__logisticregression__sample_weight"),
+    ],
+)  # fmt: skip
+def test_weights_find_their_way_into_pipelines(estimator, name):
+    assert _sklearn.weight_parameter(estimator) == name
+
+
+def test_weights_find_their_way_through_a_search():
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.neighbors import KNeighborsClassifier
+
+    assert _sklearn.weight_parameter(GridSearchCV(LogisticRegression(), {})) == "sample_weight"
+    assert _sklearn.weight_parameter(KNeighborsClassifier()) is None
+
+
+def test_rows_of_every_kind_of_table():
+    import pandas as pd
+    import polars as pl
+    from scipy import sparse
+
+    X = np.arange(12).reshape(6, 2)
+    rows = np.array([4, 1])
+    for table in (X, pd.DataFrame(X), pl.DataFrame(X), sparse.csr_matrix(X), X.tolist()):
+        part = _sklearn.take_rows(table, rows)
+        dense = part.toarray() if sparse.issparse(part) else np.asarray(part)
+        assert dense.tolist() == [[8, 9], [2, 3]]
+
+
+def test_version_is_stated():
+    assert skselect.__version__.count(".") == 2
+
+
+def test_private_names_stay_behind_one_door():
+    import re
+    from pathlib import Path
+
+    private = re.compile(r"sklearn(\.\w+)*\._|from sklearn[\w.]* import \(?[^#]*\b_\w+")
+    for path in Path(skselect.__file__).parent.rglob("*.py"):
+        if path.name == "_sklearn.py":
+            continue
+        for line in path.read_text().splitlines():
+            assert not private.search(line) or "skselect" in line, (path.name, line)

@@ -1,0 +1,301 @@
+"""ThresholdTuner: which rows choose, what is exact, and what the fitted object offers."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from skselect import (
+    AbstentionPolicy,
+    InfeasibleTargetError,
+    Predictions,
+    SelectiveClassifier,
+    ThresholdTuner,
+    select_threshold,
+)
+
+quiet = pytest.mark.filterwarnings("ignore:min_coverage")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(
+        900, 6, n_informative=5, n_redundant=0, n_classes=3, class_sep=1.5, random_state=0
+    )
+
+
+def risk(estimator, **options):
+    return ThresholdTuner(estimator, objective="risk", target=0.1, **options)
+
+
+# Which rows choose -----------------------------------------------------------------------------
+
+
+@quiet
+@pytest.mark.parametrize(
+    "goal",
+    [
+        {"objective": "cwsa_plus"},
+        {"objective": "cwsa", "min_coverage": 0.3},
+        {"objective": "selective_accuracy"},
+        {"objective": "risk", "target": 0.1},
+        {"objective": "risk", "target": 0.1, "method": "empirical"},
+        {"objective": "coverage", "target": 0.7},
+        {"objective": "generalized_risk", "target": 0.05},
+        {"objective": "cost", "target": 0.2},
+    ],
+)
+def test_out_of_fold_predictions_choose(goal, data):
+    X, y = data
+    tuner = ThresholdTuner(GaussianNB(), cv=4, **goal).fit(X, y)
+    proba = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba")
+    expected = select_threshold(Predictions.from_proba(y, proba), **goal)
+    assert tuner.threshold_ == expected.threshold
+    assert tuner.selection_.coverage == expected.coverage
+    final = GaussianNB().fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(tuner.predict_proba(X), final)
+    np.testing.assert_array_equal(tuner.accepts(X), final.max(axis=1) >= expected.threshold)
+
+
+def test_frozen_rows_choose_and_certify(data):
+    X, y = data
+    fitted = GaussianNB().fit(X[:400], y[:400])
+    tuner = risk(FrozenEstimator(fitted)).fit(X[400:], y[400:])
+    proba = fitted.predict_proba(X[400:])
+    expected = select_threshold(
+        Predictions.from_proba(y[400:], proba), objective="risk", target=0.1
+    )
+    assert tuner.threshold_ == expected.threshold
+    assert tuner.certificate_.is_certified
+    assert tuner.certificate_.n == 500
+
+
+def test_held_out_rows_choose_and_certify(data):
+    X, y = data
+    tuner = risk(GaussianNB(), cv=0.4, refit=False, random_state=3).fit(X, y)
+    assert tuner.certificate_.is_certified
+    assert tuner.certificate_.n == 360
+    assert not np.array_equal(tuner.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X))
+    again = risk(GaussianNB(), cv=0.4, refit=False, random_state=3).fit(X, y)
+    assert again.threshold_ == tuner.threshold_
+
+
+# What is exact ----------------------------------------------------------------------------------
+
+
+def test_every_way_says_whether_it_is_exact(data):
+    X, y = data
+    half, rest = slice(0, 450), slice(450, None)
+    plain = GaussianNB().fit(X[half], y[half])
+    calibrated = SelectiveClassifier(GaussianNB(), calibration="platt").fit(X[half], y[half])
+    on_frozen = SelectiveClassifier(FrozenEstimator(plain), calibration="platt")
+    cases = [
+        (risk(GaussianNB()), "fold", {}),
+        (risk(GaussianNB(), cv=0.4), "fitted again", {}),
+        (risk(GaussianNB(), cv=0.4, refit=False), "", {}),
+        (risk(FrozenEstimator(plain)), "", {}),
+        (risk(SelectiveClassifier(FrozenEstimator(plain))), "", {}),
+        (risk(FrozenEstimator(calibrated)), "", {}),
+        (risk(on_frozen), "also fitted the calibration", {}),
+        (risk(on_frozen, cv=0.5, refit=False), "", {}),
+        (risk(SelectiveClassifier(GaussianNB(), calibration="platt"), cv=0.5, refit=False), "", {}),
+        (risk(FrozenEstimator(plain)), "groups", {"groups": np.arange(450)}),
+    ]
+    for tuner, why, options in cases:
+        certificate = tuner.fit(X[rest], y[rest], **options).certificate_
+        assert certificate.exact == (why == ""), tuner
+        assert str(certificate).startswith("CERTIFIED" if why == "" else "ESTIMATE, NOT CERTIFIED")
+        assert why in " ".join(certificate.why_not)
+
+
+@quiet
+def test_no_certificate_where_nothing_is_promised(data):
+    for goal in (
+        {"objective": "cwsa_plus"},
+        {"objective": "cost", "target": 0.1},
+        {"objective": "risk", "target": 0.1, "method": "empirical"},
+    ):
+        tuner = ThresholdTuner(GaussianNB(), **goal).fit(*data)
+        assert tuner.certificate_ is None
+        assert tuner.certificates_ == {"all": None}
+
+
+def test_calibrated_frozen_classifier_keeps_its_calibration(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration="isotonic", threshold=0.123)
+    model.fit(X[:450], y[:450])
+    tuner = risk(FrozenEstimator(model)).fit(X[450:], y[450:])
+    np.testing.assert_array_equal(tuner.predict_proba(X), model.predict_proba(X))
+    assert model.threshold == 0.123  # the user's object is left as it was
+    assert tuner.estimator_.threshold == tuner.threshold_ != 0.123
+
+
+def test_threshold_of_the_wrapped_classifier_is_ignored_its_label_counts(data):
+    X, y = data
+    base = SelectiveClassifier(GaussianNB(), threshold=0.999, abstain_label=-5)
+    tuner = ThresholdTuner(base, objective="coverage", target=0.5).fit(X, y)
+    assert -5 in tuner.predict(X)
+    tuner.set_params(abstain_label=-6).fit(X, y)
+    assert -6 in tuner.predict(X)
+    assert tuner.threshold_ < 0.999
+
+
+# What the fitted object offers ------------------------------------------------------------------
+
+
+def test_fitted_attributes(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    tuner = risk(GaussianNB(), cv=4).fit(frame, y)
+    assert tuner.classes_.tolist() == [0, 1, 2]
+    assert tuner.feature_names_in_.tolist() == list("abcdef")
+    assert tuner.thresholds_ == {"all": tuner.threshold_}
+    assert tuner.curve_.n_rows == 900
+    results = pd.DataFrame(tuner.cv_results_)
+    assert results["n_rows"].tolist() == [225] * 4
+    assert np.average(results["coverage"]) == pytest.approx(tuner.selection_.coverage)
+    assert tuner.policy_.certificate is tuner.certificate_ is tuner.selection_.certificate
+    assert set(tuner.policy_.fingerprints) == {"data", "model"}
+    assert tuner.policy_.confidence_quantiles["0.5"] > 0.5
+
+
+def test_all_methods_agree(data):
+    X, y = data
+    tuner = risk(GaussianNB()).fit(X, y)
+    table = tuner.decide(X)
+    np.testing.assert_array_equal(table["accepted"], tuner.accepts(X))
+    np.testing.assert_array_equal(table["confidence"], tuner.predict_confidence(X))
+    np.testing.assert_array_equal(table["label"].fillna(-1).astype(int), tuner.predict(X))
+    right = table["accepted"] & (table["suggestion"] == y)
+    assert tuner.score(X, y) == right.mean()
+
+
+def test_policy_file_decides_the_same_rows(data, tmp_path):
+    X, y = data
+    base = SelectiveClassifier(LinearSVC(), calibration="platt")
+    tuner = risk(base).fit(X, y)
+    tuner.policy_.to_json(tmp_path / "policy.json")
+    policy = AbstentionPolicy.from_json(tmp_path / "policy.json")
+    scores = tuner.estimator_.estimator_.decision_function(X)
+    pd.testing.assert_frame_equal(policy.decide(scores), tuner.decide(X), check_exact=True)
+    assert policy.certificate == tuner.certificate_
+
+
+def test_clone_pickle_and_search(data):
+    X, y = data
+    tuner = risk(GaussianNB()).fit(X, y)
+    again = pickle.loads(pickle.dumps(tuner))
+    np.testing.assert_array_equal(again.predict(X), tuner.predict(X))
+    search = GridSearchCV(clone(tuner), {"target": [0.1, 0.2]}, scoring="cwsa_plus", n_jobs=2)
+    assert 0 < search.fit(X, y).best_score_ < 1
+
+
+@quiet
+def test_n_jobs_changes_nothing(data):
+    one, two = (ThresholdTuner(GaussianNB(), n_jobs=n).fit(*data).threshold_ for n in (1, 2))
+    assert one == two
+
+
+@quiet
+@pytest.mark.parametrize("names", [["a", "b", "c"], [1, 2, 3], [-1, 0, 1]])
+def test_labels_do_not_change_the_threshold(names, data):
+    X, y = data
+    tuner = ThresholdTuner(GaussianNB(), abstain_label=-9 if names[0] == -1 else "auto")
+    expected = ThresholdTuner(GaussianNB()).fit(X, y)
+    tuner.fit(X, pd.Series(np.array(names)[y], index=np.arange(900)[::-1]))
+    assert tuner.threshold_ == expected.threshold_
+    np.testing.assert_array_equal(tuner.accepts(X), expected.accepts(X))
+
+
+@quiet
+def test_own_confidence_is_tuned(data):
+    X, y = data
+    base = SelectiveClassifier(GaussianNB(), confidence="margin")
+    tuner = ThresholdTuner(base, objective="coverage", target=0.6).fit(X, y)
+    ranked = np.sort(tuner.predict_proba(X), axis=1)
+    np.testing.assert_array_equal(tuner.predict_confidence(X), ranked[:, 2] - ranked[:, 1])
+    assert 0.55 < tuner.accepts(X).mean() < 0.75
+
+
+def test_a_rare_class_missing_in_a_fold(data):
+    X, y = data
+    y = y.copy()
+    y[0] = 9
+    tuner = ThresholdTuner(GaussianNB(var_smoothing=1e-2), objective="coverage", target=0.5).fit(
+        X, y
+    )
+    assert tuner.classes_.tolist() == [0, 1, 2, 9]
+
+
+# Weights and groups -----------------------------------------------------------------------------
+
+
+@quiet
+def test_weights_serve_metrics_and_are_refused_for_certificates(data):
+    X, y = data
+    weight = np.random.default_rng(0).integers(1, 4, 900)
+    tuner = ThresholdTuner(GaussianNB(), objective="selective_accuracy").fit(X, y, weight)
+    assert tuner.curve_.accepted_weight[-1] == weight.sum()
+    with pytest.raises(ValueError, match="sample_weight: a certificate counts"):
+        risk(GaussianNB()).fit(X, y, sample_weight=weight)
+    constant = risk(GaussianNB()).fit(X, y, sample_weight=np.full(900, 2.0))
+    assert constant.threshold_ == risk(GaussianNB()).fit(X, y).threshold_
+
+
+def test_groups_go_to_the_splitter(data):
+    groups = np.repeat(np.arange(90), 10)
+    for cv in (GroupKFold(3), 4, 0.4):
+        tuner = risk(SelectiveClassifier(GaussianNB(), calibration="platt"), cv=cv)
+        assert "groups" in str(tuner.fit(*data, groups=groups).certificate_)
+
+
+# Refusals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "risk"}, "target is missing"),
+        ({"objective": "cwsa_plus", "target": 0.1}, "has no target"),
+        ({"objective": "hope"}, "objective must be one of"),
+        ({"group_by": "sex"}, "group_by is not available yet"),
+        ({"constraint": ("risk", 0.1)}, "constraint is not available yet"),
+        ({"cv": 1.5}, "cv must be a number"),
+        ({"refit": False}, "refit=False needs one fitted classifier"),
+        ({"loss": "hinge"}, "loss must be one of"),
+        ({"abstain_label": 1}, "abstain_label=1 is one of the classes"),
+    ],
+)
+def test_bad_parameters_are_named(options, message, data):
+    with pytest.raises(ValueError, match=message):
+        ThresholdTuner(GaussianNB(), **options).fit(*data)
+
+
+def test_infeasible_targets(data):
+    X, y = data
+    tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.001)
+    with pytest.raises(InfeasibleTargetError, match=r"about|no number"):
+        tuner.fit(X, y)
+    assert not hasattr(tuner, "policy_")  # nothing half-fitted is left behind
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        tuner.set_params(on_infeasible="abstain").fit(X, y)
+    assert tuner.threshold_ == np.inf
+    assert set(tuner.predict(X)) == {-1}
+
+
+def test_unfitted_use_is_an_error(data):
+    from sklearn.exceptions import NotFittedError
+
+    for method in ("predict", "predict_proba", "accepts", "decide"):
+        with pytest.raises(NotFittedError):
+            getattr(ThresholdTuner(GaussianNB()), method)(data[0])
+    with pytest.raises(NotFittedError):
+        _ = ThresholdTuner(LogisticRegression()).threshold_
