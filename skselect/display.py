@@ -138,6 +138,8 @@ class RiskCoverageDisplay:
         ax.set(xlabel="Coverage: share of cases it answers",
                ylabel="Selective risk: errors among them", xlim=(0, 1.02))  # fmt: skip
         ax.set_ylim(bottom=0)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(_percent)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
@@ -151,6 +153,10 @@ class RiskCoverageDisplay:
         ax.plot([x], [y], "o", color=_ORANGE, markersize=8, zorder=3,
                 label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, "
                       f"{100 * y:.1f} % wrong")  # fmt: skip
+
+
+def _percent(value: float, _: int) -> str:
+    return f"{100 * value:g} %"
 
 
 def _axes(ax: Any) -> Any:
