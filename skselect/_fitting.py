@@ -17,9 +17,10 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
     check_cv,
 )
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from skselect import _validation as check
-from skselect._sklearn import take_rows, weight_parameter
+from skselect._sklearn import routing_enabled, take_rows, weight_parameter
 from skselect._typing import FloatArray, IntArray, LabelArray
 
 
@@ -148,6 +149,41 @@ def _weight_name(estimator: Any) -> str:
             "ignored. Leave sample_weight out, or choose a classifier that takes them."
         )
     return name
+
+
+# Arguments of fit ----------------------------------------------------------------------------
+
+
+def fit_router(owner: Any) -> MetadataRouter:
+    """Say who gets the arguments of `fit`: the owner, its `estimator`, and the splitter `cv`."""
+    to_fit = MethodMapping().add(caller="fit", callee="fit")
+    to_split = MethodMapping().add(caller="fit", callee="split")
+    return (
+        MetadataRouter(owner=owner)
+        .add_self_request(owner)
+        .add(estimator=owner.estimator, method_mapping=to_fit)
+        .add(splitter=owner.cv, method_mapping=to_split)
+    )
+
+
+def route_fit(
+    owner: Any, weight: FloatArray | None, fit_params: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of the classifier's fit (weights apart) and of the splitter.
+
+    Without scikit-learn's metadata routing, `groups` is for the splitter and all else for the
+    classifier.
+    """
+    params = dict(fit_params)
+    if not routing_enabled():
+        groups = params.pop("groups", None)
+        return params, {} if groups is None else {"groups": groups}
+    if weight is not None:
+        params["sample_weight"] = weight
+    routed = process_routing(owner, "fit", **params)
+    for_estimator = dict(routed.estimator.fit)
+    for_estimator.pop("sample_weight", None)
+    return for_estimator, dict(routed.splitter.split)
 
 
 # Folds ---------------------------------------------------------------------------------------

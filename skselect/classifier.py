@@ -13,13 +13,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
 from skselect import _validation as check
-from skselect._fitting import RawClassifier, fit_raw, folds, rows_of, wrap_fitted
-from skselect._sklearn import routing_enabled, take_rows
+from skselect._fitting import (
+    RawClassifier,
+    fit_raw,
+    fit_router,
+    folds,
+    route_fit,
+    rows_of,
+    wrap_fitted,
+)
+from skselect._sklearn import take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.confidence import CONFIDENCES
@@ -229,7 +237,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if not frozen:
             _warn_if_fitted(self.estimator)
         weight = check.check_weight(sample_weight, len(codes))
-        params, split_params = self._route(weight, fit_params)
+        params, split_params = route_fit(self, weight, fit_params)
 
         task = _Task(X, y, codes, classes, weight, params)
         raw = task.fit(self.estimator, np.arange(len(codes)))
@@ -276,22 +284,6 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if self.threshold is None:
             return None
         return check.check_abstain_label(self.abstain_label, classes)
-
-    def _route(
-        self, weight: FloatArray | None, fit_params: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arguments of the classifier's fit (weights apart) and of the splitter."""
-        if routing_enabled():
-            given = dict(fit_params)
-            if weight is not None:
-                given["sample_weight"] = weight
-            routed = process_routing(self, "fit", **given)
-            params = dict(routed.estimator.fit)
-            params.pop("sample_weight", None)
-            return params, dict(routed.splitter.split)
-        params = dict(fit_params)
-        groups = params.pop("groups", None)
-        return params, {} if groups is None else {"groups": groups}
 
     def _out_of_fold(self, task: _Task, split_params: Mapping[str, Any]) -> FloatArray:
         """Return raw scores of every row by a classifier that did not see it."""
@@ -362,14 +354,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=to_fit)
-            .add(splitter=self.cv, method_mapping=to_split)
-        )
+        return fit_router(self)
 
 
 @dataclass(frozen=True, eq=False)

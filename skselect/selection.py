@@ -12,7 +12,7 @@ from skselect import _validation as check
 from skselect import certificates, thresholds
 from skselect._typing import ConfidenceSpec, LossSpec
 from skselect._validation import InfeasibleTargetError
-from skselect.bounds import rows_for_certificate
+from skselect.bounds import clopper_pearson_upper, rows_for_certificate
 from skselect.certificates import Certificate
 from skselect.curves import RiskCoverageCurve
 from skselect.goals import METRIC_OBJECTIVES, Goal
@@ -278,43 +278,10 @@ def _countable(outcomes: Outcomes) -> Outcomes:
 
 def _refuse_or_warn(curve: RiskCoverageCurve, goal: Goal) -> None:
     """Say why no threshold meets the target, what would help, and stop or warn."""
-    target = float(goal.target or 0.0)
-    least = needed = None
-    if goal.promises:
-        floor = rows_for_certificate(target, goal.delta)
-        parts = [f"Certifying it takes at least {floor} accepted rows without a single error"]
-        if goal.objective == "risk":
-            errors = np.rint(curve.accepted_loss).astype(np.int64)
-            least = thresholds.least_band_target(
-                curve.n_accepted, errors, curve.n_rows, goal.delta, goal.min_coverage
-            )
-            needed = thresholds.rows_needed(curve, target, goal.delta, goal.min_coverage)
-            parts.append(
-                "no number of rows like these would do, because no accepted set of them has a "
-                "smaller risk" if needed is None else
-                f"about {needed} rows would do if their errors fell as they do here"
-            )  # fmt: skip
-        else:
-            needed = floor
-            errors_at_top = round(float(curve.accepted_loss[0]))
-            least = certificates.pointwise_bound(
-                goal.objective, int(curve.n_accepted[0]), errors_at_top, curve.n_rows, goal.delta
-            )
-        parts.append(
-            f"the smallest target these {curve.n_rows} rows could have met is {least:.4g}, but "
-            "certifying that one needs fresh rows"
-        )
-        if goal.min_coverage > 0:
-            parts.append(
-                f"only accepted shares of at least min_coverage={goal.min_coverage:g} count"
-            )
-    else:
-        allowed = curve.coverage >= goal.min_coverage
-        least = float(np.min(curve.selective_risk[allowed]))
-        parts = [f"the smallest risk of any accepted set of these rows is {least:.4g}"]
+    least, needed, advice = _advice(curve, goal) if goal.promises else _plain_advice(curve, goal)
     message = (
-        f"No threshold meets target={target:g} for objective={goal.objective!r} on {curve.n_rows} "
-        f"rows (delta={goal.delta:g}). " + "; ".join(parts) + "."
+        f"No threshold meets target={goal.target:g} for objective={goal.objective!r} on "
+        f"{curve.n_rows} rows (delta={goal.delta:g}). " + "; ".join(advice) + "."
     )
     if goal.on_infeasible == "raise":
         raise InfeasibleTargetError(
@@ -323,6 +290,43 @@ def _refuse_or_warn(curve: RiskCoverageCurve, goal: Goal) -> None:
             rows_needed=needed,
         )
     warnings.warn(message + " Nothing will be accepted.", stacklevel=4)
+
+
+def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int | None, list[str]]:
+    """Return the least target that was within reach, rows that would do, and both in words."""
+    target = float(goal.target or 0.0)
+    needed: int | None = rows_for_certificate(target, goal.delta)
+    kind = "accepted rows" if goal.objective == "risk" else "rows"
+    advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
+    errors = np.rint(curve.accepted_loss).astype(np.int64)
+    if goal.objective == "risk":
+        least = thresholds.least_band_target(
+            curve.n_accepted, errors, curve.n_rows, goal.delta, goal.min_coverage
+        )
+        needed = thresholds.rows_needed(curve, target, goal.delta, goal.min_coverage)
+        if needed is None:
+            advice.append(
+                "no number of rows like these would do, because no accepted set of them has a "
+                "smaller risk"
+            )
+        else:
+            advice.append(f"about {needed} rows would do if their errors fell as they do here")
+    else:
+        least = clopper_pearson_upper(int(errors[0]), curve.n_rows, goal.delta)
+    advice.append(
+        f"the smallest target these {curve.n_rows} rows could have met is {least:.4g}, but "
+        "certifying that one needs fresh rows"
+    )
+    if goal.min_coverage > 0:
+        advice.append(f"only accepted shares of at least min_coverage={goal.min_coverage:g} count")
+    return least, needed, advice
+
+
+def _plain_advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, None, list[str]]:
+    allowed = check.reaches(curve.coverage, goal.min_coverage)
+    risk = curve.selective_risk if goal.objective == "risk" else curve.generalized_risk
+    least = float(np.min(risk[allowed]))
+    return least, None, [f"the smallest risk of any accepted set of these rows is {least:.4g}"]
 
 
 def policy_facts(selection: ThresholdSelection, outcomes: Outcomes) -> dict[str, Any]:

@@ -46,13 +46,13 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int) -> float:
 
     It is the midpoint between the last accepted and the first rejected confidence, which
     survives rounding to float32 and the last bit of `predict_proba`. Accepting everything
-    starts at 0, or at the lowest confidence where that is negative.
+    starts at 0, or at -inf where confidences are not confined to [0, 1].
     """
     if n_blocks == 0:
         return float("inf")
     lowest = float(curve.thresholds[n_blocks - 1])
     if n_blocks == len(curve):
-        return min(lowest, 0.0)
+        return 0.0 if lowest >= 0 and curve.thresholds[0] <= 1 else float("-inf")
     rejected = float(curve.thresholds[n_blocks])
     middle = rejected + (lowest - rejected) / 2.0
     return middle if rejected < middle <= lowest else lowest

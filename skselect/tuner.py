@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
 from skselect import _validation as check
-from skselect._fitting import folds, holdout, rows_of, wrap_fitted
-from skselect._sklearn import routing_enabled, take_rows
+from skselect._fitting import fit_router, folds, holdout, route_fit, rows_of, wrap_fitted
+from skselect._sklearn import take_rows
 from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.certificates import Certificate
 from skselect.classifier import (
@@ -228,7 +228,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         base, fitted = self._base()
         classes = base.classes_ if fitted else _classes(base, y)
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
-        params, split_params = self._route(weight, groups, fit_params)
+        grouped = {} if groups is None else {"groups": groups}
+        params, split_params = route_fit(self, weight, fit_params | grouped)
         rows = _Rows(X, y, weight, params, split_params)
 
         frozen = fitted or isinstance(base.estimator, FrozenEstimator)
@@ -285,21 +286,6 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         if not (isinstance(self.abstain_label, str) and self.abstain_label == "auto"):
             base.set_params(abstain_label=self.abstain_label)
         return base, fitted
-
-    def _route(
-        self, weight: FloatArray | None, groups: Any, fit_params: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arguments of the classifier's fit (weights apart) and of the splitter."""
-        split = {} if groups is None else {"groups": groups}
-        if not routing_enabled():
-            return dict(fit_params), split
-        given = dict(fit_params) | split
-        if weight is not None:
-            given["sample_weight"] = weight
-        routed = process_routing(self, "fit", **given)
-        params = dict(routed.estimator.fit)
-        params.pop("sample_weight", None)
-        return params, dict(routed.splitter.split)
 
     # Three ways to predictions of rows that the model has not seen -------------------------
 
@@ -387,14 +373,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=to_fit)
-            .add(splitter=self.cv, method_mapping=to_split)
-        )
+        return fit_router(self)
 
 
 # Rows and folds --------------------------------------------------------------------------------

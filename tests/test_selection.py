@@ -68,7 +68,7 @@ def test_empirical_takes_more_and_promises_nothing(good):
 @pytest.mark.parametrize("objective", ["risk", "generalized_risk"])
 def test_infeasible_target_says_what_would_help(objective):
     few = Outcomes([0] * 50, np.linspace(0.5, 1, 50))
-    with pytest.raises(InfeasibleTargetError, match="at least 149 accepted rows") as caught:
+    with pytest.raises(InfeasibleTargetError, match=r"at least 149 (accepted )?rows") as caught:
         select_threshold(few, objective=objective, target=0.02)
     text = str(caught.value)
     assert "could have met is 0.05" in text
