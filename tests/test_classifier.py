@@ -155,7 +155,7 @@ def test_tables_of_every_kind_give_the_same_answers(data):
 
 
 def mixed_table(X):
-    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcdef"))
     frame.loc[::7, "a"] = np.nan
     frame["f"] = pd.Categorical(np.where(frame["f"] > 0, "high", "low"))
     return frame

@@ -33,7 +33,8 @@ def data():
 
 
 def risk(estimator, **options):
-    return ThresholdTuner(estimator, objective="risk", target=0.1, **options)
+    options = {"target": 0.1, "random_state": 0} | options
+    return ThresholdTuner(estimator, objective="risk", **options)
 
 
 # Which rows choose -----------------------------------------------------------------------------
@@ -99,14 +100,23 @@ def test_every_way_says_whether_it_is_exact(data):
     on_frozen = SelectiveClassifier(FrozenEstimator(plain), calibration="platt")
     cases = [
         (risk(GaussianNB()), "fold", {}),
-        (risk(GaussianNB(), cv=0.4), "fitted again", {}),
-        (risk(GaussianNB(), cv=0.4, refit=False), "", {}),
+        (risk(GaussianNB(), cv=0.4, target=0.2), "fitted again", {}),
+        (risk(GaussianNB(), cv=0.4, target=0.2, refit=False), "", {}),
         (risk(FrozenEstimator(plain)), "", {}),
         (risk(SelectiveClassifier(FrozenEstimator(plain))), "", {}),
         (risk(FrozenEstimator(calibrated)), "", {}),
         (risk(on_frozen), "also fitted the calibration", {}),
-        (risk(on_frozen, cv=0.5, refit=False), "", {}),
-        (risk(SelectiveClassifier(GaussianNB(), calibration="platt"), cv=0.5, refit=False), "", {}),
+        (risk(on_frozen, cv=0.5, target=0.2, refit=False), "", {}),
+        (
+            risk(
+                SelectiveClassifier(GaussianNB(), calibration="platt"),
+                cv=0.5,
+                target=0.2,
+                refit=False,
+            ),
+            "",
+            {},
+        ),
         (risk(FrozenEstimator(plain)), "groups", {"groups": np.arange(450)}),
     ]
     for tuner, why, options in cases:
