@@ -235,7 +235,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             "The frozen classifier was not trained on them.",
         )  # fmt: skip
         if not frozen:
-            _warn_if_fitted(self.estimator)
+            warn_if_fitted(self.estimator)
         weight = check.check_weight(sample_weight, len(codes))
         params, split_params = route_fit(self, weight, fit_params)
 
@@ -411,7 +411,7 @@ def copy_feature_facts(source: Any, target: Any) -> None:
             setattr(target, name, getattr(source, name))
 
 
-def _warn_if_fitted(estimator: Any) -> None:
+def warn_if_fitted(estimator: Any) -> None:
     """Say that a fitted classifier is trained anew, unless it is frozen."""
     try:
         check_is_fitted(estimator)

@@ -90,25 +90,26 @@ class RiskCoverageCurve:
         """
         loss, confidence, weight = outcomes.loss, outcomes.confidence, outcomes.weight
         if outcomes.sample_weight is not None and np.any(weight == 0):
-            counted = weight > 0
-            loss, confidence, weight = loss[counted], confidence[counted], weight[counted]
-        order = _order(confidence, loss, weight)
+            exists = weight > 0
+            loss, confidence, weight = loss[exists], confidence[exists], weight[exists]
+        counted = bool(np.all(weight == 1.0))
+        whole = counted and bool(np.all((loss == 0.0) | (loss == 1.0)))
+        # Whole numbers add up exactly in any order; for other sums the order is fixed too.
+        order = np.argsort(-confidence) if whole else np.lexsort((weight, loss, -confidence))
         loss, confidence, weight = loss[order], confidence[order], weight[order]
         starts = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
-        values, place = np.unique(loss, return_inverse=True)
-        smallest = np.minimum.reduceat(loss, starts)
-        largest = np.maximum.reduceat(loss, starts)
+        values, totals = _levels(loss, weight, whole)
+        smallest, largest = np.minimum.reduceat(loss, starts), np.maximum.reduceat(loss, starts)
+        perfect = np.all(smallest == largest) and np.all(largest[:-1] <= smallest[1:])
         return cls(
             thresholds=confidence[starts],
             block_weight=np.add.reduceat(weight, starts),
             block_loss=np.add.reduceat(weight * loss, starts),
             block_rows=np.diff(np.append(starts, len(loss))),
             loss_values=values,
-            loss_weight=np.bincount(place, weights=weight).astype(np.float64),
-            counted=bool(np.all(weight == 1.0)),
-            perfect_order=bool(
-                np.all(smallest == largest) and np.all(largest[:-1] <= smallest[1:])
-            ),
+            loss_weight=totals,
+            counted=counted,
+            perfect_order=bool(perfect),
         )
 
     @classmethod
@@ -386,12 +387,11 @@ class RiskCoverageCurve:
         return sums[0], sums[1], sums[2], sums[3]
 
 
-def _order(confidence: FloatArray, loss: FloatArray, weight: FloatArray) -> IntArray:
-    """Sort by falling confidence; where sums of floats could depend on it, fix the rest too.
-
-    Counts of rows and of errors are whole numbers, so their sums are exact in any order.
-    """
-    counted = np.all(weight == 1.0) and np.all((loss == 0.0) | (loss == 1.0))
-    if counted:
-        return np.argsort(-confidence)
-    return np.lexsort((weight, loss, -confidence))
+def _levels(loss: FloatArray, weight: FloatArray, whole: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the distinct losses, ascending, and the weight of each."""
+    if whole:
+        wrong = float(np.sum(loss))
+        totals = np.array([len(loss) - wrong, wrong])
+        return np.array([0.0, 1.0])[totals > 0], totals[totals > 0]
+    values, place = np.unique(loss, return_inverse=True)
+    return values, np.bincount(place, weights=weight).astype(np.float64)

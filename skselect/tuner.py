@@ -28,6 +28,7 @@ from skselect.classifier import (
     adopt_tags,
     copy_feature_facts,
     frozen_classes,
+    warn_if_fitted,
 )
 from skselect.goals import Goal
 from skselect.outcomes import LOSSES, Outcomes
@@ -279,13 +280,23 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             if not hasattr(base, "classes_"):  # it wraps a frozen classifier and was never fitted
                 base.classes_ = frozen_classes(base.estimator)
         elif isinstance(self.estimator, SelectiveClassifier):
+            self._warn_if_trained_in_vain()
             base, fitted = clone(self.estimator), False
         else:
+            if not isinstance(self.estimator, FrozenEstimator):
+                warn_if_fitted(self.estimator)
             base, fitted = SelectiveClassifier(clone(self.estimator)), False
         base.set_params(threshold=None)
         if not (isinstance(self.abstain_label, str) and self.abstain_label == "auto"):
             base.set_params(abstain_label=self.abstain_label)
         return base, fitted
+
+    def _warn_if_trained_in_vain(self) -> None:
+        inner = self.estimator.estimator
+        if hasattr(self.estimator, "classes_"):
+            warn_if_fitted(self.estimator)
+        elif not isinstance(inner, FrozenEstimator):
+            warn_if_fitted(inner)
 
     # Three ways to predictions of rows that the model has not seen -------------------------
 

@@ -301,6 +301,15 @@ def test_infeasible_targets(data):
     assert set(tuner.predict(X)) == {-1}
 
 
+def test_fitted_but_not_frozen_is_trained_anew_with_a_warning(data):
+    X, y = data
+    plain, wrapped = GaussianNB().fit(X, y), SelectiveClassifier(GaussianNB()).fit(X, y)
+    for fitted in (plain, wrapped, SelectiveClassifier(plain)):
+        with pytest.warns(UserWarning, match="FrozenEstimator"):
+            risk(fitted).fit(X, y)
+    risk(SelectiveClassifier(FrozenEstimator(plain))).fit(X, y)  # frozen: nothing to warn about
+
+
 def test_unfitted_use_is_an_error(data):
     from sklearn.exceptions import NotFittedError
 
