@@ -225,44 +225,55 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         X, y = indexable(X, y)
         check_classification_targets(y)
         y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        if not frozen:
-            check.check_trainable(len(y))
-        classes = frozen_classes(self.estimator) if frozen else np.unique(y)
-        label = self._resolve_label(classes)
+        classes = self._classes(y)
+        label = self._resolve_label(classes)  # before anything is trained
         codes = check.check_known(
             check.encode_labels(y, classes, "y"), y, classes, "y",
             "The frozen classifier was not trained on them.",
         )  # fmt: skip
-        if not frozen:
-            warn_if_fitted(self.estimator)
         weight = check.check_weight(sample_weight, len(codes))
         params, split_params = route_fit(self, weight, fit_params)
 
         task = _Task(X, y, codes, classes, weight, params)
         raw = task.fit(self.estimator, np.arange(len(codes)))
-        calibrated = self.calibration is not None and len(classes) > 1
-        if raw.response != "predict_proba" and not calibrated:
-            raise ValueError(
-                f"estimator: {type(raw.estimator).__name__} has no predict_proba; choose "
-                "calibration='platt' to turn its decision values into probabilities."
-            )
-        scores = raw.scores(X)
-        raw.check_decision(X, scores)
-        calibration = None
-        if self.calibration is not None and calibrated:
-            if not frozen:
-                scores = self._out_of_fold(task, split_params)
-            calibration = ClassCalibration.fit(
-                self.calibration, raw.response, scores, codes, len(classes), weight
-            )
+        self.calibration_ = self._calibrate(task, raw, split_params)
         self.classes_ = classes
         self.estimator_ = raw.estimator
-        self.calibration_ = calibration
         self.abstain_label_ = label
         self._raw_classifier = raw
         copy_feature_facts(raw.estimator, self)
         return self
+
+    @property
+    def _is_frozen(self) -> bool:
+        return isinstance(self.estimator, FrozenEstimator)
+
+    def _classes(self, y: LabelArray) -> LabelArray:
+        if self._is_frozen:
+            return frozen_classes(self.estimator)
+        check.check_trainable(len(y))
+        warn_if_fitted(self.estimator)
+        return np.unique(y)
+
+    def _calibrate(
+        self, task: _Task, raw: RawClassifier, split_params: Mapping[str, Any]
+    ) -> ClassCalibration | None:
+        """Check that the classifier's answers can be used, and calibrate them if asked."""
+        kind = self.calibration if len(task.classes) > 1 else None
+        if raw.response != "predict_proba" and kind is None:
+            raise ValueError(
+                f"estimator: {type(raw.estimator).__name__} has no predict_proba; choose "
+                "calibration='platt' to turn its decision values into probabilities."
+            )
+        scores = raw.scores(task.X)
+        raw.check_decision(task.X, scores)
+        if kind is None:
+            return None
+        if not self._is_frozen:
+            scores = self._out_of_fold(task, split_params)
+        return ClassCalibration.fit(
+            kind, raw.response, scores, task.codes, len(task.classes), task.weight
+        )
 
     def _check_parameters(self) -> None:
         if self.threshold is not None:
@@ -310,7 +321,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def _raw(self) -> RawClassifier:
         if hasattr(self, "_raw_classifier"):
             return self._raw_classifier
-        if isinstance(self.estimator, FrozenEstimator) and self.calibration is None:
+        if self._is_frozen and self.calibration is None:
             return wrap_fitted(self.estimator, frozen_classes(self.estimator))
         raise NotFittedError(
             "This SelectiveClassifier is not fitted yet. Call fit(X, y) first, or wrap a fitted "
@@ -345,8 +356,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     # scikit-learn ------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        frozen = isinstance(self.estimator, FrozenEstimator) and self.calibration is None
-        return hasattr(self, "_raw_classifier") or frozen
+        return hasattr(self, "_raw_classifier") or (self._is_frozen and self.calibration is None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
