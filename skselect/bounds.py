@@ -99,11 +99,8 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
     than rounding.
     """
     state, low, rank = np.ones(1), 0, 0
-    pmf, first, step = np.ones(1), 0, -1
     for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
-        if k - rank != step:
-            step = k - rank
-            first, pmf = _step_distribution(step, risk)
+        first, pmf = _step_distribution(k - rank, risk)
         state, low, rank = np.convolve(state, pmf), low + first, k
         crossed = min(max(limit - low + 1, 0), len(state))
         state, low = state[crossed:], low + crossed
@@ -114,6 +111,7 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
     return max(1.0 - float(np.sum(state)), 0.0)
 
 
+@lru_cache(maxsize=512)
 def _step_distribution(step: int, risk: float) -> tuple[int, FloatArray]:
     """Return the first count and the probabilities of the errors in `step` rows, tails cut."""
     first = int(stats.binom.ppf(_TAIL, step, risk))

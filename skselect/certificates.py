@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,39 @@ from skselect.bounds import clopper_pearson_upper
 from skselect.curves import RiskCoverageCurve
 from skselect.thresholds import least_band_target
 
+INDEPENDENT = "the rows are independent draws from the population the policy will meet"
+FRESH = "the rows were not used to train or to calibrate the classifier"
+UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
+FIXED = "the policy was fixed before these rows were seen"
 #: What every guarantee rests on.
-ASSUMPTIONS = (
-    "the rows are independent draws from the population the policy will meet",
-    "the rows were not used to train or to calibrate the classifier",
-    "the classifier, its calibration and its confidence stay as they are",
+ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
+
+
+class Doubt(NamedTuple):
+    """Why a promise is not exact, and the assumption that is known not to hold."""
+
+    reason: str
+    broken: str
+
+
+FOLD_MODELS = Doubt(
+    "the threshold comes from out-of-fold predictions, whose models differ from the final one "
+    "(FrozenEstimator with fresh rows, or cv=0.3 with refit=False, certifies)",
+    UNCHANGED,
 )
+REFITTED = Doubt(
+    "the classifier was fitted again on all rows after the threshold was chosen (refit=False "
+    "certifies)",
+    UNCHANGED,
+)
+SAME_ROWS = Doubt(
+    "these rows also fitted the calibration of the frozen classifier (cv=0.3 with refit=False, or "
+    "a classifier calibrated on other rows, certifies)",
+    FRESH,
+)
+TRAINED_HERE = Doubt("these rows also trained the classifier; fresh rows certify", FRESH)
+CHOSEN_HERE = Doubt("these rows also chose the threshold; fresh rows certify", FIXED)
+GROUPED = Doubt("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
 @dataclass(frozen=True)
@@ -59,6 +86,7 @@ class Certificate:
     min_coverage : float
         Smaller accepted sets were not considered.
     assumptions : tuple of str
+        What has to be taken on trust.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -104,20 +132,24 @@ class Certificate:
         return self.pointwise_bound
 
     def __str__(self) -> str:
-        if self.is_certified:
-            head = "CERTIFIED"
-        else:
-            head = f"ESTIMATE, NOT CERTIFIED: {'; '.join(self.why_not)}"
+        head = "CERTIFIED"
+        if not self.is_certified:
+            head = f"ESTIMATE, NOT CERTIFIED: {'; '.join(self.why_not)}."
+        trust = f"Taken on trust: {'; '.join(self.assumptions)}."
+        method = f"Method: {self.method}, delta {self.delta:g}."
+        said = [head, self._sentence(), self._facts(), trust, method]
+        return "\n".join(line for line in said if line)
+
+    def _sentence(self) -> str:
+        """Return the promise in plain words, hedged or left out where it is none."""
+        if self.guarantee == "none" or self.n_accepted == 0:
+            return ""
         confident = 100.0 * (1.0 - self.delta)
-        lines = [
-            head,
-            f"If future cases resemble these {self.n}, then in {confident:g} of 100 such "
-            f"calibrations {self._promise()}; not per subgroup, not per period.",
-            self._facts(),
-            f"Method: {self.method}, delta {self.delta:g}. Assumes that "
-            + "; ".join(self.assumptions) + ".",
-        ]  # fmt: skip
-        return "\n".join(lines)
+        start = "If" if self.exact else "Only if these doubts did not matter: if"
+        return (
+            f"{start} future cases resemble these {self.n}, then in {confident:g} of 100 such "
+            f"calibrations {self._promise()}; not per subgroup, not per period."
+        )
 
     def _promise(self) -> str:
         bound = _percent(self.target)
@@ -130,9 +162,12 @@ class Certificate:
     def _facts(self) -> str:
         if self.n_accepted == 0:
             return f"It decides none of these {self.n} cases alone."
+        start = "whatever the confidence"
+        if self.n_accepted < self.n:
+            start = f"from confidence {self.threshold:.6g} on"
         return (
             f"It decides {_percent(self.coverage)} of these cases alone ({self.n_accepted} of "
-            f"{self.n}, {self.n_errors} of them wrong), from confidence {self.threshold:.6g} on."
+            f"{self.n}, {self.n_errors} of them wrong), {start}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,10 +205,18 @@ def issue(
     threshold: float,
     rows_needed: int,
     min_coverage: float = 0.0,
-    why_not: tuple[str, ...] = (),
+    doubts: tuple[Doubt, ...] = (),
+    refusal: str = "",
     assumptions: tuple[str, ...] = ASSUMPTIONS,
 ) -> Certificate:
-    """Write the certificate for accepting the first `n_blocks` entries of a curve."""
+    """Write the certificate for accepting the first `n_blocks` entries of a curve.
+
+    `doubts` say why the promise is not exact, `refusal` why there is none at all.
+    """
+    why_not = tuple(doubt.reason for doubt in doubts)
+    if not n_blocks:
+        why_not += ("no threshold meets the target, so nothing is accepted",)
+    broken = {doubt.broken for doubt in doubts}
     k = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
     errors = round(float(curve.accepted_loss[n_blocks - 1])) if n_blocks else 0
     return Certificate(
@@ -181,9 +224,9 @@ def issue(
         target=target,
         delta=delta,
         method=method,
-        guarantee="high_probability",
-        exact=not why_not,
-        why_not=why_not,
+        guarantee="none" if refusal else "high_probability",
+        exact=not why_not and not refusal,
+        why_not=(*why_not, refusal) if refusal else why_not,
         threshold=threshold,
         n=curve.n_rows,
         n_accepted=k,
@@ -193,7 +236,7 @@ def issue(
         pointwise_bound=pointwise_bound(objective, k, errors, curve.n_rows, delta),
         rows_needed=rows_needed,
         min_coverage=min_coverage,
-        assumptions=assumptions,
+        assumptions=tuple(a for a in assumptions if a not in broken),
         created=now(),
         fingerprints={"data": fingerprint(curve)},
     )

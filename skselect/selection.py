@@ -13,7 +13,7 @@ from skselect import certificates, thresholds
 from skselect._typing import ConfidenceSpec, LossSpec
 from skselect._validation import InfeasibleTargetError
 from skselect.bounds import clopper_pearson_upper, rows_for_certificate
-from skselect.certificates import Certificate
+from skselect.certificates import Certificate, Doubt
 from skselect.curves import RiskCoverageCurve
 from skselect.goals import METRIC_OBJECTIVES, Goal
 from skselect.outcomes import Outcomes
@@ -53,6 +53,9 @@ class ThresholdSelection:
     certificate: Certificate | None
     curve: RiskCoverageCurve
     policy: AbstentionPolicy | None = None
+
+    def __repr__(self) -> str:
+        return f"<ThresholdSelection: {self}>"
 
     def __str__(self) -> str:
         if self.certificate is not None:
@@ -144,7 +147,8 @@ def select_threshold(
     If future cases resemble these 2000, then in 95 of 100 such calibrations at most 5 % of
     the cases it decides alone are wrong; not per subgroup, not per period.
     It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence ... on.
-    Method: band, delta 0.05. ...
+    Taken on trust: ...
+    Method: band, delta 0.05.
     """
     if constraint is not None:
         raise ValueError("constraint: constrained objectives are not available yet; leave it out.")
@@ -166,8 +170,8 @@ def select_threshold(
     return replace(selection, policy=policy)
 
 
-def pick(outcomes: Outcomes, goal: Goal, *, why_not: tuple[str, ...] = ()) -> ThresholdSelection:
-    """Pick the threshold for a checked goal; `why_not` says why a certificate is not exact."""
+def pick(outcomes: Outcomes, goal: Goal, *, doubts: tuple[Doubt, ...] = ()) -> ThresholdSelection:
+    """Pick the threshold for a checked goal; `doubts` say why a certificate is not exact."""
     if goal.promises:
         outcomes = _countable(outcomes)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
@@ -183,7 +187,7 @@ def pick(outcomes: Outcomes, goal: Goal, *, why_not: tuple[str, ...] = ()) -> Th
             stacklevel=3,
         )
     threshold = thresholds.threshold_below(curve, n_blocks)
-    certificate = _certificate(curve, n_blocks, threshold, goal, why_not) if goal.promises else None
+    certificate = _certificate(curve, n_blocks, threshold, goal, doubts) if goal.promises else None
     return _selection(curve, n_blocks, threshold, goal, None, certificate)
 
 
@@ -191,9 +195,16 @@ def _pick_metric(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
     best = thresholds.best_metric(curve, goal.objective, goal.min_coverage)
     if best.unconstrained > best.value:
         warnings.warn(
-            f"min_coverage={goal.min_coverage:g} binds: {goal.objective} would be "
-            f"{best.unconstrained:.4g} instead of {best.value:.4g} at a smaller coverage. Such an "
-            "optimum is usually a matter of a few rows; lower min_coverage only with many rows.",
+            f"min_coverage={goal.min_coverage:g} binds: at a coverage below it {goal.objective} "
+            f"would be {best.unconstrained:.4g} instead of {best.value:.4g}. Such an optimum is "
+            "usually a matter of a few rows; lower min_coverage only with many rows.",
+            stacklevel=4,
+        )
+    if best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
+        warnings.warn(
+            f"{goal.objective} is best when everything is accepted (threshold 0): it rises as the "
+            "threshold falls below the lowest confidence, although no decision changes. To learn "
+            "to abstain, take objective='risk' or 'coverage'; compare models at one threshold.",
             stacklevel=4,
         )
     return _selection(curve, best.n_blocks, best.threshold, goal, best.value, None)
@@ -244,7 +255,7 @@ def _certificate(
     n_blocks: int,
     threshold: float,
     goal: Goal,
-    why_not: tuple[str, ...],
+    doubts: tuple[Doubt, ...],
 ) -> Certificate:
     target = float(goal.target) if goal.target is not None else float("nan")
     methods = {"risk": "band", "generalized_risk": "binomial", "coverage": "order statistic"}
@@ -259,7 +270,7 @@ def _certificate(
         threshold=threshold,
         rows_needed=needed,
         min_coverage=goal.min_coverage,
-        why_not=why_not,
+        doubts=doubts,
     )
 
 
@@ -395,6 +406,44 @@ def certify(
     check.check_number("delta", delta, 0.0, 1.0, closed="neither")
     if target is not None:
         check.check_number("target", target, 0.0, 1.0, closed="neither")
+    curve, n_blocks = _judged_curve(policy, predictions)
+    k = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
+    errors = round(float(curve.accepted_loss[n_blocks - 1])) if n_blocks else 0
+    bound = certificates.pointwise_bound("risk", k, errors, curve.n_rows, delta)
+    refusal = ""
+    if k == 0:
+        refusal = "the policy accepts none of these rows"
+    elif target is not None and bound > target:
+        refusal = (
+            f"the target {100 * target:.4g} % is not met; these rows certify a risk of at most "
+            f"{100 * bound:.4g} %"
+        )
+    tuned_here = policy.fingerprints.get("data") == certificates.fingerprint(curve)
+    promised = bound if target is None else target
+    return certificates.issue(
+        curve,
+        n_blocks,
+        objective="risk",
+        target=promised,
+        delta=delta,
+        method="clopper-pearson",
+        threshold=policy.threshold,
+        rows_needed=rows_for_certificate(promised, delta),
+        doubts=(certificates.CHOSEN_HERE,) if tuned_here else (),
+        refusal=refusal,
+        assumptions=(*certificates.ASSUMPTIONS, certificates.FIXED),
+    )
+
+
+def _judged_curve(
+    policy: AbstentionPolicy, predictions: Predictions
+) -> tuple[RiskCoverageCurve, int]:
+    """Return the curve of the policy's own answers, and how much of it the policy accepts."""
+    if not isinstance(predictions, Predictions):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"predictions must be Predictions, got {type(predictions).__name__}; build them with "
+            "Predictions.from_proba(y_true, y_proba)."
+        )
     if predictions.y_proba is None or policy.response != "predict_proba":
         raise ValueError("predictions must hold the raw probabilities that the policy reads.")
     if policy.classes.tolist() != predictions.classes.tolist():
@@ -406,24 +455,4 @@ def certify(
     judged = policy.judge(predictions.y_proba)
     wrong = judged.y_pred != predictions.y_true
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, judged.confidence))
-    n_blocks = int(curve.n_blocks_accepted(np.array([policy.threshold]))[0])
-    k, errors = int(np.sum(judged.accepted)), int(np.sum(wrong & judged.accepted))
-    bound = certificates.pointwise_bound("risk", k, errors, len(wrong), delta)
-    why_not: tuple[str, ...] = ()
-    if k == 0:
-        why_not = ("the policy accepts none of these rows",)
-    elif target is not None and bound > target:
-        why_not = (f"the exact upper bound {bound:.4g} exceeds the target {target:.4g}",)
-    promised = bound if target is None else target
-    return certificates.issue(
-        curve,
-        n_blocks,
-        objective="risk",
-        target=promised,
-        delta=delta,
-        method="clopper-pearson",
-        threshold=policy.threshold,
-        rows_needed=rows_for_certificate(promised, delta) if promised < 1 else 1,
-        why_not=why_not,
-        assumptions=(*certificates.ASSUMPTIONS, "the policy was fixed before these rows were seen"),
-    )
+    return curve, int(curve.n_blocks_accepted(np.array([policy.threshold]))[0])

@@ -129,15 +129,24 @@ def least_band_target(
     -------
     float in (0, 1]
     """
-    low, high = 0.0, 1.0
+
+    def met(target: float) -> bool:
+        return bool(np.any(_passes_band(n_accepted, n_errors, n, target, delta, min_coverage)))
+
+    # The band costs about as much as testing at delta/6: start there, then bracket and bisect.
+    allowed = n_accepted >= min_coverage * n
+    pointwise = special.betaincinv(
+        n_errors + 1.0, np.maximum(n_accepted - n_errors, 0.5), 1.0 - delta / 6.0
+    )
+    high = float(np.min(pointwise[allowed], initial=1.0))
+    while high < 1.0 and not met(high):
+        high = min(1.1 * high, 1.0)
+    low = high / 1.1
+    while low > 0.0 and met(low):
+        low, high = low / 1.1, low
     while high - low > 1e-3 * high:
-        middle = (low + high) / 2.0 if low > 0 else max(high / 4.0, 1e-9)
-        if np.any(_passes_band(n_accepted, n_errors, n, middle, delta, min_coverage)):
-            high = middle
-        else:
-            low = middle
-        if high <= 1e-9:
-            break
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if met(middle) else (middle, high)
     return high
 
 

@@ -18,10 +18,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
 from skselect import _validation as check
+from skselect import certificates
 from skselect._fitting import fit_router, folds, holdout, route_fit, rows_of, wrap_fitted
 from skselect._sklearn import take_rows
 from skselect._typing import FloatArray, IntArray, LabelArray
-from skselect.certificates import Certificate
+from skselect.certificates import Certificate, Doubt
 from skselect.classifier import (
     AbstainingMixin,
     SelectiveClassifier,
@@ -35,20 +36,6 @@ from skselect.outcomes import LOSSES, Outcomes
 from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
 from skselect.selection import ThresholdSelection, pick, policy_facts
-
-_FOLD_MODELS = (
-    "the threshold comes from out-of-fold predictions, whose models differ from the final one "
-    "(FrozenEstimator with fresh rows, or cv=0.3 with refit=False, certifies)"
-)
-_REFITTED = (
-    "the classifier was fitted again on all rows after the threshold was chosen (refit=False "
-    "certifies)"
-)
-_SAME_ROWS = (
-    "these rows also fitted the calibration of the frozen classifier (cv=0.3 with refit=False, or "
-    "a classifier calibrated on other rows, certifies)"
-)
-_GROUPED = "rows of one group are not independent (groups= was given)"
 
 
 class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -234,21 +221,21 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         rows = _Rows(X, y, weight, params, split_params)
 
         frozen = fitted or isinstance(base.estimator, FrozenEstimator)
-        why_not: tuple[str, ...] = () if groups is None else (_GROUPED,)
+        doubts: tuple[Doubt, ...] = () if groups is None else (certificates.GROUPED,)
         model: SelectiveClassifier | None
         if frozen and (fitted or base.calibration is None):
             model, parts = self._use_frozen(base, fitted, rows, classes)
         elif isinstance(self.cv, float):
             model, parts = self._hold_out(base, rows, classes)
-            why_not += (_REFITTED,) if self.refit else ()
+            doubts += (certificates.REFITTED,) if self.refit else ()
         else:
             model, parts = self._cross_fit(base, rows, classes)
-            why_not += (_SAME_ROWS,) if frozen else (_FOLD_MODELS,)
+            doubts += (certificates.SAME_ROWS,) if frozen else (certificates.FOLD_MODELS,)
         predictions, fold = _pooled(parts, rows, classes)
         outcomes = Outcomes.from_predictions(
             predictions, confidence=base.confidence, loss=self.loss
         )
-        selection = pick(outcomes, goal, why_not=why_not)
+        selection = pick(outcomes, goal, doubts=doubts)
         if model is None:
             model = rows.fit(clone(base))
         self._keep(model, selection, outcomes, fold)

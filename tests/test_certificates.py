@@ -36,6 +36,7 @@ def test_an_estimate_says_so_first_and_why():
         n_errors=0, coverage=0.8, risk=0.0, pointwise_bound=0.03, rows_needed=149,
     )  # fmt: skip
     assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: fold models differ")
+    assert "Only if these doubts did not matter" in str(certificate)
     assert not certificate.is_certified
 
 
@@ -69,6 +70,8 @@ def test_nothing_accepted_is_storable_and_readable(rng):
         certificate = make(rng, n=20, target=0.01, on_infeasible="abstain")
     restored = Certificate.from_dict(json.loads(certificate.to_json()))
     assert restored.threshold == np.inf
+    assert not restored.is_certified
+    assert "nothing is accepted" in str(restored).splitlines()[0]
     assert np.isnan(restored.risk)
     assert "decides none of these 20 cases" in str(restored)
 

@@ -28,7 +28,7 @@ def good(rng):
     return Outcomes(rng.random(2000) < 0.1 * (1 - confidence) ** 2, confidence)
 
 
-@pytest.mark.filterwarnings("ignore:min_coverage")
+@pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
 def test_metric_objective_returns_its_value_and_no_certificate(predictions):
     selection = select_threshold(predictions, objective="cwsa_plus")
     y, proba = predictions.y_true, predictions.y_proba
@@ -122,7 +122,8 @@ def test_policy_of_a_table_decides_like_the_selection(predictions):
     table = selection.policy.decide(predictions.y_proba)
     assert table["accepted"].mean() == selection.coverage == selection.policy.coverage
     assert selection.policy.certificate is selection.certificate
-    assert select_threshold(Outcomes([0], [0.9]), objective="cwsa_plus").policy is None
+    outcomes = Outcomes([0], [0.9])
+    assert select_threshold(outcomes, objective="selective_accuracy").policy is None
 
 
 def test_constant_weights_change_nothing_and_others_are_refused(good):
@@ -194,13 +195,34 @@ def test_certify_is_one_clopper_pearson_bound(policy, predictions):
 def test_certify_says_when_the_target_is_missed(policy, predictions):
     certificate = certify(policy, predictions, target=0.01)
     assert not certificate.is_certified
-    assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: the exact upper bound")
+    text = str(certificate)
+    assert text.startswith("ESTIMATE, NOT CERTIFIED: the target 1 % is not met; these rows certify")
+    assert "If future cases" not in text  # no promise, so none is quoted
+    assert certificate.guarantee == "none"
     assert certify(policy, predictions, target=0.2).is_certified
 
 
 def test_certify_of_a_policy_that_answers_nothing(predictions):
     nothing = AbstentionPolicy(classes=np.array([0, 1]), threshold=np.inf)
     assert "accepts none of these rows" in str(certify(nothing, predictions, target=0.1))
+
+
+def test_certify_on_the_rows_that_chose_the_threshold_is_no_certificate(predictions):
+    tuned = select_threshold(predictions, objective="risk", target=0.2).policy
+    certificate = certify(tuned, predictions)
+    assert not certificate.is_certified
+    assert "also chose the threshold" in str(certificate)
+    assert "fixed before these rows" not in str(certificate)
+
+
+def test_certify_wants_predictions(policy):
+    with pytest.raises(ValueError, match="predictions must be Predictions, got list"):
+        certify(policy, [0, 1])
+
+
+def test_accepting_everything_is_pointed_out():
+    with pytest.warns(UserWarning, match="best when everything is accepted"):
+        select_threshold(Outcomes([0, 0, 1], [0.9, 0.8, 0.7]), objective="cwsa_plus")
 
 
 def test_certify_refuses_other_classes_and_weights(policy, predictions):

@@ -22,7 +22,7 @@ from skselect import (
     select_threshold,
 )
 
-quiet = pytest.mark.filterwarnings("ignore:min_coverage")
+quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
 
 
 @pytest.fixture(scope="module")
