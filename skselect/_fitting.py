@@ -115,6 +115,11 @@ def fit_raw(
 
 def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
     """Describe a fitted classifier whose classes are among `classes`."""
+    if not hasattr(estimator, "classes_"):
+        raise ValueError(
+            f"estimator must be a classifier, but a fitted {type(estimator).__name__} has no "
+            "classes_."
+        )
     own = check.check_labels(np.asarray(estimator.classes_), "classes_")
     columns = check.encode_labels(own, classes, "classes_")
     return RawClassifier(estimator, classes, columns, response_of(estimator))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skselect._typing import FloatArray
 from skselect.bounds import clopper_pearson_upper
 from skselect.curves import RiskCoverageCurve
 from skselect.thresholds import least_band_target
@@ -90,7 +91,8 @@ class Certificate:
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
-        Digests of the data and the model, to recognise them later.
+        "data": digest of confidences and outcomes of the rows used. "model": digest of the
+        model's raw scores for those rows. Both are independent of the rows' order.
     """
 
     objective: str
@@ -257,6 +259,17 @@ def fingerprint(curve: RiskCoverageCurve) -> str:
     for values in (curve.thresholds, curve.block_weight, curve.block_loss):
         digest.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
     return digest.hexdigest()[:16]
+
+
+def scores_fingerprint(scores: FloatArray) -> str:
+    """Return a digest of raw scores that does not depend on the rows' order.
+
+    The scores of a model for given rows tell that model apart from another, and these rows
+    from others.
+    """
+    table = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
+    ordered = table[np.lexsort(table.T)]
+    return hashlib.sha256(np.ascontiguousarray(ordered).tobytes()).hexdigest()[:16]
 
 
 def now() -> str:

@@ -30,6 +30,7 @@ from skselect._fitting import (
 from skselect._sklearn import take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS, ClassCalibration
+from skselect.certificates import scores_fingerprint
 from skselect.confidence import CONFIDENCES
 from skselect.policy import AbstentionPolicy, Decisions, index_of
 
@@ -79,6 +80,14 @@ class AbstainingMixin:
         """
         policy, scores = self._policy_and_scores(X)
         return policy.frame(policy.judge(scores), index_of(X, len(scores)))
+
+    def raw_scores(self, X: Any) -> FloatArray:
+        """Return what ``policy_.decide`` takes: the wrapped classifier's own output.
+
+        That is ``predict_proba`` before calibration, or ``decision_function`` where there are
+        no probabilities. A service that has the classifier and the policy file computes these.
+        """
+        return self._policy_and_scores(X)[1]
 
     def judge(self, X: Any) -> Decisions:
         """Return probabilities, confidence and acceptance of each row as arrays, at once."""
@@ -223,15 +232,14 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         """
         self._check_parameters()
         X, y = indexable(X, y)
-        check_classification_targets(y)
-        y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
+        y = labels_of(y)
         classes = self._classes(y)
         label = self._resolve_label(classes)  # before anything is trained
         codes = check.check_known(
             check.encode_labels(y, classes, "y"), y, classes, "y",
             "The frozen classifier was not trained on them.",
         )  # fmt: skip
-        weight = check.check_weight(sample_weight, len(codes))
+        weight = check.check_weight(sample_weight, len(codes), other="y")
         params, split_params = route_fit(self, weight, fit_params)
 
         task = _Task(X, y, codes, classes, weight, params)
@@ -267,6 +275,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             )
         scores = raw.scores(task.X)
         raw.check_decision(task.X, scores)
+        if not (self._is_frozen and kind is None):  # else these rows taught it nothing
+            self._fitted_on = scores_fingerprint(scores)
         if kind is None:
             return None
         if not self._is_frozen:
@@ -276,10 +286,10 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         )
 
     def _check_parameters(self) -> None:
-        if self.threshold is not None:
-            check.check_threshold(self.threshold)
         if not callable(self.confidence):
             check.check_choice("confidence", self.confidence, CONFIDENCES)
+        if self.threshold is not None:
+            check.check_answerable(self.threshold, self.confidence)
         check.check_choice("calibration_scope", self.calibration_scope, ["probabilities"])
         if self.calibration == "sigmoid":
             raise ValueError(
@@ -305,6 +315,11 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
                 scores = np.empty((len(task.codes), *part.shape[1:]))
             scores[test] = part
         return np.asarray(scores)
+
+    def was_fitted_on(self, X: Any) -> bool:
+        """Tell whether exactly these rows trained or calibrated it (in any order)."""
+        known = getattr(self, "_fitted_on", None)
+        return known is not None and known == scores_fingerprint(self.raw_scores(X))
 
     # The decision inside -----------------------------------------------------------------
 
@@ -396,9 +411,22 @@ class _Task:
         )
 
 
+def labels_of(y: Any) -> LabelArray:
+    """Return the labels given to ``fit``, checked."""
+    y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
+    check_classification_targets(y)
+    return y
+
+
 def frozen_classes(estimator: Any) -> LabelArray:
     """Return the classes of a fitted classifier, as plain labels."""
-    check_is_fitted(estimator)
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError as error:
+        raise NotFittedError(
+            "estimator: the classifier inside FrozenEstimator is not fitted; fit it before "
+            "freezing it."
+        ) from error
     return check.check_classes(estimator.classes_, "classes_")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,20 @@ _EXAMPLES = """examples:
 """
 
 
+def _version() -> str:
+    try:
+        return metadata.version("skselect")
+    except metadata.PackageNotFoundError:  # run from a folder that is not installed
+        return "unknown"
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="skselect",
         description="Selective classification: let a classifier say 'I don't know'.",
     )
+    parser.add_argument("--version", action="version", version=f"skselect {_version()}")
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser(
         "demo",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 import warnings
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ class DemoOptions:
 
 def run(options: DemoOptions) -> int:
     """Run the demo, print what it finds, write the results; return the exit code."""
-    _need_matplotlib()
+    _check_options(options)
     say = _Progress(6)
     X, y, what = load(options)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -132,9 +133,11 @@ def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
         return digits.data, digits.target.to_numpy(), "handwritten digits"
     frame = read_table(options.data)
     if options.target is None or options.target not in frame.columns:
+        names = list(map(str, frame.columns))
+        near = difflib.get_close_matches(str(options.target), names) or names[:20]
         raise ValueError(
-            f"--target must name a column of {options.data.name}, got {options.target!r}; there "
-            f"are {list(map(str, frame.columns[:20]))}."
+            f"--target must name a column of {options.data.name}, got {options.target!r}; among "
+            f"its {len(names)} columns are {near}."
         )
     known = frame[options.target].notna()
     if not known.all():
@@ -143,7 +146,7 @@ def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
     y = check.check_labels(frame[options.target], "--target")
     if len(np.unique(y)) < 2:
         raise ValueError(f"--target: column {options.target!r} has one class only.")
-    _refuse_numbers(y, options.target)
+    _refuse_measurements(y, options.target)
     return prepare(frame.drop(columns=options.target)), y, options.data.name
 
 
@@ -158,7 +161,13 @@ def read_table(path: Path) -> pd.DataFrame:
             raise ValueError(
                 "Parquet files need pyarrow: pip install 'skselect[demo]' (or pip install pyarrow)."
             ) from error
-    return pd.read_csv(path)
+    try:
+        frame = pd.read_csv(path)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ValueError(f"--data: {path.name} is no CSV table with commas: {error}") from error
+    if frame.shape[1] == 1:
+        raise ValueError(f"--data: {path.name} has one column only; its separator must be a comma.")
+    return frame
 
 
 def prepare(X: pd.DataFrame) -> pd.DataFrame:
@@ -184,13 +193,13 @@ def _is_text(column: pd.Series) -> bool:
     )
 
 
-def _refuse_numbers(y: Any, target: str) -> None:
-    """Refuse a column of measurements as classes."""
+def _refuse_measurements(y: Any, target: str) -> None:
+    """Refuse a column of measurements or identifiers as classes."""
     n_classes = len(np.unique(y))
-    if y.dtype.kind == "f" and n_classes > max(20, len(y) // 20):
+    if n_classes > max(20, len(y) // 20):
         raise ValueError(
-            f"--target: column {target!r} has {n_classes} different numbers; it looks like a "
-            "measurement, not like classes."
+            f"--target: column {target!r} has {n_classes} different values in {len(y)} rows; it "
+            "looks like a measurement or an identifier, not like classes."
         )
 
 
@@ -246,7 +255,14 @@ def _save(options: DemoOptions, tuner: ThresholdTuner, table: pd.DataFrame, X: A
     display.figure_.savefig(options.out / "risk_coverage.png", dpi=120)
 
 
-def _need_matplotlib() -> None:
+def _check_options(options: DemoOptions) -> None:
+    """Refuse what cannot work before anything is trained."""
+    check.check_number("--max-risk", options.max_risk, 0.0, 1.0, closed="neither")
+    check.check_number("--delta", options.delta, 0.0, 1.0, closed="neither")
+    if options.target is not None and options.data is None:
+        raise ValueError("--target goes with --data FILE; without it the demo reads digits.")
+    if options.out.exists() and not options.out.is_dir():
+        raise ValueError(f"--out must be a folder, but {str(options.out)!r} is a file.")
     try:
         import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
     except ImportError as error:

@@ -11,8 +11,10 @@ from skselect.curves import RiskCoverageCurve
 from skselect.outcomes import Outcomes
 from skselect.scoring import answers_of
 
-# Okabe-Ito blue and vermilion: distinct for colour-blind readers and in print.
-_BLUE, _ORANGE = "#0072B2", "#D55E00"
+# Okabe and Ito's colours: distinct for colour-blind readers and in print.
+_COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_MARK = "#D55E00"
+_CURVE = "skselect risk-coverage curve"
 # More points than a screen has pixels add nothing.
 _MAX_POINTS = 2000
 
@@ -128,8 +130,9 @@ class RiskCoverageDisplay:
         ax = _axes(ax)
         coverage, risk = _thinned(self.curve.coverage, self.curve.selective_risk)
         label = self.name if name is None else name
-        style = {"color": _BLUE, "drawstyle": "default", "label": label} | line_kwargs
-        (self.line_,) = ax.plot(coverage, risk, **style)
+        drawn = sum(line.get_gid() == _CURVE for line in ax.lines)
+        style = {"color": _COLORS[drawn % len(_COLORS)], "label": label, "gid": _CURVE}
+        (self.line_,) = ax.plot(coverage, risk, **(style | line_kwargs))
         if self.target is not None:
             ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1,
                        label=f"target {100 * self.target:g} %")  # fmt: skip
@@ -137,6 +140,7 @@ class RiskCoverageDisplay:
             self._mark(ax, self.threshold)
         ax.set(xlabel="Coverage: share of cases it answers",
                ylabel="Selective risk: errors among them", xlim=(0, 1.02))  # fmt: skip
+        ax.autoscale(axis="y")  # earlier curves count too
         ax.set_ylim(bottom=0)
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(_percent)
@@ -150,7 +154,7 @@ class RiskCoverageDisplay:
         if blocks == 0:
             return
         x, y = self.curve.coverage[blocks - 1], self.curve.selective_risk[blocks - 1]
-        ax.plot([x], [y], "o", color=_ORANGE, markersize=8, zorder=3,
+        ax.plot([x], [y], "o", color=_MARK, markersize=8, zorder=3,
                 label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, "
                       f"{100 * y:.1f} % wrong")  # fmt: skip
 

@@ -78,7 +78,7 @@ class AbstentionPolicy:
     created : str
         Date and time, ISO 8601.
     fingerprints : dict, default={}
-        Digests of data and model.
+        Digests of the rows that tuned it and of the model's raw scores for them.
 
     Examples
     --------
@@ -107,6 +107,10 @@ class AbstentionPolicy:
     metadata: dict[str, Any] = field(default_factory=dict)
     created: str = field(default_factory=now)
     fingerprints: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", check.check_classes(self.classes, "classes"))
+        object.__setattr__(self, "threshold", check.check_threshold(self.threshold))
 
     # Deciding ----------------------------------------------------------------------------
 
@@ -346,8 +350,8 @@ class AbstentionPolicy:
         threshold = np.inf if stored["threshold"] is None else float(stored["threshold"])
         calibration, certificate = stored["calibration"], stored["certificate"]
         return cls(
-            classes=check.check_classes(stored["classes"]).astype(stored["classes_dtype"]),
-            threshold=check.check_threshold(threshold),
+            classes=np.asarray(stored["classes"]).astype(stored["classes_dtype"]),
+            threshold=threshold,
             confidence=confidence,
             calibration=None if calibration is None else ClassCalibration.from_dict(calibration),
             response=check.check_choice(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -275,7 +276,7 @@ class _MultiScorer:
         self.__name__ = "selective_scoring"
 
     def __repr__(self) -> str:
-        return f"selective_scoring({', '.join(map(repr, self.scorers))})"
+        return f"selective_scoring({', '.join(f'{k}={s!r}' for k, s in self.scorers.items())})"
 
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
@@ -287,13 +288,18 @@ class _MultiScorer:
         return {key: s.score_answers(answers, curve) for key, s in self.scorers.items()}
 
 
-def selective_scoring(*names: str | SelectiveScorer) -> _MultiScorer:
+def selective_scoring(
+    *names: str | SelectiveScorer, **named: str | SelectiveScorer
+) -> _MultiScorer:
     """Return one scorer for many metrics, at the price of one prediction and one sort.
 
     Parameters
     ----------
     *names : str or scorer
-        Scorer names, or scorers from :func:`get_scorer`.
+        Scorer names, or scorers from :func:`get_scorer`; results carry their names.
+    **named : str or scorer
+        Scorers whose results carry names of yours, such as
+        ``strict=get_scorer("coverage_at_risk", max_risk=.01)``.
 
     Returns
     -------
@@ -303,7 +309,7 @@ def selective_scoring(*names: str | SelectiveScorer) -> _MultiScorer:
     Raises
     ------
     ValueError
-        If no name is given or one is unknown.
+        If no name is given, one is unknown, or one is given twice.
 
     Examples
     --------
@@ -317,10 +323,20 @@ def selective_scoring(*names: str | SelectiveScorer) -> _MultiScorer:
     >>> result["test_cwsa_plus"].mean().round(2)
     np.float64(0.77)
     """
-    if not names:
+    if not names and not named:
         raise ValueError("names: give at least one scorer name.")
-    scorers = [get_scorer(name) if isinstance(name, str) else name for name in names]
-    return _MultiScorer({scorer.name: scorer for scorer in scorers})
+    scorers: dict[str, SelectiveScorer] = {}
+    for name in names:
+        scorer = get_scorer(name) if isinstance(name, str) else name
+        if scorer.name in scorers:
+            raise ValueError(
+                f"names: {scorer.name!r} is given twice; name each, for example "
+                "selective_scoring(strict=get_scorer(...), loose=get_scorer(...))."
+            )
+        scorers[scorer.name] = scorer
+    for key, given in named.items():
+        scorers[key] = get_scorer(given) if isinstance(given, str) else given
+    return _MultiScorer(scorers)
 
 
 # Any scorer, on the accepted rows ----------------------------------------------------------------
@@ -350,6 +366,11 @@ class _AcceptedScorer(BaseScorer):
         counted = np.ones(len(accepted)) if weight is None else np.asarray(weight, dtype=float)
         coverage = float(np.sum(counted[accepted]) / np.sum(counted))
         if coverage == 0 or coverage < self.min_coverage:
+            warnings.warn(
+                f"on_accepted is nan: the estimator accepts a share of {coverage:.3g} of the rows "
+                f"(min_coverage={self.min_coverage:g}).",
+                stacklevel=2,
+            )
             return float("nan")
         rows = np.flatnonzero(accepted)
         metadata = {} if weight is None else {"sample_weight": counted[rows]}
@@ -375,7 +396,7 @@ def on_accepted(
     scoring : str or scorer
         Such as "f1" or ``make_scorer(...)``.
     min_coverage : float in [0, 1], default=0
-        Below it the score is nan, which searches rank last.
+        Below it the score is nan (with a warning), which searches rank last.
     threshold : float, default=0.5
         Applied to the largest probability of a classifier that never abstains.
 

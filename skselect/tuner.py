@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,9 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
+from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect import _validation as check
 from skselect import certificates
@@ -29,6 +26,7 @@ from skselect.classifier import (
     adopt_tags,
     copy_feature_facts,
     frozen_classes,
+    labels_of,
     warn_if_fitted,
 )
 from skselect.goals import Goal
@@ -207,10 +205,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         """
         goal = self._goal()
         X, y = indexable(X, y)
-        check_classification_targets(y)
-        y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
+        y = labels_of(y)
         check.check_trainable(len(y))
-        weight = check.check_weight(sample_weight, len(y))
+        weight = check.check_weight(sample_weight, len(y), other="y")
         if goal.promises:
             check.refuse_weights(weight, "a certificate")
         base, fitted = self._base()
@@ -225,6 +222,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         model: SelectiveClassifier | None
         if frozen and (fitted or base.calibration is None):
             model, parts = self._use_frozen(base, fitted, rows, classes)
+            doubts += (certificates.TRAINED_HERE,) if model.was_fitted_on(X) else ()
         elif isinstance(self.cv, float):
             model, parts = self._hold_out(base, rows, classes)
             doubts += (certificates.REFITTED,) if self.refit else ()
@@ -238,7 +236,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         selection = pick(outcomes, goal, doubts=doubts)
         if model is None:
             model = rows.fit(clone(base))
-        self._keep(model, selection, outcomes, fold)
+        self._keep(model, selection, outcomes, fold, rows)
         return self
 
     def _goal(self) -> Goal:
@@ -323,11 +321,13 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         selection: ThresholdSelection,
         outcomes: Outcomes,
         fold: IntArray,
+        rows: _Rows,
     ) -> None:
         model.set_params(threshold=selection.threshold)
         model.abstain_label_ = model.abstain_label
         facts = policy_facts(selection, outcomes)
-        prints = {**facts.pop("fingerprints"), "model": _model_fingerprint(model)}
+        scores = model.raw_scores(rows.X)
+        prints = facts.pop("fingerprints") | {"model": certificates.scores_fingerprint(scores)}
         certificate = selection.certificate
         if certificate is not None:
             certificate = replace(certificate, fingerprints=prints)
@@ -458,10 +458,3 @@ def _per_fold(outcomes: Outcomes, fold: IntArray, threshold: float) -> dict[str,
         "coverage": np.divide(kept, total, out=nothing.copy(), where=total > 0),
         "selective_risk": np.divide(lost, kept, out=nothing, where=kept > 0),
     }
-
-
-def _model_fingerprint(model: SelectiveClassifier) -> str:
-    """Return a digest of the model's kind and parameters (not of its training rows)."""
-    parameters = {key: repr(value) for key, value in model.get_params().items()}
-    text = json.dumps([type(model.estimator_).__qualname__, parameters], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -17,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -110,7 +110,7 @@ def test_two_class_labels_and_their_abstain_label(labels, auto, data):
         ([-1, 0], "auto", "is one of the classes"),
         (np.array([0, 1], dtype=np.uint8), "auto", "cannot be stored in the classes' dtype uint8"),
         ([0, 1], 0.5, "cannot be stored"),
-        ([0, 1], "none", "must be a number like the classes"),
+        ([0, 1], "none", "must be a number, since the classes are"),
         (["a", "b"], -1, "must be a string like the classes"),
         (["abstain", "b"], "auto", "is one of the classes"),
         ([False, True], 1, "is one of the classes"),
@@ -445,6 +445,7 @@ def test_metadata_routing(data):
     [
         ({"threshold": "high"}, "threshold must be a number"),
         ({"threshold": np.nan}, "threshold must be a number"),
+        ({"threshold": 80}, "threshold=80 can never be reached.*Write 80 % as 0.8"),
         ({"confidence": "hope"}, "confidence must be one of"),
         ({"calibration": "magic"}, "calibration must be one of"),
         ({"calibration_scope": "confidence"}, "calibration_scope must be one of"),
@@ -460,7 +461,9 @@ def test_bad_parameters_are_named(params, message, data):
     ("X", "y", "message"),
     [
         (np.ones((4, 1)), [0, 1, 0], "inconsistent"),
-        (np.ones((4, 1)), [0, 1, 0, None], "y"),
+        (np.ones((4, 1)), [0, 1, 0, None], "y has missing values; drop or label those rows"),
+        (np.ones((4, 1)), ["a", "b", None, "a"], "y has missing values"),
+        (np.ones((4, 1)), np.array([0, 1, np.nan, 1]), "y has missing values"),
         (np.ones((4, 1)), [0.5, 1.2, 0.3, 0.1], "Unknown label type|continuous"),
         (np.ones((1, 1)), [0], "n_samples=1"),
         (np.ones((4, 1)), [1, 1, 1, 1], "class"),
@@ -469,6 +472,42 @@ def test_bad_parameters_are_named(params, message, data):
 def test_bad_rows_are_refused(X, y, message):
     with pytest.raises(ValueError, match=message):
         SelectiveClassifier(LogisticRegression()).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (FrozenEstimator(GaussianNB()), "inside FrozenEstimator is not fitted; fit it before"),
+        (
+            SelectiveClassifier(GaussianNB(), threshold=0.9),
+            "SelectiveClassifier abstains by itself",
+        ),
+        (LinearRegression(), "estimator must be a classifier"),
+    ],
+)
+def test_wrong_kinds_of_estimators_are_explained(estimator, message, data):
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(estimator).fit(*data)
+
+
+def test_length_of_weights_is_compared_with_y(data):
+    with pytest.raises(ValueError, match="sample_weight has 3 rows, but y has 300"):
+        SelectiveClassifier(GaussianNB()).fit(*data, sample_weight=[1, 2, 3])
+
+
+def test_raw_scores_are_what_the_policy_takes(data):
+    X, y = data
+    for base in (GaussianNB(), LinearSVC()):
+        model = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(X, y)
+        pd.testing.assert_frame_equal(model.policy_.decide(model.raw_scores(X)), model.decide(X))
+
+
+def test_rows_that_trained_it_are_recognised(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB()).fit(X[:200], y[:200])
+    assert model.was_fitted_on(X[:200][::-1])
+    assert not model.was_fitted_on(X[200:])
+    assert not SelectiveClassifier(FrozenEstimator(model.estimator_)).was_fitted_on(X[:200])
 
 
 def test_classifier_without_any_confidence_is_refused(data):

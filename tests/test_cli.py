@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import skselect
 from skselect.cli import main, make_parser
 
 
@@ -13,6 +14,13 @@ def test_help_has_an_example(capsys):
         main(["demo", "--help"])
     assert done.value.code == 0
     assert "--data loans.parquet --target defaulted" in capsys.readouterr().out
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as done:
+        main(["--version"])
+    assert done.value.code == 0
+    assert capsys.readouterr().out.strip() == f"skselect {skselect.__version__}"
 
 
 def test_defaults():

@@ -104,17 +104,26 @@ def test_bad_tables_are_explained(tmp_path, table):
         ({"data": tmp_path / "none.csv", "target": "x"}, "--data: there is no file"),
         ({"data": path}, "--target must name a column"),
         ({"data": path, "target": "hope"}, "--target must name a column"),
+        ({"data": path, "target": "anwser"}, r"among its 6 columns are \['answer'\]"),
+        ({"data": path, "target": "answer", "max_risk": 5}, "--max-risk must be a number"),
+        ({"data": path, "target": "answer", "delta": 0}, "--delta must be a number"),
+        ({"target": "answer"}, "--target goes with --data"),
+        ({"out": path}, "--out must be a folder"),
     ]
     for given, message in cases:
         with pytest.raises(ValueError, match=message):
             demo.run(options(tmp_path, **given))
+    semicolons = tmp_path / "semicolons.csv"
+    table.to_csv(semicolons, index=False, sep=";")
+    with pytest.raises(ValueError, match="separator must be a comma"):
+        demo.run(options(tmp_path, data=semicolons, target="answer"))
     one = tmp_path / "one.csv"
     table.assign(answer="yes").to_csv(one, index=False)
     with pytest.raises(ValueError, match="one class only"):
         demo.run(options(tmp_path, data=one, target="answer"))
     measured = tmp_path / "measured.csv"
     table.assign(answer=np.linspace(0, 1, len(table))).to_csv(measured, index=False)
-    with pytest.raises(ValueError, match="looks like a measurement"):
+    with pytest.raises(ValueError, match="looks like a measurement or an identifier"):
         demo.run(options(tmp_path, data=measured, target="answer"))
 
 

@@ -48,6 +48,16 @@ def test_several_on_one_axes(curve):
     RiskCoverageDisplay(curve, name="a").plot(ax)
     RiskCoverageDisplay(curve, name="b").plot(ax)
     assert len(ax.lines) == 2
+    assert ax.lines[0].get_color() != ax.lines[1].get_color()
+
+
+def test_a_higher_curve_is_not_cut_off(curve):
+    good = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0, 1], [0.9, 0.8, 0.7, 0.6]))
+    bad = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
+    ax = RiskCoverageDisplay(good).plot().ax_
+    RiskCoverageDisplay(bad).plot(ax)
+    assert ax.get_ylim()[0] == 0
+    assert ax.get_ylim()[1] >= 1
 
 
 def test_from_estimator_and_from_predictions_agree(rng):

@@ -369,6 +369,16 @@ def test_selective_scoring_in_a_search(data, n_jobs):
     assert "mean_test_coverage_at_risk" in search.fit(*data).cv_results_
 
 
+def test_selective_scoring_with_names_of_ones_own(data):
+    strict, loose = (get_scorer("coverage_at_risk", max_risk=r) for r in (0.02, 0.3))
+    with pytest.raises(ValueError, match="'coverage_at_risk' is given twice"):
+        selective_scoring(strict, loose)
+    model = GaussianNB().fit(*data)
+    scores = selective_scoring("coverage", strict=strict, loose=loose)(model, *data)
+    assert list(scores) == ["coverage", "strict", "loose"]
+    assert scores["strict"] == strict(model, *data) < scores["loose"] == loose(model, *data)
+
+
 def test_selective_scoring_needs_a_name():
     with pytest.raises(ValueError, match="at least one"):
         selective_scoring()
@@ -397,9 +407,13 @@ def test_on_accepted_with_a_plain_classifier_weights_and_a_search(data):
 
 
 def test_on_accepted_below_min_coverage_is_nan(abstainer, binary):
-    assert np.isnan(on_accepted("accuracy", min_coverage=1.0)(abstainer, *binary))
     nothing = SelectiveClassifier(GaussianNB(), threshold=np.inf).fit(*binary)
-    assert np.isnan(on_accepted("accuracy")(nothing, *binary))
+    for scorer, model in [
+        (on_accepted("accuracy", min_coverage=1.0), abstainer),
+        (on_accepted("accuracy"), nothing),
+    ]:
+        with pytest.warns(UserWarning, match="on_accepted is nan: the estimator accepts a share"):
+            assert np.isnan(scorer(model, *binary))
 
 
 def test_on_accepted_refuses_nonsense():

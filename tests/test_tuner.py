@@ -118,6 +118,11 @@ def test_every_way_says_whether_it_is_exact(data):
             {},
         ),
         (risk(FrozenEstimator(plain)), "groups", {"groups": np.arange(450)}),
+        (
+            risk(FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(X[rest], y[rest]))),
+            "also trained the classifier",
+            {},
+        ),
     ]
     for tuner, why, options in cases:
         certificate = tuner.fit(X[rest], y[rest], **options).certificate_
@@ -186,6 +191,22 @@ def test_all_methods_agree(data):
     np.testing.assert_array_equal(table["label"].fillna(-1).astype(int), tuner.predict(X))
     right = table["accepted"] & (table["suggestion"] == y)
     assert tuner.score(X, y) == right.mean()
+
+
+def test_fingerprints_tell_models_and_rows_apart(data):
+    X, y = data
+    one, two = (GaussianNB(var_smoothing=v).fit(X[:400], y[:400]) for v in (1e-9, 1e-1))
+    rest, order = slice(400, None), np.random.default_rng(0).permutation(500)
+    same, shuffled, other_model = (
+        risk(FrozenEstimator(m), target=0.2).fit(A, b).policy_.fingerprints
+        for m, A, b in [
+            (one, X[rest], y[rest]),
+            (one, X[rest][order], y[rest][order]),
+            (two, X[rest], y[rest]),
+        ]
+    )
+    assert same == shuffled
+    assert same["model"] != other_model["model"]
 
 
 def test_policy_file_decides_the_same_rows(data, tmp_path):

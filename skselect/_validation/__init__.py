@@ -24,6 +24,7 @@ from skselect._validation._labels import (
 )
 from skselect._validation._options import (
     ROUNDING,
+    check_answerable,
     check_choice,
     check_count,
     check_cwsa_threshold,
@@ -61,6 +62,7 @@ __all__ = [
     "InfeasibleTargetError",
     "as_array",
     "check_abstain_label",
+    "check_answerable",
     "check_argmax_decision",
     "check_choice",
     "check_classes",

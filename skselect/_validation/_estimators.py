@@ -28,6 +28,11 @@ def check_argmax_decision(
     chosen = np.where(codes >= 0, y_proba[np.arange(len(codes)), codes], -np.inf)
     # Rounding inside a model can part a tie in two ways; a moved cut-off differs by far more.
     other: BoolArray = chosen < largest - RANGE_TOLERANCE
+    if np.any(other) and hasattr(estimator, "accepts"):
+        raise ValueError(
+            f"estimator: this {type(estimator).__name__} abstains by itself. Pass the classifier "
+            "inside it, or tune its threshold with ThresholdTuner."
+        )
     if np.any(other):
         raise ValueError(
             f"estimator: {type(estimator).__name__}.predict differs from the class of the largest "
@@ -56,7 +61,10 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
         if not isinstance(label, str):
             raise ValueError(f"abstain_label must be a string like the classes, got {label!r}.")
     elif isinstance(label, str) or not isinstance(label, numbers.Real):
-        raise ValueError(f"abstain_label must be a number like the classes, got {label!r}.")
+        raise ValueError(
+            f"abstain_label must be a number, since the classes are {plain[:5].tolist()}, got "
+            f"{label!r}; for example abstain_label=-9."
+        )
     if label in plain.tolist():
         raise ValueError(
             f"abstain_label={label!r} is one of the classes {plain[:10].tolist()}; choose another."

@@ -61,6 +61,17 @@ def check_threshold(value: Any, name: str = "threshold") -> float:
     return float(value)
 
 
+def check_answerable(threshold: Any, confidence: Any) -> float:
+    """Return a threshold; one between 1 and inf would never answer, which inf says openly."""
+    number = check_threshold(threshold)
+    if isinstance(confidence, str) and 1 < number < math.inf:
+        raise ValueError(
+            f"threshold={threshold!r} can never be reached, because confidence={confidence!r} lies "
+            "in [0, 1]. Write 80 % as 0.8; inf answers nothing on purpose."
+        )
+    return number
+
+
 def check_cwsa_threshold(value: Any) -> float:
     """Return a threshold for the CWSA family, which is defined on [0, 1) only."""
     if not 0 <= check_threshold(value) < 1:

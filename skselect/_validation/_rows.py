@@ -65,14 +65,16 @@ def check_loss(values: Any, name: str = "loss") -> FloatArray:
     return loss
 
 
-def check_weight(values: Any, n: int, name: str = "sample_weight") -> FloatArray | None:
+def check_weight(
+    values: Any, n: int, name: str = "sample_weight", other: str = "y_true"
+) -> FloatArray | None:
     """Return non-negative weights with a positive sum, or None."""
     if values is None:
         return None
     if isinstance(values, numbers.Real):
         values = np.full(n, float(values))
     weight = check_vector(values, name)
-    check_length(name, weight, n)
+    check_length(name, weight, n, other)
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError(f"{name} must hold finite numbers that are not negative.")
     if not np.any(weight > 0):

@@ -99,5 +99,12 @@ def _requested(
         metrics = [metrics]
     requested = dict(metrics) if isinstance(metrics, Mapping) else {name: {} for name in metrics}
     for name, parameters in requested.items():
-        check_parameters(SPECS[check.check_choice("metrics", name, SPECS)], parameters)
+        hint = " (scorers carry 'neg_', metrics do not)" if str(name).startswith("neg_") else ""
+        spec = SPECS[check.check_choice(f"metrics{hint}", name, SPECS)]
+        if not isinstance(parameters, Mapping):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"metrics: {name!r} needs a dict of parameters, such as {{'threshold': 0.7}}, "
+                f"got {parameters!r}."
+            )
+        check_parameters(spec, parameters)
     return requested
