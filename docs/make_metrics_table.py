@@ -38,7 +38,12 @@ TAIL = """
 | Which threshold or model depth? | `cwsa_plus` with `min_coverage`, `neg_augrc` |
 | Can its probabilities be believed? | `ece`; near certainty `csr` |
 
-CWSA and CWSA+ reward sharpness as such: choose calibrators by log loss or CSR, not by CWSA+.
+CWSA and CWSA+ reward sharpness as such: choose calibrators by log loss or CSR, not by CWSA+. They also
+rise as the threshold falls below the lowest confidence, although no decision changes: compare models
+at one threshold.
+
+`csr`, `ece` and `cw_accuracy` read the confidence as the probability of being right. Scorers and
+`evaluate` therefore give them the largest probability, whatever confidence the threshold is about.
 """
 
 
