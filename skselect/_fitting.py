@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from sklearn.model_selection import (
     GroupShuffleSplit,
     ShuffleSplit,
     StratifiedGroupKFold,
-    StratifiedShuffleSplit,
     check_cv,
 )
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -22,6 +22,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from skselect import _validation as check
 from skselect._sklearn import routing_enabled, take_rows, weight_parameter
 from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect.scoring import find_abstainer
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,13 @@ class RawClassifier:
             own = check.check_proba(self.estimator.predict_proba(X), "predict_proba(X)")
             return self._spread(own, 0.0)
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
+        n_own = len(self.columns)
+        if own.shape[1:] != (() if n_own == 2 else (n_own,)):
+            raise ValueError(
+                f"estimator: decision_function of {type(self.estimator).__name__} gives values of "
+                f"shape {own.shape} for {n_own} classes; one column per class is needed (for SVC: "
+                "decision_function_shape='ovr')."
+            )
         if own.ndim == 1 and len(self.classes) == 2:
             return own
         if own.ndim == 1:
@@ -68,12 +76,23 @@ class RawClassifier:
         return spread
 
     def check_decision(self, X: Any, scores: FloatArray) -> None:
-        """Refuse a classifier that does not predict the class of the largest probability."""
+        """Refuse a classifier that does not predict the class of the largest score.
+
+        With decision values only two classes are checked: SVC's vote among three or more may
+        differ from its largest value in a few rows, and its calibration follows the values.
+        """
+        abstainer, _ = find_abstainer(self.estimator, None)
+        if abstainer is not None and abstainer.abstains:
+            check.refuse_abstainer(abstainer)
         if self.response == "predict_proba":
             own = scores[:, self.columns]
-            check.check_argmax_decision(
-                self.estimator.predict(X), own, np.asarray(self.estimator.classes_), self.estimator
-            )
+        elif scores.ndim == 1:
+            own = np.column_stack([-scores, scores])
+        else:
+            return
+        check.check_argmax_decision(
+            self.estimator.predict(X), own, np.asarray(self.estimator.classes_), self.estimator
+        )
 
 
 def fit_raw(
@@ -82,7 +101,6 @@ def fit_raw(
     y: Any,
     codes: IntArray,
     classes: LabelArray,
-    sample_weight: FloatArray | None,
     params: Mapping[str, Any],
 ) -> RawClassifier:
     """Clone and fit a classifier (a frozen one is taken as it is).
@@ -95,18 +113,20 @@ def fit_raw(
     codes : ndarray of shape (n,)
         The labels as positions among `classes`.
     classes : ndarray of shape (K,)
-    sample_weight : ndarray of shape (n,) or None
     params : mapping
-        Further arguments of the classifier's ``fit``.
+        Arguments of the classifier's ``fit``, weights included.
     """
     fitted = clone(estimator)
     if isinstance(fitted, FrozenEstimator):
         return wrap_fitted(fitted, classes)
     keywords = dict(params)
-    if sample_weight is not None:
-        keywords[_weight_name(fitted)] = sample_weight
     if wants_codes(fitted):
         known, own_codes = np.unique(codes, return_inverse=True)
+        if keywords.get("eval_set") is not None:
+            keywords["eval_set"] = [
+                (rows, _codes_among(labels, classes, known))
+                for rows, labels in keywords["eval_set"]
+            ]
         fitted.fit(X, own_codes, **keywords)
         return RawClassifier(fitted, classes, known, response_of(fitted))
     fitted.fit(X, y, **keywords)
@@ -146,7 +166,19 @@ def wants_codes(estimator: Any) -> bool:
     return any(cls.__module__.split(".")[0] == "xgboost" for cls in type(estimator).__mro__)
 
 
+def _codes_among(labels: Any, classes: LabelArray, known: IntArray) -> IntArray:
+    """Return labels of an evaluation set as the codes of the classes trained on."""
+    labels = check.check_labels(labels, "eval_set")
+    return check.check_known(
+        check.encode_labels(labels, classes[known], "eval_set"), labels, classes[known],
+        "eval_set", "Each of its classes must occur in every part that is trained on.",
+    )  # fmt: skip
+
+
 def _weight_name(estimator: Any) -> str:
+    """Return the argument of `fit` that takes weights; a frozen classifier ignores them."""
+    if isinstance(estimator, FrozenEstimator):
+        return "sample_weight"
     name = weight_parameter(estimator)
     if name is None:
         raise ValueError(
@@ -174,7 +206,7 @@ def fit_router(owner: Any) -> MetadataRouter:
 def route_fit(
     owner: Any, weight: FloatArray | None, fit_params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of the classifier's fit (weights apart) and of the splitter.
+    """Return the arguments of the classifier's fit, weights included, and of the splitter.
 
     Without scikit-learn's metadata routing, `groups` is for the splitter and all else for the
     classifier.
@@ -182,13 +214,13 @@ def route_fit(
     params = dict(fit_params)
     if not routing_enabled():
         groups = params.pop("groups", None)
+        if weight is not None:
+            params[_weight_name(owner.estimator)] = weight
         return params, {} if groups is None else {"groups": groups}
     if weight is not None:
         params["sample_weight"] = weight
     routed = process_routing(owner, "fit", **params)
-    for_estimator = dict(routed.estimator.fit)
-    for_estimator.pop("sample_weight", None)
-    return for_estimator, dict(routed.splitter.split)
+    return dict(routed.estimator.fit), dict(routed.splitter.split)
 
 
 # Folds ---------------------------------------------------------------------------------------
@@ -208,13 +240,15 @@ def folds(
     params : mapping
         Arguments of the splitter, such as ``groups``.
     """
-    if isinstance(cv, int) and params.get("groups") is not None:
-        cv = StratifiedGroupKFold(cv)
+    if (cv is None or isinstance(cv, numbers.Integral)) and params.get("groups") is not None:
+        cv = StratifiedGroupKFold(5 if cv is None else int(cv))
     splitter = check_cv(cv, y, classifier=True)
     with warnings.catch_warnings():
         # A class with fewer rows than folds is no mistake of the user's.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
         parts = list(splitter.split(X, y, **params))
+    if not parts:
+        raise ValueError("cv yields no folds; an iterator can be used once only, so pass a list.")
     tested = np.bincount(np.concatenate([test for _, test in parts]), minlength=len(y))
     if np.any(tested != 1):
         raise ValueError(
@@ -224,19 +258,17 @@ def folds(
     yield from parts
 
 
-def holdout(
-    share: float, y: LabelArray, groups: Any, random_state: Any
-) -> tuple[IntArray, IntArray]:
-    """Return the rows of one split; each class keeps its share where it has enough rows."""
-    n_test = int(np.ceil(share * len(y)))
-    n_classes, smallest = len(np.unique(y)), int(np.unique(y, return_counts=True)[1].min())
-    kind: Any = ShuffleSplit
-    if groups is not None:
-        kind = GroupShuffleSplit
-    elif smallest >= 2 and min(n_test, len(y) - n_test) >= n_classes:
-        kind = StratifiedShuffleSplit
+def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntArray, IntArray]:
+    """Return the rows of one random split.
+
+    It is not stratified: the held-out rows must be independent draws for a certificate.
+    """
+    kind = ShuffleSplit if groups is None else GroupShuffleSplit
     splitter = kind(n_splits=1, test_size=share, random_state=random_state)
-    train, test = next(splitter.split(np.zeros(len(y)), y, groups))
+    try:
+        train, test = next(splitter.split(np.zeros(n), groups=groups))
+    except ValueError as error:
+        raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
     return train, test
 
 

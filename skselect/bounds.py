@@ -75,13 +75,12 @@ def rows_for_certificate(target: float, delta: float) -> int:
     """
     if target >= 1.0:
         return 1
-    k = max(math.ceil(math.log(delta) / math.log1p(-target)), 1)
-    # The logarithms round: settle the last step by the definition itself.
-    while k > 1 and (1.0 - target) ** (k - 1) <= delta:
-        k -= 1
-    while (1.0 - target) ** k > delta:
-        k += 1
-    return k
+    step, wanted = math.log1p(-target), math.log(delta)
+    k = max(math.ceil(wanted / step), 1)
+    # The division rounds: settle the last step by the definition itself.
+    if k > 1 and (k - 1) * step <= wanted:
+        return k - 1
+    return k if k * step <= wanted else k + 1
 
 
 def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:

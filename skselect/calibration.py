@@ -66,6 +66,9 @@ class IsotonicCalibrator(BaseEstimator):
     array([0.  , 0.25, 0.5 , 1.  ])
     """
 
+    #: What a policy file keeps.
+    stored = ("knots", "values")
+
     def fit(self, score: Any, y: Any, sample_weight: Any = None) -> IsotonicCalibrator:
         """Learn the map.
 
@@ -123,6 +126,9 @@ class PlattCalibrator(BaseEstimator):
     array([0.4, 0.5, 0.6])
     """
 
+    #: What a policy file keeps.
+    stored = ("slope", "intercept")
+
     def fit(self, score: Any, y: Any, sample_weight: Any = None) -> PlattCalibrator:
         """Learn slope and intercept by weighted maximum likelihood.
 
@@ -144,12 +150,15 @@ class PlattCalibrator(BaseEstimator):
         negative = np.sum(weight) - positive
         target = np.where(y > 0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
         # Standardised scores make the problem well conditioned whatever their scale.
+        largest = float(np.max(np.abs(score))) or 1.0
+        score = score / largest
         center = np.average(score, weights=weight)
         spread = np.sqrt(np.average((score - center) ** 2, weights=weight))
         scale = spread if spread > 0 else 1.0
         slope, intercept = _fit_logistic((score - center) / scale, target, weight)
-        self.slope_ = float(slope / scale) if spread > 0 else 0.0
-        self.intercept_ = float(intercept - self.slope_ * center)
+        slope = float(slope / scale) if spread > 0 else 0.0
+        self.slope_ = slope / largest
+        self.intercept_ = float(intercept - slope * center)
         return self
 
     def predict(self, score: Any) -> FloatArray:
@@ -284,7 +293,7 @@ class ClassCalibration:
     def to_dict(self) -> dict[str, Any]:
         """Return the maps as plain numbers."""
         parameters = [
-            {name.rstrip("_"): np.asarray(value).tolist() for name, value in vars(m).items()}
+            {name: np.asarray(getattr(m, f"{name}_")).tolist() for name in m.stored}
             for m in self.maps
         ]
         return {"kind": self.kind, "response": self.response, "maps": parameters}
@@ -296,8 +305,21 @@ class ClassCalibration:
         maps = []
         for parameters in stored["maps"]:
             restored = calibrator()
+            if sorted(parameters) != sorted(calibrator.stored):
+                raise ValueError(f"maps need {calibrator.stored}, got {sorted(parameters)}.")
             for name, value in parameters.items():
                 number = np.asarray(value, dtype=np.float64)
+                if not np.all(np.isfinite(number)):
+                    raise ValueError(f"maps: {name} must be finite, got {value!r}.")
                 setattr(restored, f"{name}_", number if number.ndim else float(number))
             maps.append(restored)
         return cls(stored["kind"], stored["response"], tuple(maps))
+
+    def check(self, n_classes: int, response: str) -> None:
+        """Refuse to be used for another number of classes or another kind of scores."""
+        wanted = 1 if n_classes == 2 else n_classes
+        if len(self.maps) != wanted or self.response != response:
+            raise ValueError(
+                f"calibration: {len(self.maps)} maps of {self.response} do not fit {n_classes} "
+                f"classes of {response}."
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.bounds import clopper_pearson_upper
 from skselect.curves import RiskCoverageCurve
 from skselect.thresholds import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
-FRESH = "the rows were not used to train or to calibrate the classifier"
+FRESH = "the rows were not used to train, calibrate or choose the classifier, or the target"
 UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
 FIXED = "the policy was fixed before these rows were seen"
 #: What every guarantee rests on.
@@ -146,15 +148,15 @@ class Certificate:
         """Return the promise in plain words, hedged or left out where it is none."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
-        confident = 100.0 * (1.0 - self.delta)
+        confident = 100.0 - 100.0 * self.delta
         start = "If" if self.exact else "Only if these doubts did not matter: if"
         return (
-            f"{start} future cases resemble these {self.n}, then in {confident:g} of 100 such "
+            f"{start} future cases resemble these {self.n}, then in {confident:.12g} of 100 such "
             f"calibrations {self._promise()}; not per subgroup, not per period."
         )
 
     def _promise(self) -> str:
-        bound = _percent(self.target)
+        bound = _percent(self.target, up=self.objective != "coverage")
         if self.objective == "risk":
             return f"at most {bound} of the cases it decides alone are wrong"
         if self.objective == "generalized_risk":
@@ -175,7 +177,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; infinite and undefined numbers become None."""
         stored = asdict(self)
-        stored["threshold"] = None if self.threshold == np.inf else self.threshold
+        stored["threshold"] = threshold_to_json(self.threshold)
         stored["risk"] = None if np.isnan(self.risk) else self.risk
         stored["why_not"] = list(self.why_not)
         stored["assumptions"] = list(self.assumptions)
@@ -185,7 +187,7 @@ class Certificate:
     def from_dict(cls, stored: dict[str, Any]) -> Certificate:
         """Rebuild a certificate from :meth:`to_dict`."""
         values = dict(stored)
-        values["threshold"] = np.inf if stored["threshold"] is None else stored["threshold"]
+        values["threshold"] = threshold_from_json(stored["threshold"])
         values["risk"] = float("nan") if stored["risk"] is None else stored["risk"]
         values["why_not"] = tuple(stored["why_not"])
         values["assumptions"] = tuple(stored["assumptions"])
@@ -277,5 +279,26 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.4g} %"
+def threshold_to_json(threshold: float) -> float | str | None:
+    """Return a threshold as JSON can hold it: None answers nothing, "-inf" everything."""
+    if math.isinf(threshold):
+        return None if threshold > 0 else "-inf"
+    return threshold
+
+
+def threshold_from_json(stored: Any) -> float:
+    """Return the threshold that :func:`threshold_to_json` wrote."""
+    return (
+        math.inf
+        if stored is None
+        else check.check_threshold(-math.inf if stored == "-inf" else stored)
+    )
+
+
+def _percent(share: float, *, up: bool = False) -> str:
+    """Return a percentage with four digits; a proven upper bound is never rounded down."""
+    text = f"{100.0 * share:.4g}"
+    if up and float(text) < 100.0 * share * (1.0 - 1e-12):
+        digits = 3 - math.floor(math.log10(100.0 * share))
+        text = f"{math.ceil(100.0 * share * 10.0**digits) / 10.0**digits:.4g}"
+    return f"{text} %"

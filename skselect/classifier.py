@@ -33,6 +33,7 @@ from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.certificates import scores_fingerprint
 from skselect.confidence import CONFIDENCES
 from skselect.policy import AbstentionPolicy, Decisions, index_of
+from skselect.scoring import find_abstainer
 
 
 class AbstainingMixin:
@@ -155,7 +156,6 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     estimator_ : classifier
         The fitted classifier.
     calibration_ : ClassCalibration or None
-    abstain_label_ : label or None
     n_features_in_ : int
         If the wrapped classifier has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -231,10 +231,11 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             of the largest probability.
         """
         self._check_parameters()
+        check.check_has_fit(self.estimator)
         X, y = indexable(X, y)
         y = labels_of(y)
         classes = self._classes(y)
-        label = self._resolve_label(classes)  # before anything is trained
+        self._resolve_label(classes)  # before anything is trained
         codes = check.check_known(
             check.encode_labels(y, classes, "y"), y, classes, "y",
             "The frozen classifier was not trained on them.",
@@ -242,14 +243,14 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         weight = check.check_weight(sample_weight, len(codes), other="y")
         params, split_params = route_fit(self, weight, fit_params)
 
-        task = _Task(X, y, codes, classes, weight, params)
+        task = _Task(X, y, codes, classes, params)
         raw = task.fit(self.estimator, np.arange(len(codes)))
-        self.calibration_ = self._calibrate(task, raw, split_params)
-        self.classes_ = classes
+        scores = self._checked_scores(task, raw)
+        self.calibration_ = self._calibrate(task, raw, scores, weight, split_params)
         self.estimator_ = raw.estimator
-        self.abstain_label_ = label
         self._raw_classifier = raw
-        copy_feature_facts(raw.estimator, self)
+        taught = not self._is_frozen or self.calibration_ is not None
+        self._fitted_on = scores_fingerprint(scores) if taught else None
         return self
 
     @property
@@ -263,26 +264,32 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         warn_if_fitted(self.estimator)
         return np.unique(y)
 
-    def _calibrate(
-        self, task: _Task, raw: RawClassifier, split_params: Mapping[str, Any]
-    ) -> ClassCalibration | None:
-        """Check that the classifier's answers can be used, and calibrate them if asked."""
-        kind = self.calibration if len(task.classes) > 1 else None
-        if raw.response != "predict_proba" and kind is None:
+    def _checked_scores(self, task: _Task, raw: RawClassifier) -> FloatArray:
+        """Return the raw scores of the rows, if the classifier's answers can be used."""
+        if raw.response != "predict_proba" and (self.calibration is None or len(task.classes) < 2):
             raise ValueError(
                 f"estimator: {type(raw.estimator).__name__} has no predict_proba; choose "
                 "calibration='platt' to turn its decision values into probabilities."
             )
         scores = raw.scores(task.X)
         raw.check_decision(task.X, scores)
-        if not (self._is_frozen and kind is None):  # else these rows taught it nothing
-            self._fitted_on = scores_fingerprint(scores)
-        if kind is None:
+        return scores
+
+    def _calibrate(
+        self,
+        task: _Task,
+        raw: RawClassifier,
+        scores: FloatArray,
+        weight: FloatArray | None,
+        split_params: Mapping[str, Any],
+    ) -> ClassCalibration | None:
+        n_classes = len(task.classes)
+        if self.calibration is None or n_classes < 2:
             return None
         if not self._is_frozen:
             scores = self._out_of_fold(task, split_params)
         return ClassCalibration.fit(
-            kind, raw.response, scores, task.codes, len(task.classes), task.weight
+            self.calibration, raw.response, scores, task.codes, n_classes, weight
         )
 
     def _check_parameters(self) -> None:
@@ -316,10 +323,29 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             scores[test] = part
         return np.asarray(scores)
 
+    # What the fitted classifier knows ------------------------------------------------------
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Class labels, in the order of the columns of ``predict_proba``."""
+        return self._raw().classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, if the wrapped classifier counts them."""
+        return int(self._raw().estimator.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, if the wrapped classifier has seen any."""
+        return self._raw().estimator.feature_names_in_
+
     def was_fitted_on(self, X: Any) -> bool:
         """Tell whether exactly these rows trained or calibrated it (in any order)."""
         known = getattr(self, "_fitted_on", None)
-        return known is not None and known == scores_fingerprint(self.raw_scores(X))
+        if known is not None and known == scores_fingerprint(self.raw_scores(X)):
+            return True
+        return self._is_frozen and was_fitted_on(self.estimator, X)
 
     # The decision inside -----------------------------------------------------------------
 
@@ -349,16 +375,13 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if threshold is None:
             # The named confidences lie in [0, 1]; a function may return anything.
             threshold = -np.inf if callable(self.confidence) else 0.0
-        label = getattr(self, "abstain_label_", None)
-        if label is None:
-            label = self._resolve_label(raw.classes)
         return AbstentionPolicy(
             classes=raw.classes,
             threshold=float(threshold),
             confidence=self.confidence,
             calibration=getattr(self, "calibration_", None),
             response=raw.response,
-            abstain_label=label,
+            abstain_label=self._resolve_label(raw.classes),
         )
 
     def _policy_and_scores(self, X: Any) -> tuple[AbstentionPolicy, FloatArray]:
@@ -390,23 +413,19 @@ class _Task:
     y: LabelArray
     codes: IntArray
     classes: LabelArray
-    weight: FloatArray | None
     params: Mapping[str, Any]
 
     def fit(self, estimator: Any, rows: IntArray) -> RawClassifier:
         """Fit a clone on some of the rows."""
         n = len(self.codes)
         if len(rows) == n:
-            return fit_raw(
-                estimator, self.X, self.y, self.codes, self.classes, self.weight, self.params
-            )
+            return fit_raw(estimator, self.X, self.y, self.codes, self.classes, self.params)
         return fit_raw(
             estimator,
             take_rows(self.X, rows),
             self.y[rows],
             self.codes[rows],
             self.classes,
-            None if self.weight is None else self.weight[rows],
             rows_of(self.params, rows, n),
         )
 
@@ -442,11 +461,10 @@ def adopt_tags(tags: Any, estimator: Any) -> Any:
     return tags
 
 
-def copy_feature_facts(source: Any, target: Any) -> None:
-    """Copy number and names of the features, where the fitted classifier knows them."""
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(source, name):
-            setattr(target, name, getattr(source, name))
+def was_fitted_on(estimator: Any, X: Any) -> bool:
+    """Tell whether an abstaining estimator inside wrappers was fitted on exactly these rows."""
+    abstainer, inner_X = find_abstainer(estimator, X)
+    return abstainer is not None and bool(abstainer.was_fitted_on(inner_X))
 
 
 def warn_if_fitted(estimator: Any) -> None:

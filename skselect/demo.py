@@ -204,11 +204,14 @@ def _refuse_measurements(y: Any, target: str) -> None:
 
 
 def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
+    """Split at random; only where a class would be lost, keep the share of each class."""
+    parts = train_test_split(X, y, test_size=share, random_state=seed)
+    if set(np.unique(parts[2])) == set(np.unique(y)):
+        return parts
     counts = np.unique(y, return_counts=True)[1]
-    classes_fit = counts.min() >= 2 and share * len(y) >= len(counts)
-    return train_test_split(
-        X, y, test_size=share, random_state=seed, stratify=y if classes_fit else None
-    )
+    if counts.min() < 2:
+        raise ValueError("--target: a class has a single row; leave such rows out.")
+    return train_test_split(X, y, test_size=share, random_state=seed, stratify=y)
 
 
 def _free_label(y: Any) -> Any:

@@ -9,9 +9,8 @@ import numpy as np
 from skselect import _validation as check
 from skselect.thresholds import TUNABLE_METRICS
 
-METRIC_OBJECTIVES = TUNABLE_METRICS
 CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
-OBJECTIVES = (*METRIC_OBJECTIVES, *CERTIFIED_OBJECTIVES, "cost")
+OBJECTIVES = (*TUNABLE_METRICS, *CERTIFIED_OBJECTIVES, "cost")
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,9 @@ class Goal:
         check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
         check.check_number("delta", delta, 0.0, 1.0, closed="neither")
         target = _checked_target(objective, target)
-        limits = objective in METRIC_OBJECTIVES or objective == "risk"
+        limits = objective in TUNABLE_METRICS or objective == "risk"
         if min_coverage == "auto":
-            metric = objective in METRIC_OBJECTIVES
+            metric = objective in TUNABLE_METRICS
             band = objective == "risk" and method == "band"
             share = 0.5 if metric else 0.1 if band else 0.0
         elif limits:
@@ -69,7 +68,7 @@ class Goal:
 
 
 def _checked_target(objective: str, target: float | None) -> float | None:
-    if objective in METRIC_OBJECTIVES:
+    if objective in TUNABLE_METRICS:
         if target is not None:
             raise ValueError(
                 f"target: the objective {objective!r} takes the best value there is, so it has no "

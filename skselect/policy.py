@@ -19,7 +19,7 @@ import pandas as pd
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import ClassCalibration
-from skselect.certificates import Certificate, now
+from skselect.certificates import Certificate, now, threshold_from_json, threshold_to_json
 from skselect.confidence import CONFIDENCES, confidence_of_proba
 
 SCHEMA = "skselect.policy"
@@ -111,6 +111,13 @@ class AbstentionPolicy:
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check.check_classes(self.classes, "classes"))
         object.__setattr__(self, "threshold", check.check_threshold(self.threshold))
+        check.check_choice("response", self.response, ["predict_proba", "decision_function"])
+        if not callable(self.confidence):
+            check.check_choice("confidence", self.confidence, CONFIDENCES)
+        if self.abstain_label is not None:
+            check.check_abstain_label(self.abstain_label, self.classes)
+        if self.calibration is not None:
+            self.calibration.check(len(self.classes), self.response)
 
     # Deciding ----------------------------------------------------------------------------
 
@@ -172,8 +179,9 @@ class AbstentionPolicy:
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted."""
         labels = self.classes[decisions.y_pred]
-        if self.abstain_label is None or bool(np.all(decisions.accepted)):
+        if self.abstain_label is None:
             return labels
+        # The dtype depends on the policy alone, not on whether a row of this batch is abstained.
         if labels.dtype.kind in "US":
             width = max(len(self.abstain_label), labels.dtype.itemsize // 4)
             labels = labels.astype(f"U{width}")
@@ -238,9 +246,6 @@ class AbstentionPolicy:
                     "pass allow_external=True and hand the function over yourself after loading."
                 )
             confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
-        threshold: Any = self.threshold
-        if np.isinf(self.threshold):
-            threshold = None if self.threshold > 0 else "-inf"
         return {
             "schema": SCHEMA,
             "version": VERSION,
@@ -249,7 +254,7 @@ class AbstentionPolicy:
             "response": self.response,
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "confidence": confidence,
-            "threshold": threshold,
+            "threshold": threshold_to_json(self.threshold),
             "abstain_label": _plain(self.abstain_label),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "coverage": self.coverage,
@@ -285,9 +290,10 @@ class AbstentionPolicy:
         """
         stored = self.to_dict(allow_external=allow_external)
         try:
-            text = json.dumps(stored, indent=2, allow_nan=False)
+            json.dumps(self.metadata, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ValueError(f"metadata must hold plain JSON values: {error}") from error
+        text = json.dumps(stored, indent=2, allow_nan=False)
         if path is None:
             return text
         _write_whole(Path(path), text + "\n")
@@ -314,9 +320,12 @@ class AbstentionPolicy:
         text = str(path_or_text)
         if not text.lstrip().startswith("{"):
             path = Path(path_or_text)
-            if not path.is_file():
-                raise ValueError(f"path_or_text: there is no policy file {str(path)!r}.")
-            text = path.read_text(encoding="utf-8", errors="replace")
+            try:
+                text = path.read_text(encoding="utf-8", errors="replace")
+            except OSError as error:
+                raise ValueError(
+                    f"path_or_text: there is no policy file {text[:200]!r} ({error.strerror})."
+                ) from error
         try:
             stored = json.loads(text)
         except json.JSONDecodeError as error:
@@ -328,7 +337,7 @@ class AbstentionPolicy:
         if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
             raise ValueError(f"This JSON is not a policy: its 'schema' is not {SCHEMA!r}.")
         version = stored.get("version")
-        if not isinstance(version, int) or version > VERSION:
+        if type(version) is not int or not 1 <= version <= VERSION:
             raise ValueError(
                 f"This policy has the format version {version!r}; this skselect reads up to "
                 f"{VERSION}. Update skselect, or save the policy again with this version."
@@ -345,22 +354,17 @@ class AbstentionPolicy:
         confidence: Any = stored["confidence"]
         if str(confidence).startswith("external:"):
             confidence = _External(confidence)
-        else:
-            check.check_choice("confidence", confidence, CONFIDENCES)
-        threshold = np.inf if stored["threshold"] is None else float(stored["threshold"])
         calibration, certificate = stored["calibration"], stored["certificate"]
         return cls(
             classes=np.asarray(stored["classes"]).astype(stored["classes_dtype"]),
-            threshold=threshold,
+            threshold=threshold_from_json(stored["threshold"]),
             confidence=confidence,
             calibration=None if calibration is None else ClassCalibration.from_dict(calibration),
-            response=check.check_choice(
-                "response", stored["response"], ["predict_proba", "decision_function"]
-            ),
+            response=stored["response"],
             abstain_label=stored["abstain_label"],
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             coverage=stored["coverage"],
-            n=stored["n"],
+            n=None if stored["n"] is None else check.check_count("n", stored["n"]),
             confidence_quantiles=dict(stored["confidence_quantiles"]),
             metadata=dict(stored["metadata"]),
             created=stored["created"],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import check_scoring
 
 from skselect import _validation as check
@@ -70,12 +71,12 @@ def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
         if steps:
             if find_abstainer(steps[-1][1], None)[0] is None:
                 return None, X
-            if len(steps) > 1:
-                X = None if X is None else estimator[:-1].transform(X)
+            if len(steps) > 1 and X is not None:
+                X = estimator[:-1].transform(X)
             estimator = steps[-1][1]
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
-        elif type(estimator).__name__ == "FrozenEstimator":
+        elif isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
         else:
             return None, X
@@ -195,7 +196,7 @@ class SelectiveScorer(BaseScorer):
         params = {key: value for key, value in self.params.items() if key != "threshold"}
         coverage = SPECS["coverage"].kernel(answers.outcomes, threshold)
         must_not_reward = coverage == 0 and spec.name != "selective_cost"
-        if must_not_reward or coverage < self.min_coverage:
+        if must_not_reward or not check.reaches(coverage, self.min_coverage):
             return spec.worst
         return spec.kernel(answers.outcomes, threshold, **params)
 
@@ -365,7 +366,7 @@ class _AcceptedScorer(BaseScorer):
         weight = kwargs.get("sample_weight")
         counted = np.ones(len(accepted)) if weight is None else np.asarray(weight, dtype=float)
         coverage = float(np.sum(counted[accepted]) / np.sum(counted))
-        if coverage == 0 or coverage < self.min_coverage:
+        if coverage == 0 or not check.reaches(coverage, self.min_coverage):
             warnings.warn(
                 f"on_accepted is nan: the estimator accepts a share of {coverage:.3g} of the rows "
                 f"(min_coverage={self.min_coverage:g}).",

@@ -15,7 +15,7 @@ from skselect._validation import InfeasibleTargetError
 from skselect.bounds import clopper_pearson_upper, rows_for_certificate
 from skselect.certificates import Certificate, Doubt
 from skselect.curves import RiskCoverageCurve
-from skselect.goals import METRIC_OBJECTIVES, Goal
+from skselect.goals import Goal
 from skselect.outcomes import Outcomes
 from skselect.policy import AbstentionPolicy, refuse_subgroups
 from skselect.predictions import Predictions
@@ -156,7 +156,7 @@ def select_threshold(
     goal = Goal.checked(objective, target, delta, method, min_coverage, on_infeasible)
     outcomes = Outcomes.of(predictions_or_outcomes, confidence=confidence, loss=loss)
     predictions = predictions_or_outcomes
-    selection = pick(outcomes, goal)
+    selection = pick(outcomes, goal, bounded=not callable(confidence))
     if not isinstance(predictions, Predictions) or predictions.y_proba is None:
         return selection
     if confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
@@ -170,23 +170,22 @@ def select_threshold(
     return replace(selection, policy=policy)
 
 
-def pick(outcomes: Outcomes, goal: Goal, *, doubts: tuple[Doubt, ...] = ()) -> ThresholdSelection:
-    """Pick the threshold for a checked goal; `doubts` say why a certificate is not exact."""
+def pick(
+    outcomes: Outcomes, goal: Goal, *, doubts: tuple[Doubt, ...] = (), bounded: bool = True
+) -> ThresholdSelection:
+    """Pick the threshold for a checked goal.
+
+    `doubts` say why a certificate is not exact, `bounded` whether confidences lie in [0, 1].
+    """
     if goal.promises:
         outcomes = _countable(outcomes)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    if goal.objective in METRIC_OBJECTIVES:
+    if goal.objective in thresholds.TUNABLE_METRICS:
         return _pick_metric(curve, goal)
     n_blocks = _rule(curve, goal)
-    if n_blocks == 0 and goal.objective != "cost":
+    if n_blocks == 0:
         _refuse_or_warn(curve, goal)
-    if n_blocks == 0 and goal.objective == "cost":
-        warnings.warn(
-            f"Abstaining on everything costs least at target={goal.target:g} per row: every "
-            "accepted set of these rows is dearer.",
-            stacklevel=3,
-        )
-    threshold = thresholds.threshold_below(curve, n_blocks)
+    threshold = thresholds.threshold_below(curve, n_blocks, bounded=bounded)
     certificate = _certificate(curve, n_blocks, threshold, goal, doubts) if goal.promises else None
     return _selection(curve, n_blocks, threshold, goal, None, certificate)
 
@@ -289,6 +288,13 @@ def _countable(outcomes: Outcomes) -> Outcomes:
 
 def _refuse_or_warn(curve: RiskCoverageCurve, goal: Goal) -> None:
     """Say why no threshold meets the target, what would help, and stop or warn."""
+    if goal.objective == "cost":
+        warnings.warn(
+            f"Abstaining on everything costs least at target={goal.target:g} per row: every "
+            "accepted set of these rows is dearer.",
+            stacklevel=4,
+        )
+        return
     least, needed, advice = _advice(curve, goal) if goal.promises else _plain_advice(curve, goal)
     message = (
         f"No threshold meets target={goal.target:g} for objective={goal.objective!r} on "
@@ -386,7 +392,8 @@ def certify(
     Returns
     -------
     Certificate
-        Begins with "CERTIFIED" if the bound is at most the target.
+        Begins with "CERTIFIED" if the bound is at most the target. That these are fresh rows is
+        taken on trust; only exactly the rows that tuned the policy are recognised.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import critical_counts, rows_for_certificate, smallest_rank, walk_band
 from skselect.curves import RiskCoverageCurve
 
-#: Metrics that can be tuned, and whether the value depends on where the threshold lies.
+#: Metrics that can be tuned.
 TUNABLE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy")
 
 
@@ -41,18 +41,20 @@ class MetricOptimum:
     unconstrained: float
 
 
-def threshold_below(curve: RiskCoverageCurve, n_blocks: int) -> float:
+def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = True) -> float:
     """Return the threshold that accepts the first `n_blocks` entries and no more.
 
     It is the midpoint between the last accepted and the first rejected confidence, which
     survives rounding to float32 and the last bit of `predict_proba`. Accepting everything
-    starts at 0, or at -inf where confidences are not confined to [0, 1].
+    starts at 0, or at -inf where confidences are not confined to [0, 1] (`bounded` says whether
+    they can be, for a function of the user's).
     """
     if n_blocks == 0:
         return float("inf")
     lowest = float(curve.thresholds[n_blocks - 1])
     if n_blocks == len(curve):
-        return 0.0 if lowest >= 0 and curve.thresholds[0] <= 1 else float("-inf")
+        inside = bounded and lowest >= 0 and curve.thresholds[0] <= 1
+        return 0.0 if inside else float("-inf")
     rejected = float(curve.thresholds[n_blocks])
     middle = rejected + (lowest - rejected) / 2.0
     return middle if rejected < middle <= lowest else lowest

@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect import _validation as check
 from skselect import certificates
-from skselect._fitting import fit_router, folds, holdout, route_fit, rows_of, wrap_fitted
-from skselect._sklearn import take_rows
+from skselect._fitting import fit_router, folds, holdout, rows_of, wrap_fitted
+from skselect._sklearn import routing_enabled, take_rows
 from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.certificates import Certificate, Doubt
 from skselect.classifier import (
     AbstainingMixin,
     SelectiveClassifier,
     adopt_tags,
-    copy_feature_facts,
     frozen_classes,
     labels_of,
     warn_if_fitted,
+    was_fitted_on,
 )
 from skselect.goals import Goal
 from skselect.outcomes import LOSSES, Outcomes
@@ -204,6 +204,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             If a parameter is malformed or does not fit the others.
         """
         goal = self._goal()
+        check.check_has_fit(self.estimator)
         X, y = indexable(X, y)
         y = labels_of(y)
         check.check_trainable(len(y))
@@ -213,17 +214,16 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         base, fitted = self._base()
         classes = base.classes_ if fitted else _classes(base, y)
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
-        grouped = {} if groups is None else {"groups": groups}
-        params, split_params = route_fit(self, weight, fit_params | grouped)
-        rows = _Rows(X, y, weight, params, split_params)
+        rows = _Rows(X, y, weight, *self._route(base, weight, groups, fit_params))
 
         frozen = fitted or isinstance(base.estimator, FrozenEstimator)
         doubts: tuple[Doubt, ...] = () if groups is None else (certificates.GROUPED,)
         model: SelectiveClassifier | None
         if frozen and (fitted or base.calibration is None):
             model, parts = self._use_frozen(base, fitted, rows, classes)
-            doubts += (certificates.TRAINED_HERE,) if model.was_fitted_on(X) else ()
-        elif isinstance(self.cv, float):
+            if goal.promises and was_fitted_on(self.estimator, X):
+                doubts += (certificates.TRAINED_HERE,)
+        elif isinstance(self.cv, float | np.floating):
             model, parts = self._hold_out(base, rows, classes)
             doubts += (certificates.REFITTED,) if self.refit else ()
         else:
@@ -233,10 +233,11 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         outcomes = Outcomes.from_predictions(
             predictions, confidence=base.confidence, loss=self.loss
         )
-        selection = pick(outcomes, goal, doubts=doubts)
+        bounded = not callable(base.confidence)
+        selection = pick(outcomes, goal, doubts=doubts, bounded=bounded)
         if model is None:
             model = rows.fit(clone(base))
-        self._keep(model, selection, outcomes, fold, rows)
+        self._keep(model, selection, predictions, outcomes, fold)
         return self
 
     def _goal(self) -> Goal:
@@ -245,8 +246,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
                 raise ValueError(f"{name} is not available yet; leave it out.")
         if not callable(self.loss):
             check.check_choice("loss", self.loss, LOSSES)
-        if isinstance(self.cv, float):
-            check.check_number("cv", self.cv, 0.0, 1.0, closed="neither")
+        if isinstance(self.cv, float | np.floating):
+            check.check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         return Goal.checked(
             self.objective,
             self.target,
@@ -262,8 +263,6 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         if isinstance(self.estimator, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
             check_is_fitted(inner)
             base, fitted = copy.copy(inner), True
-            if not hasattr(base, "classes_"):  # it wraps a frozen classifier and was never fitted
-                base.classes_ = frozen_classes(base.estimator)
         elif isinstance(self.estimator, SelectiveClassifier):
             self._warn_if_trained_in_vain()
             base, fitted = clone(self.estimator), False
@@ -278,10 +277,29 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     def _warn_if_trained_in_vain(self) -> None:
         inner = self.estimator.estimator
-        if hasattr(self.estimator, "classes_"):
+        if hasattr(self.estimator, "estimator_"):
             warn_if_fitted(self.estimator)
         elif not isinstance(inner, FrozenEstimator):
             warn_if_fitted(inner)
+
+    def _route(
+        self,
+        base: SelectiveClassifier,
+        weight: FloatArray | None,
+        groups: Any,
+        fit_params: Mapping[str, Any],
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments of the wrapped estimator's `fit`, weights apart, and the splitter's.
+
+        With metadata routing they keep their names, because the estimator routes them once more.
+        """
+        given = dict(fit_params) | ({} if groups is None else {"groups": groups})
+        if not routing_enabled():
+            return dict(fit_params), {} if groups is None else {"groups": groups}
+        weighted = given if weight is None else given | {"sample_weight": weight}
+        split = dict(process_routing(self, "fit", **weighted).splitter.split)
+        wanted = base.get_metadata_routing().consumes("fit", list(given))
+        return {name: given[name] for name in wanted if name in given}, split
 
     # Three ways to predictions of rows that the model has not seen -------------------------
 
@@ -296,7 +314,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self, base: SelectiveClassifier, rows: _Rows, classes: LabelArray
     ) -> tuple[SelectiveClassifier | None, list[_Part]]:
         groups = rows.split_params.get("groups")
-        train, test = holdout(self.cv, rows.y, groups, self.random_state)
+        train, test = holdout(float(self.cv), len(rows.y), groups, self.random_state)
         model = rows.part(train).fit(clone(base))
         part = (test, _proba(model, take_rows(rows.X, test), classes))
         return (None if self.refit else model), [part]
@@ -319,21 +337,19 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self,
         model: SelectiveClassifier,
         selection: ThresholdSelection,
+        predictions: Predictions,
         outcomes: Outcomes,
         fold: IntArray,
-        rows: _Rows,
     ) -> None:
         model.set_params(threshold=selection.threshold)
-        model.abstain_label_ = model.abstain_label
         facts = policy_facts(selection, outcomes)
-        scores = model.raw_scores(rows.X)
-        prints = facts.pop("fingerprints") | {"model": certificates.scores_fingerprint(scores)}
+        scores = certificates.scores_fingerprint(np.asarray(predictions.y_proba))
+        prints = facts.pop("fingerprints") | {"model": scores}
         certificate = selection.certificate
         if certificate is not None:
             certificate = replace(certificate, fingerprints=prints)
         facts["certificate"] = certificate
-        self.estimator_ = model
-        self.classes_ = model.classes_
+        self.estimator_: SelectiveClassifier = model
         self.policy_: AbstentionPolicy = replace(model.policy_, fingerprints=prints, **facts)
         self.selection_ = replace(selection, certificate=certificate, policy=self.policy_)
         self.curve_ = selection.curve
@@ -341,9 +357,31 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.certificates_ = {"all": certificate}
         self.thresholds_ = {"all": selection.threshold}
         self.cv_results_ = _per_fold(outcomes, fold, selection.threshold)
-        copy_feature_facts(model, self)
 
-    # Predicting --------------------------------------------------------------------------
+    # What was found ----------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Class labels, in the order of the columns of ``predict_proba``."""
+        return self._fitted().classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, if the wrapped classifier counts them."""
+        return self._fitted().n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, if the wrapped classifier has seen any."""
+        return self._fitted().feature_names_in_
+
+    def was_fitted_on(self, X: Any) -> bool:
+        """Tell whether exactly these rows trained or calibrated its classifier (in any order)."""
+        return self._fitted().was_fitted_on(X)
+
+    def _fitted(self) -> SelectiveClassifier:
+        check_is_fitted(self)
+        return self.estimator_
 
     @property
     def threshold_(self) -> float:
@@ -404,7 +442,7 @@ class _Rows:
     def fit(self, model: SelectiveClassifier) -> SelectiveClassifier:
         """Fit a model on the rows; groups also keep its calibration folds apart."""
         params = dict(self.params)
-        if model.calibration is not None:
+        if model.calibration is not None and not routing_enabled():
             params |= self.split_params
         return model.fit(self.X, self.y, sample_weight=self.weight, **params)
 

@@ -96,6 +96,11 @@ def test_rows_for_certificate_is_the_least_number(target, delta):
     assert k == 1 or (1 - target) ** (k - 1) > delta
 
 
+def test_tiny_targets_need_many_rows_and_no_time():
+    assert 2.9e14 < rows_for_certificate(1e-14, 0.05) < 3.1e14
+    assert len(walk_band(100, 1e-14, 0.05, 0.1)[0]) == 0
+
+
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.integers(1, 500), st.integers(1, 100))
 def test_smallest_rank_is_found_by_division(n, percent):

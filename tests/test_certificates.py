@@ -92,3 +92,23 @@ def test_fingerprint_does_not_depend_on_the_order_of_rows(rng):
     two = select_threshold(Outcomes(wrong[order], confidence[order]), objective="risk", target=0.1)
     assert one.certificate.fingerprints == two.certificate.fingerprints
     assert one.threshold == two.threshold
+
+
+@pytest.mark.parametrize("bound", [0.0090642, 0.0123, 0.00010001, 0.5, 0.123456])
+def test_a_proven_bound_is_never_printed_smaller(bound):
+    from skselect.certificates import _percent
+
+    shown = float(_percent(bound, up=True).removesuffix(" %")) / 100
+    assert bound * (1 - 1e-12) <= shown <= bound * 1.002
+
+
+def test_tiny_delta_is_printed_in_full(rng):
+    assert "in 99.999999 of 100 such" in str(make(rng, n=3000, delta=1e-8))
+
+
+def test_thresholds_without_end_are_storable():
+    confidence = np.random.default_rng(0).normal(size=500)
+    selection = select_threshold(Outcomes(np.zeros(500), confidence), objective="risk", target=0.05)
+    assert selection.threshold == -np.inf
+    restored = Certificate.from_dict(json.loads(selection.certificate.to_json()))
+    assert restored == selection.certificate

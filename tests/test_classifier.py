@@ -243,6 +243,19 @@ def test_two_row_class_of_nursery(data_folder):
     assert model.fit(X, y).score(X, y) > 0.7
 
 
+def test_decision_values_of_another_shape_are_refused(data):
+    from sklearn.model_selection import FixedThresholdClassifier
+
+    X, y = make_classification(200, 6, n_informative=4, n_classes=4, random_state=0)
+    with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
+        SelectiveClassifier(SVC(decision_function_shape="ovo"), calibration="platt").fit(X, y)
+    moved = FixedThresholdClassifier(
+        LinearSVC(), threshold=1.0, response_method="decision_function"
+    )
+    with pytest.raises(ValueError, match="predict differs"):
+        SelectiveClassifier(moved, calibration="platt").fit(data[0], data[1] > 0)
+
+
 def test_sigmoid_is_explained(data):
     with pytest.raises(ValueError, match="calibration='platt', which is fitted to log-odds"):
         SelectiveClassifier(GaussianNB(), calibration="sigmoid").fit(*data)
@@ -259,6 +272,34 @@ def test_frozen_without_calibration_predicts_without_fit(data):
     np.testing.assert_array_equal(model.accepts(X), kept)
     np.testing.assert_array_equal(model.predict(X), np.where(kept, fitted.predict(X), -1))
     assert model.fit(X[:10], y[:10]).estimator_.estimator is fitted
+
+
+def test_never_fitted_frozen_classifier_is_complete(data):
+    from skselect import RiskCoverageDisplay, get_scorer
+
+    X, y = data
+    fitted = GaussianNB().fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    model = SelectiveClassifier(FrozenEstimator(fitted), threshold=0.7)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    assert get_scorer("coverage")(model, frame, y) == model.accepts(frame).mean()
+    assert RiskCoverageDisplay.from_estimator(model, frame, y).threshold == 0.7
+
+
+def test_a_second_fit_forgets_the_first(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB()).fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    assert hasattr(model, "feature_names_in_")
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+    assert not model.fit(X[:100], y[:100]).was_fitted_on(X)
+
+
+def test_dtype_of_answers_does_not_depend_on_the_batch(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, NAMES[y])
+    kept = model.accepts(X)
+    assert model.predict(X[kept]).dtype == model.predict(X).dtype
 
 
 def test_frozen_with_calibration_needs_fit(data):
@@ -424,6 +465,26 @@ def test_fit_parameters_are_passed_on_and_cut_to_the_folds(data):
     assert Recorder.seen == [(300, 300, True)] + [(200, 200, True)] * 3
 
 
+def test_routing_hands_on_exactly_what_was_asked_for(data, rng):
+    X, y = data
+    weight = rng.random(len(y))
+    plain = LogisticRegression().fit(X, y).coef_
+    weighted = LogisticRegression().fit(X, y, sample_weight=weight).coef_
+    scaled = make_pipeline(StandardScaler(), LogisticRegression())
+    with sklearn.config_context(enable_metadata_routing=True):
+        renamed = LogisticRegression().set_fit_request(sample_weight="ww")
+        unasked = LogisticRegression().set_fit_request(sample_weight=False)
+        model = SelectiveClassifier(renamed).fit(X, y, ww=weight)
+        np.testing.assert_array_equal(model.estimator_.coef_, weighted)
+        model = SelectiveClassifier(unasked).fit(X, y, sample_weight=weight)
+        np.testing.assert_array_equal(model.estimator_.coef_, plain)
+        inner = LogisticRegression().set_fit_request(sample_weight=True)
+        piped = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), inner)
+        model = SelectiveClassifier(piped).fit(X, y, sample_weight=weight)
+    scaled.fit(X, y, logisticregression__sample_weight=weight)
+    np.testing.assert_array_equal(model.estimator_[-1].coef_, scaled[-1].coef_)
+
+
 def test_metadata_routing(data):
     X, y = data
     groups = np.repeat(np.arange(30), 10)
@@ -480,9 +541,15 @@ def test_bad_rows_are_refused(X, y, message):
         (FrozenEstimator(GaussianNB()), "inside FrozenEstimator is not fitted; fit it before"),
         (
             SelectiveClassifier(GaussianNB(), threshold=0.9),
-            "SelectiveClassifier abstains by itself",
+            "SelectiveClassifier inside abstains by itself",
+        ),
+        (
+            make_pipeline(StandardScaler(), SelectiveClassifier(GaussianNB(), threshold=0.9)),
+            "SelectiveClassifier inside abstains by itself",
         ),
         (LinearRegression(), "estimator must be a classifier"),
+        (GaussianNB, "estimator must be a classifier object"),
+        ("rf", "estimator must be a classifier object"),
     ],
 )
 def test_wrong_kinds_of_estimators_are_explained(estimator, message, data):

@@ -6,7 +6,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -24,7 +23,7 @@ def data(rng):
 def test_a_missing_class_gets_probability_zero_in_its_own_column(data):
     X, codes, classes = data
     part = codes != 1
-    raw = fit_raw(GaussianNB(), X[part], classes[codes[part]], codes[part], classes, None, {})
+    raw = fit_raw(GaussianNB(), X[part], classes[codes[part]], codes[part], classes, {})
     scores = raw.scores(X)
     assert scores.shape == (90, 3)
     assert np.all(scores[:, 1] == 0)
@@ -34,7 +33,7 @@ def test_a_missing_class_gets_probability_zero_in_its_own_column(data):
 def test_a_missing_class_has_no_decision_value(data):
     X, codes, classes = data
     part = codes != 1
-    raw = fit_raw(LinearSVC(), X[part], classes[codes[part]], codes[part], classes, None, {})
+    raw = fit_raw(LinearSVC(), X[part], classes[codes[part]], codes[part], classes, {})
     scores = raw.scores(X)
     assert np.isnan(scores[:, 1]).all()
     np.testing.assert_allclose(scores[:, 0], -scores[:, 2])
@@ -48,7 +47,7 @@ def test_xgboost_learns_strings_and_folds_without_a_class(data):
     assert wants_codes(make_pipeline(model))
     assert not wants_codes(GaussianNB())
     part = codes != 1
-    raw = fit_raw(model, X[part], classes[codes[part]], codes[part], classes, None, {})
+    raw = fit_raw(model, X[part], classes[codes[part]], codes[part], classes, {})
     assert np.all(raw.scores(X)[:, 1] == 0)
     raw.check_decision(X, raw.scores(X))
 
@@ -56,14 +55,24 @@ def test_xgboost_learns_strings_and_folds_without_a_class(data):
 def test_frozen_is_used_as_it_is(data):
     X, codes, classes = data
     fitted = GaussianNB().fit(X, classes[codes])
-    raw = fit_raw(FrozenEstimator(fitted), X[:5], None, codes[:5], classes, np.ones(5), {})
+    raw = fit_raw(FrozenEstimator(fitted), X[:5], None, codes[:5], classes, {})
     assert np.array_equal(raw.scores(X), fitted.predict_proba(X))
 
 
-def test_weights_for_a_classifier_that_takes_none_are_an_error(data):
+def test_evaluation_sets_of_xgboost_follow_the_codes(data):
+    xgboost = pytest.importorskip("xgboost")
     X, codes, classes = data
-    with pytest.raises(ValueError, match=r"KNeighborsClassifier\.fit takes no weights"):
-        fit_raw(KNeighborsClassifier(), X, codes, codes, classes, np.ones(90), {})
+    part = codes != 1  # codes 0 and 2: XGBoost is trained on 0 and 1
+    labels = classes[codes[part]]
+    model = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
+    given = {"eval_set": [(X[part], labels)], "verbose": False}
+    raw = fit_raw(model, X[part], labels, codes[part], classes, given)
+    plain = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
+    plain.fit(X[part], codes[part] // 2, eval_set=[(X[part], codes[part] // 2)], verbose=False)
+    assert raw.estimator.evals_result() == plain.evals_result()
+    given = {"eval_set": [(X, classes[codes])], "verbose": False}
+    with pytest.raises(ValueError, match="eval_set has labels that are not among the classes"):
+        fit_raw(model, X[part], labels, codes[part], classes, given)
 
 
 def test_columns_follow_the_task_not_the_classifier(data):
@@ -83,7 +92,7 @@ def test_groups_stay_together(rng):
     groups = np.repeat(np.arange(20), 5)
     for train, test in folds(4, y, y, {"groups": groups}):
         assert not set(groups[train]) & set(groups[test])
-    train, test = holdout(0.3, y, groups, 0)
+    train, test = holdout(0.3, 100, groups, 0)
     assert not set(groups[train]) & set(groups[test])
 
 
@@ -94,13 +103,20 @@ def test_overlapping_tests_are_refused():
     assert len(list(folds(KFold(4), y, y, {}))) == 4
 
 
-def test_holdout_keeps_the_share_of_each_class_where_it_can():
-    y = np.array([0] * 80 + [1] * 20)
-    _, test = holdout(0.25, y, None, 0)
-    assert np.bincount(y[test]).tolist() == [20, 5]
-    y[-1] = 2  # a single row cannot be stratified
-    train, test = holdout(0.25, y, None, 0)
-    assert len(train) + len(test) == 100
+def test_holdout_is_a_plain_random_split():
+    train, test = holdout(0.25, 100, None, 0)
+    assert sorted([*train, *test]) == list(range(100))
+    assert len(test) == 25
+    with pytest.raises(ValueError, match=r"cv=0\.999 cannot split 10 rows"):
+        holdout(0.999, 10, None, 0)
+
+
+def test_an_iterator_serves_once():
+    y = np.array([0, 1] * 10)
+    cv = iter([(np.arange(10), np.arange(10, 20)), (np.arange(10, 20), np.arange(10))])
+    assert len(list(folds(cv, y, y, {}))) == 2
+    with pytest.raises(ValueError, match="cv yields no folds"):
+        list(folds(cv, y, y, {}))
 
 
 def test_fit_parameters_are_cut_to_the_rows():

@@ -150,6 +150,41 @@ def test_a_damaged_field_is_refused(policy, field, value):
         AbstentionPolicy.from_json(json.dumps(stored))
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: s["calibration"]["maps"][0].pop("slope"),
+        lambda s: s["calibration"]["maps"].pop(),
+        lambda s: s["calibration"]["maps"][0].update(slope=None),
+        lambda s: s["calibration"]["maps"][0].update(slope="nan"),
+        lambda s: s["calibration"].update(response="foo"),
+        lambda s: s.update(n="x"),
+        lambda s: s.update(abstain_label=0),
+        lambda s: s.update(version=0),
+        lambda s: s.update(version=True),
+    ],
+)
+def test_a_damaged_calibration_is_found_when_loading(rng, damage):
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.5).fit(X, y)
+    stored = json.loads(model.policy_.to_json())
+    damage(stored)
+    with pytest.raises(ValueError, match=r"damaged|version"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+def test_impossible_policies_are_refused_at_once():
+    classes = np.array(["a", "b"])
+    with pytest.raises(ValueError, match="confidence must be one of"):
+        AbstentionPolicy(classes=classes, threshold=0.5, confidence="margn")
+    with pytest.raises(ValueError, match="abstain_label='a' is one of the classes"):
+        AbstentionPolicy(classes=classes, threshold=0.5, abstain_label="a")
+    with pytest.raises(ValueError, match="path_or_text"):
+        AbstentionPolicy.from_json("x" * 5000)
+
+
 def test_nothing_half_written_is_left_behind(policy, tmp_path):
     bad = dataclasses.replace(policy, metadata={"x": object()})
     with pytest.raises(ValueError, match="metadata"):

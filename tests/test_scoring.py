@@ -336,6 +336,15 @@ def test_too_little_coverage_gets_the_worst_value(name, abstainer, binary):
     assert get_scorer(name, min_coverage=1.0)(abstainer, *binary) == worst
 
 
+def test_min_coverage_that_is_just_reached_counts(binary):
+    X, y = binary
+    model = GaussianNB().fit(X, y)
+    c = np.sort(model.predict_proba(X[:10]).max(axis=1))[::-1]
+    for k in range(1, 10):
+        scorer = get_scorer("coverage", threshold=float(c[k - 1]), min_coverage=k / 10)
+        assert scorer(model, X[:10], y[:10], sample_weight=np.full(10, 0.7)) > 0
+
+
 def test_a_classifier_without_probabilities_is_told_what_to_do(binary):
     with pytest.raises(ValueError, match="calibration='platt'"):
         get_scorer("cwsa_plus")(LinearSVC().fit(*binary), *binary)

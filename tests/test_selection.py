@@ -167,6 +167,24 @@ def test_bad_arguments_are_named(arguments, message, good):
         select_threshold(good, **arguments)
 
 
+def test_coverage_of_an_own_confidence_is_kept_below_zero_too(rng):
+    broken = 0
+    for _ in range(200):
+        top = rng.beta(4, 1, 50) * 0.5 + 0.5
+        proba = np.column_stack([top, 1 - top])
+        table = Predictions.from_proba(np.zeros(50, int), proba, labels=[0, 1])
+        selection = select_threshold(
+            table, objective="coverage", target=0.99, confidence=lambda p: p.max(axis=1) - 0.6
+        )
+        broken += selection.threshold > -np.inf  # 50 rows cannot promise 99 %: accept everything
+    assert broken == 0
+
+
+def test_confidence_and_loss_of_outcomes_are_theirs(good):
+    with pytest.raises(ValueError, match="confidence and loss go with Predictions"):
+        select_threshold(good, objective="cwsa_plus", confidence="margin")
+
+
 def test_something_else_than_predictions_is_refused():
     with pytest.raises(ValueError, match="predictions_or_outcomes must be Predictions"):
         select_threshold([0, 1], objective="cwsa_plus")

@@ -5,12 +5,15 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skselect import (
@@ -191,6 +194,48 @@ def test_all_methods_agree(data):
     np.testing.assert_array_equal(table["label"].fillna(-1).astype(int), tuner.predict(X))
     right = table["accepted"] & (table["suggestion"] == y)
     assert tuner.score(X, y) == right.mean()
+
+
+def test_training_rows_are_recognised_through_wrappers(data):
+    X, y = data
+    plain = SelectiveClassifier(GaussianNB()).fit(X, y)
+    scaler = StandardScaler().fit(X)
+    wrapped = [
+        plain,
+        FrozenEstimator(plain),
+        make_pipeline(StandardScaler(), SelectiveClassifier(GaussianNB())).fit(X, y),
+        GridSearchCV(SelectiveClassifier(GaussianNB()), {"cv": [5]}).fit(X, y),
+        SelectiveClassifier(FrozenEstimator(plain)),
+        make_pipeline(scaler, FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(
+            scaler.transform(X), y))),
+    ]  # fmt: skip
+    for model in wrapped:
+        certificate = risk(FrozenEstimator(model)).fit(X, y).certificate_
+        assert "also trained the classifier" in str(certificate), model
+        assert not certificate.is_certified
+
+
+def test_routed_names_reach_the_classifier_behind_both_layers(data):
+    X, y = data
+    weight = np.random.default_rng(0).random(900)
+    groups = np.repeat(np.arange(90), 10)
+    goal = {"objective": "cost", "target": 0.3}
+    with sklearn.config_context(enable_metadata_routing=True):
+        renamed = LogisticRegression().set_fit_request(sample_weight="ww")
+        tuner = ThresholdTuner(renamed, **goal).fit(X, y, ww=weight)
+        base = SelectiveClassifier(GaussianNB(), calibration="platt")
+        ThresholdTuner(base, cv=GroupKFold(3), **goal).fit(X, y, groups=groups)
+    expected = LogisticRegression().fit(X, y, sample_weight=weight).coef_
+    np.testing.assert_array_equal(tuner.estimator_.estimator_.coef_, expected)
+
+
+def test_own_confidence_that_accepts_everything_has_no_lower_end(data):
+    X, y = data
+    base = SelectiveClassifier(GaussianNB(), confidence=lambda p: p.max(axis=1) - 0.2)
+    tuner = ThresholdTuner(base, objective="coverage", target=0.9999).fit(X, y)
+    assert tuner.threshold_ == -np.inf  # 0 would reject rows that these rows did not show
+    text = tuner.policy_.to_json(allow_external=True)
+    assert AbstentionPolicy.from_json(text).threshold == -np.inf
 
 
 def test_fingerprints_tell_models_and_rows_apart(data):

@@ -12,7 +12,9 @@ from skselect._validation._errors import (
 from skselect._validation._estimators import (
     check_abstain_label,
     check_argmax_decision,
+    check_has_fit,
     check_trainable,
+    refuse_abstainer,
 )
 from skselect._validation._labels import (
     check_classes,
@@ -70,6 +72,7 @@ __all__ = [
     "check_count",
     "check_cwsa_threshold",
     "check_cwsa_thresholds",
+    "check_has_fit",
     "check_interval",
     "check_known",
     "check_labels",
@@ -89,6 +92,7 @@ __all__ = [
     "named_classes",
     "plain_labels",
     "reaches",
+    "refuse_abstainer",
     "refuse_weights",
     "resolve_pos_label",
     "same_kind",

@@ -13,6 +13,15 @@ from skselect._validation._labels import check_labels, encode_labels, plain_labe
 from skselect._validation._proba import RANGE_TOLERANCE
 
 
+def check_has_fit(estimator: Any) -> None:
+    """Refuse what is no estimator object, such as a class or a name."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise ValueError(
+            "estimator must be a classifier object such as LogisticRegression(), got "
+            f"{estimator!r}."
+        )
+
+
 def check_trainable(n: int) -> None:
     """Refuse to train on a single row: many classifiers would return nan without a word."""
     if n < 2:
@@ -28,11 +37,6 @@ def check_argmax_decision(
     chosen = np.where(codes >= 0, y_proba[np.arange(len(codes)), codes], -np.inf)
     # Rounding inside a model can part a tie in two ways; a moved cut-off differs by far more.
     other: BoolArray = chosen < largest - RANGE_TOLERANCE
-    if np.any(other) and hasattr(estimator, "accepts"):
-        raise ValueError(
-            f"estimator: this {type(estimator).__name__} abstains by itself. Pass the classifier "
-            "inside it, or tune its threshold with ThresholdTuner."
-        )
     if np.any(other):
         raise ValueError(
             f"estimator: {type(estimator).__name__}.predict differs from the class of the largest "
@@ -41,6 +45,14 @@ def check_argmax_decision(
             "belong to its answer. Pass the classifier without the cut-off, for example "
             "TunedThresholdClassifierCV's inner estimator."
         )
+
+
+def refuse_abstainer(estimator: Any) -> None:
+    """Refuse a classifier that already leaves rows without an answer."""
+    raise ValueError(
+        f"estimator: the {type(estimator).__name__} inside abstains by itself. Pass the classifier "
+        "without a threshold (threshold=None), or wrap the whole Pipeline instead of its last step."
+    )
 
 
 def check_abstain_label(label: Any, classes: LabelArray) -> Any:
@@ -65,6 +77,8 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
             f"abstain_label must be a number, since the classes are {plain[:5].tolist()}, got "
             f"{label!r}; for example abstain_label=-9."
         )
+    if not isinstance(label, str) and math.isnan(label):
+        raise ValueError("abstain_label must not be nan, which equals nothing, itself included.")
     if label in plain.tolist():
         raise ValueError(
             f"abstain_label={label!r} is one of the classes {plain[:10].tolist()}; choose another."
@@ -78,8 +92,6 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
 
 
 def _holds(dtype: np.dtype[Any], label: Any) -> bool:
-    if math.isnan(label):
-        return dtype.kind == "f"
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return float(label).is_integer() and info.min <= label <= info.max
