@@ -315,7 +315,7 @@ class ClassCalibration:
             maps.append(restored)
         return cls(stored["kind"], stored["response"], tuple(maps))
 
-    def check(self, n_classes: int, response: str) -> None:
+    def check_fits(self, n_classes: int, response: str) -> None:
         """Refuse to be used for another number of classes or another kind of scores."""
         wanted = 1 if n_classes == 2 else n_classes
         if len(self.maps) != wanted or self.response != response:

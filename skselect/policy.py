@@ -117,7 +117,7 @@ class AbstentionPolicy:
         if self.abstain_label is not None:
             check.check_abstain_label(self.abstain_label, self.classes)
         if self.calibration is not None:
-            self.calibration.check(len(self.classes), self.response)
+            self.calibration.check_fits(len(self.classes), self.response)
 
     # Deciding ----------------------------------------------------------------------------
 
