@@ -89,9 +89,10 @@ class Outcomes:
         confidence = check.check_confidence(self.confidence)
         check.check_length("confidence", confidence, len(loss), "loss")
         weight = check.check_weight(self.sample_weight, len(loss))
-        object.__setattr__(self, "loss", loss)
-        object.__setattr__(self, "confidence", confidence)
-        object.__setattr__(self, "sample_weight", weight)
+        # Copies: what the caller does to the arrays later must not change what is frozen here.
+        object.__setattr__(self, "loss", loss.copy())
+        object.__setattr__(self, "confidence", confidence.copy())
+        object.__setattr__(self, "sample_weight", None if weight is None else weight.copy())
 
     def __len__(self) -> int:
         return len(self.loss)

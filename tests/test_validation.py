@@ -168,6 +168,16 @@ def test_bad_input_is_a_clear_error(case):
             act()
 
 
+def test_frozen_outcomes_do_not_follow_later_edits():
+    loss, confidence, weight = np.array([0.0, 1.0]), np.array([0.9, 0.8]), np.array([1.0, 2.0])
+    outcomes = Outcomes(loss, confidence, weight)
+    for array in (loss, confidence, weight):
+        array[:] = 0.5
+    assert outcomes.loss.tolist() == [0.0, 1.0]
+    assert outcomes.confidence.tolist() == [0.9, 0.8]
+    assert outcomes.weight.tolist() == [1.0, 2.0]
+
+
 def test_good_arrays_are_left_as_they_were():
     y, proba, weight = np.array(Y), np.array(P), np.array([1.0, 2.0, 3.0])
     before = [a.copy() for a in (y, proba, weight)]
