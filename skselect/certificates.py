@@ -27,7 +27,7 @@ ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
 
 
 class Doubt(NamedTuple):
-    """Why a promise is not exact, and the assumption that is known not to hold."""
+    """Why a promise is not exact, and the assumption that is known not to hold ("": none)."""
 
     reason: str
     broken: str
@@ -50,6 +50,7 @@ SAME_ROWS = Doubt(
 )
 TRAINED_HERE = Doubt("these rows also trained the classifier; fresh rows certify", FRESH)
 CHOSEN_HERE = Doubt("these rows also chose the threshold; fresh rows certify", FIXED)
+NOTHING = Doubt("no threshold meets the target, so nothing is accepted", "")
 GROUPED = Doubt("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
@@ -94,7 +95,7 @@ class Certificate:
         Date and time, ISO 8601.
     fingerprints : dict
         "data": digest of confidences and outcomes of the rows used. "model": digest of the
-        model's raw scores for those rows. Both are independent of the rows' order.
+        (calibrated) probabilities for those rows. Both are independent of the rows' order.
     """
 
     objective: str
@@ -218,8 +219,6 @@ def issue(
     `doubts` say why the promise is not exact, `refusal` why there is none at all.
     """
     why_not = tuple(doubt.reason for doubt in doubts)
-    if not n_blocks:
-        why_not += ("no threshold meets the target, so nothing is accepted",)
     broken = {doubt.broken for doubt in doubts}
     k = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
     errors = round(float(curve.accepted_loss[n_blocks - 1])) if n_blocks else 0
@@ -264,7 +263,7 @@ def fingerprint(curve: RiskCoverageCurve) -> str:
 
 
 def scores_fingerprint(scores: FloatArray) -> str:
-    """Return a digest of raw scores that does not depend on the rows' order.
+    """Return a digest of scores (n, K) or (n,) that does not depend on the rows' order.
 
     The scores of a model for given rows tell that model apart from another, and these rows
     from others.

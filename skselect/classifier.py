@@ -117,7 +117,7 @@ class AbstainingMixin:
         codes = check.encode_labels(check.check_labels(y, "y"), policy.classes, "y")
         check.check_length("X", codes, len(decisions.y_pred), "y")
         right = decisions.accepted & (decisions.y_pred == codes)
-        weight = check.check_weight(sample_weight, len(codes))
+        weight = check.check_weight(sample_weight, len(codes), other="y")
         return float(np.average(right, weights=weight))
 
 
@@ -234,7 +234,10 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         check.check_has_fit(self.estimator)
         X, y = indexable(X, y)
         y = labels_of(y)
-        classes = self._classes(y)
+        if not self._is_frozen:
+            check.check_trainable(len(y))
+            warn_if_fitted(self.estimator)
+        classes = task_classes(self.estimator, y)
         self._resolve_label(classes)  # before anything is trained
         codes = check.check_known(
             check.encode_labels(y, classes, "y"), y, classes, "y",
@@ -256,13 +259,6 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     @property
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
-
-    def _classes(self, y: LabelArray) -> LabelArray:
-        if self._is_frozen:
-            return frozen_classes(self.estimator)
-        check.check_trainable(len(y))
-        warn_if_fitted(self.estimator)
-        return np.unique(y)
 
     def _checked_scores(self, task: _Task, raw: RawClassifier) -> FloatArray:
         """Return the raw scores of the rows, if the classifier's answers can be used."""
@@ -298,14 +294,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if self.threshold is not None:
             check.check_answerable(self.threshold, self.confidence)
         check.check_choice("calibration_scope", self.calibration_scope, ["probabilities"])
-        if self.calibration == "sigmoid":
-            raise ValueError(
-                "calibration='sigmoid' is scikit-learn's name for a logistic map, which it fits to "
-                "probabilities where a classifier has no decision_function. Use "
-                "calibration='platt', which is fitted to log-odds."
-            )
-        if self.calibration is not None:
-            check.check_choice("calibration", self.calibration, CALIBRATORS)
+        check.check_calibration(self.calibration, CALIBRATORS)
 
     def _resolve_label(self, classes: LabelArray) -> Any:
         """Find the abstain label before anything is trained, if it can be needed."""
@@ -447,6 +436,11 @@ def frozen_classes(estimator: Any) -> LabelArray:
             "freezing it."
         ) from error
     return check.check_classes(estimator.classes_, "classes_")
+
+
+def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
+    """Return the classes of a task: those of a frozen classifier, else those that `y` holds."""
+    return frozen_classes(estimator) if isinstance(estimator, FrozenEstimator) else np.unique(y)
 
 
 def adopt_tags(tags: Any, estimator: Any) -> Any:

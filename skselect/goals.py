@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +21,13 @@ class Goal:
     Parameters
     ----------
     objective, method, on_infeasible : str
-    target, delta : float
-    min_coverage : float
+    target : float
+        nan where the objective has none.
+    delta, min_coverage : float
     """
 
     objective: str
-    target: float | None
+    target: float
     delta: float
     method: str
     min_coverage: float
@@ -46,7 +48,7 @@ class Goal:
         check.check_choice("method", method, ["band", "empirical"])
         check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
         check.check_number("delta", delta, 0.0, 1.0, closed="neither")
-        target = _checked_target(objective, target)
+        aim = _checked_target(objective, target)
         limits = objective in TUNABLE_METRICS or objective == "risk"
         if min_coverage == "auto":
             metric = objective in TUNABLE_METRICS
@@ -59,7 +61,7 @@ class Goal:
                 f"min_coverage goes with a metric objective or 'risk', not with {objective!r}; "
                 "leave it out."
             )
-        return cls(objective, target, float(delta), method, share, on_infeasible)
+        return cls(objective, aim, float(delta), method, share, on_infeasible)
 
     @property
     def promises(self) -> bool:
@@ -67,14 +69,14 @@ class Goal:
         return self.objective in CERTIFIED_OBJECTIVES and self.method != "empirical"
 
 
-def _checked_target(objective: str, target: float | None) -> float | None:
+def _checked_target(objective: str, target: float | None) -> float:
     if objective in TUNABLE_METRICS:
         if target is not None:
             raise ValueError(
                 f"target: the objective {objective!r} takes the best value there is, so it has no "
                 f"target (got {target!r}). Leave it out, or use objective='risk'."
             )
-        return None
+        return math.nan
     wanted = {
         "risk": "the largest selective risk, for example target=0.02",
         "generalized_risk": "the largest rate of silent failures, for example target=0.01",

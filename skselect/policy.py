@@ -78,7 +78,7 @@ class AbstentionPolicy:
     created : str
         Date and time, ISO 8601.
     fingerprints : dict, default={}
-        Digests of the rows that tuned it and of the model's raw scores for them.
+        Digests of the rows that tuned it and of the probabilities for them.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class AbstentionPolicy:
         ValueError
             If the scores do not fit the policy.
         """
-        refuse_subgroups(subgroups)
+        check.refuse_subgroups(subgroups)
         decisions = self.judge(self._scores(y_proba))
         return self.frame(decisions, index_of(y_proba, len(decisions.accepted)))
 
@@ -161,7 +161,7 @@ class AbstentionPolicy:
         -------
         ndarray of bool, shape (n,)
         """
-        refuse_subgroups(subgroups)
+        check.refuse_subgroups(subgroups)
         return np.asarray(check.check_confidence(confidence) >= self.threshold)
 
     def judge(self, scores: FloatArray) -> Decisions:
@@ -396,15 +396,6 @@ def index_of(table: Any, n: int) -> pd.Index:
     """Return the index of a pandas object, else 0..n-1."""
     index = getattr(table, "index", None)
     return index if isinstance(index, pd.Index) else pd.RangeIndex(n)
-
-
-def refuse_subgroups(subgroups: Any) -> None:
-    """Refuse subgroups until policies carry one threshold for each."""
-    if subgroups is not None:
-        raise ValueError(
-            "subgroups: one threshold per subgroup is not available yet; leave it out, or tune one "
-            "policy per subgroup with delta divided by their number."
-        )
 
 
 def _plain(label: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,7 @@ from skselect.certificates import Certificate, Doubt
 from skselect.curves import RiskCoverageCurve
 from skselect.goals import Goal
 from skselect.outcomes import Outcomes
-from skselect.policy import AbstentionPolicy, refuse_subgroups
+from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
 
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
@@ -150,9 +151,8 @@ def select_threshold(
     Taken on trust: ...
     Method: band, delta 0.05.
     """
-    if constraint is not None:
-        raise ValueError("constraint: constrained objectives are not available yet; leave it out.")
-    refuse_subgroups(subgroups)
+    check.refuse_unavailable("constraint", constraint)
+    check.refuse_subgroups(subgroups)
     goal = Goal.checked(objective, target, delta, method, min_coverage, on_infeasible)
     outcomes = Outcomes.of(predictions_or_outcomes, confidence=confidence, loss=loss)
     predictions = predictions_or_outcomes
@@ -211,8 +211,6 @@ def _pick_metric(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
 
 def _rule(curve: RiskCoverageCurve, goal: Goal) -> int:
     """Apply the rule of a goal that has a target."""
-    if goal.target is None:  # pragma: no cover - Goal.checked sees to it
-        raise ValueError("target is missing.")
     target, delta, exact = goal.target, goal.delta, goal.promises
     if goal.objective == "risk":
         if exact:
@@ -240,7 +238,7 @@ def _selection(
     return ThresholdSelection(
         threshold=threshold,
         objective=goal.objective,
-        target=goal.target,
+        target=None if math.isnan(goal.target) else goal.target,
         coverage=float(curve.coverage[n_blocks - 1]) if n_blocks else 0.0,
         risk=float(curve.selective_risk[n_blocks - 1]) if n_blocks else float("nan"),
         value=value,
@@ -256,31 +254,26 @@ def _certificate(
     goal: Goal,
     doubts: tuple[Doubt, ...],
 ) -> Certificate:
-    target = float(goal.target) if goal.target is not None else float("nan")
     methods = {"risk": "band", "generalized_risk": "binomial", "coverage": "order statistic"}
-    needed = 1 if goal.objective == "coverage" else rows_for_certificate(target, goal.delta)
+    needed = 1 if goal.objective == "coverage" else rows_for_certificate(goal.target, goal.delta)
     return certificates.issue(
         curve,
         n_blocks,
         objective=goal.objective,
-        target=target,
+        target=goal.target,
         delta=goal.delta,
         method=methods[goal.objective],
         threshold=threshold,
         rows_needed=needed,
         min_coverage=goal.min_coverage,
-        doubts=doubts,
+        doubts=doubts if n_blocks else (*doubts, certificates.NOTHING),
     )
 
 
 def _countable(outcomes: Outcomes) -> Outcomes:
     """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
     check.refuse_weights(outcomes.sample_weight, "a certificate")
-    if np.any((outcomes.loss != 0.0) & (outcomes.loss != 1.0)):
-        raise ValueError(
-            "loss: certificates for graded losses are not available yet; use a loss of 0 or 1 per "
-            "row, or method='empirical', which promises nothing."
-        )
+    check.refuse_graded(outcomes.loss)
     return (
         outcomes if outcomes.sample_weight is None else Outcomes(outcomes.loss, outcomes.confidence)
     )
@@ -311,8 +304,7 @@ def _refuse_or_warn(curve: RiskCoverageCurve, goal: Goal) -> None:
 
 def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int | None, list[str]]:
     """Return the least target that was within reach, rows that would do, and both in words."""
-    target = float(goal.target or 0.0)
-    needed: int | None = rows_for_certificate(target, goal.delta)
+    needed: int | None = rows_for_certificate(goal.target, goal.delta)
     kind = "accepted rows" if goal.objective == "risk" else "rows"
     advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
     errors = np.rint(curve.accepted_loss).astype(np.int64)
@@ -320,7 +312,7 @@ def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int | None, li
         least = thresholds.least_band_target(
             curve.n_accepted, errors, curve.n_rows, goal.delta, goal.min_coverage
         )
-        needed = thresholds.rows_needed(curve, target, goal.delta, goal.min_coverage)
+        needed = thresholds.rows_needed(curve, goal.target, goal.delta, goal.min_coverage)
         if needed is None:
             advice.append(
                 "no number of rows like these would do, because no accepted set of them has a "
@@ -409,7 +401,7 @@ def certify(
     >>> certify(policy, fresh, target=.02).is_certified
     True
     """
-    refuse_subgroups(subgroups)
+    check.refuse_subgroups(subgroups)
     check.check_number("delta", delta, 0.0, 1.0, closed="neither")
     if target is not None:
         check.check_number("target", target, 0.0, 1.0, closed="neither")

@@ -24,8 +24,8 @@ from skselect.classifier import (
     AbstainingMixin,
     SelectiveClassifier,
     adopt_tags,
-    frozen_classes,
     labels_of,
+    task_classes,
     warn_if_fitted,
     was_fitted_on,
 )
@@ -212,7 +212,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         if goal.promises:
             check.refuse_weights(weight, "a certificate")
         base, fitted = self._base()
-        classes = base.classes_ if fitted else _classes(base, y)
+        classes = base.classes_ if fitted else task_classes(base.estimator, y)
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
         rows = _Rows(X, y, weight, *self._route(base, weight, groups, fit_params))
 
@@ -241,9 +241,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         return self
 
     def _goal(self) -> Goal:
-        for name in ("constraint", "group_by"):
-            if getattr(self, name) is not None:
-                raise ValueError(f"{name} is not available yet; leave it out.")
+        check.refuse_unavailable("constraint", self.constraint)
+        check.refuse_unavailable("group_by", self.group_by)
         if not callable(self.loss):
             check.check_choice("loss", self.loss, LOSSES)
         if isinstance(self.cv, float | np.floating):
@@ -457,12 +456,6 @@ def _fit_part(
 def _proba(model: SelectiveClassifier, X: Any, classes: LabelArray) -> FloatArray:
     """Return probabilities with a column for every class, also for one the fold lacked."""
     return wrap_fitted(model, classes).scores(X)
-
-
-def _classes(base: SelectiveClassifier, y: LabelArray) -> LabelArray:
-    if isinstance(base.estimator, FrozenEstimator):
-        return frozen_classes(base.estimator)
-    return np.unique(y)
 
 
 def _pooled(parts: list[_Part], rows: _Rows, classes: LabelArray) -> tuple[Predictions, IntArray]:

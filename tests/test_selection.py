@@ -222,7 +222,8 @@ def test_certify_says_when_the_target_is_missed(policy, predictions):
 
 def test_certify_of_a_policy_that_answers_nothing(predictions):
     nothing = AbstentionPolicy(classes=np.array([0, 1]), threshold=np.inf)
-    assert "accepts none of these rows" in str(certify(nothing, predictions, target=0.1))
+    certificate = certify(nothing, predictions, target=0.1)
+    assert certificate.why_not == ("the policy accepts none of these rows",)
 
 
 def test_certify_on_the_rows_that_chose_the_threshold_is_no_certificate(predictions):

@@ -27,6 +27,7 @@ from skselect._validation._labels import (
 from skselect._validation._options import (
     ROUNDING,
     check_answerable,
+    check_calibration,
     check_choice,
     check_count,
     check_cwsa_threshold,
@@ -35,6 +36,8 @@ from skselect._validation._options import (
     check_number,
     check_threshold,
     reaches,
+    refuse_subgroups,
+    refuse_unavailable,
     stays_within,
 )
 from skselect._validation._proba import (
@@ -54,6 +57,7 @@ from skselect._validation._rows import (
     check_unit_confidence,
     check_vector,
     check_weight,
+    refuse_graded,
     refuse_weights,
 )
 
@@ -66,6 +70,7 @@ __all__ = [
     "check_abstain_label",
     "check_answerable",
     "check_argmax_decision",
+    "check_calibration",
     "check_choice",
     "check_classes",
     "check_confidence",
@@ -93,6 +98,9 @@ __all__ = [
     "plain_labels",
     "reaches",
     "refuse_abstainer",
+    "refuse_graded",
+    "refuse_subgroups",
+    "refuse_unavailable",
     "refuse_weights",
     "resolve_pos_label",
     "same_kind",

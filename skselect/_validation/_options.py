@@ -24,6 +24,32 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     return value
 
 
+def check_calibration(kind: Any, known: Iterable[str]) -> str | None:
+    """Return the name of a calibration, or None."""
+    if kind == "sigmoid":
+        raise ValueError(
+            "calibration='sigmoid' is scikit-learn's name for a logistic map, which it fits to "
+            "probabilities where a classifier has no decision_function. Use calibration='platt', "
+            "which is fitted to log-odds."
+        )
+    return None if kind is None else check_choice("calibration", kind, known)
+
+
+def refuse_unavailable(name: str, value: Any) -> None:
+    """Refuse an argument whose capability is still to come."""
+    if value is not None:
+        raise ValueError(f"{name} is not available yet; leave it out.")
+
+
+def refuse_subgroups(subgroups: Any) -> None:
+    """Refuse subgroups until policies carry one threshold for each."""
+    if subgroups is not None:
+        raise ValueError(
+            "subgroups: one threshold per subgroup is not available yet; leave it out, or tune one "
+            "policy per subgroup with delta divided by their number."
+        )
+
+
 def check_number(
     name: str,
     value: Any,

@@ -84,6 +84,15 @@ def check_weight(
     return weight
 
 
+def refuse_graded(loss: FloatArray) -> None:
+    """Refuse losses other than 0 and 1 where errors must be counted."""
+    if np.any((loss != 0.0) & (loss != 1.0)):
+        raise ValueError(
+            "loss: certificates for graded losses are not available yet; use a loss of 0 or 1 per "
+            "row, or method='empirical', which promises nothing."
+        )
+
+
 def refuse_weights(weight: FloatArray | None, purpose: str) -> None:
     """Refuse weights that are not constant where rows must be independent draws."""
     if weight is not None and np.any(weight != weight[0]):
