@@ -44,6 +44,8 @@ def harmonic_gap(start: FloatArray, width: FloatArray) -> FloatArray:
 
 def aurc_empirical(weight: FloatArray, mean_loss: FloatArray) -> float:
     """Return the mean over rows of the risk among the rows at least as sure."""
+    if np.all(weight == 1.0):  # no ties, so no expectation over orders
+        return aurc_block(weight, mean_loss)
     before, loss_before = _prefixes(weight, mean_loss)
     gap = harmonic_gap(before, weight)
     # The second factor is sum_j j/(W' + j) over the block, for whole weights.

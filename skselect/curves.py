@@ -88,17 +88,48 @@ class RiskCoverageCurve:
         -------
         RiskCoverageCurve
         """
-        loss, confidence, weight = outcomes.loss, outcomes.confidence, outcomes.weight
-        if outcomes.sample_weight is not None and np.any(weight == 0):
+        loss, confidence, weight = outcomes.loss, outcomes.confidence, outcomes.sample_weight
+        if weight is not None and np.any(weight == 0):
             exists = weight > 0
             loss, confidence, weight = loss[exists], confidence[exists], weight[exists]
-        counted = bool(np.all(weight == 1.0))
-        whole = counted and bool(np.all((loss == 0.0) | (loss == 1.0)))
-        # Whole numbers add up exactly in any order; for other sums the order is fixed too.
-        order = np.argsort(-confidence) if whole else np.lexsort((weight, loss, -confidence))
-        loss, confidence, weight = loss[order], confidence[order], weight[order]
+        if weight is None or np.all(weight == 1.0):
+            if np.all((loss == 0.0) | (loss == 1.0)):
+                # Whole numbers add up exactly in any order.
+                order = np.argsort(-confidence)
+                return cls._from_errors(loss[order], confidence[order])
+            weight = np.ones(len(loss))
+        order = np.lexsort((weight, loss, -confidence))  # sums of floats need a fixed order
+        return cls._from_sorted(loss[order], confidence[order], weight[order])
+
+    @classmethod
+    def _from_errors(cls, loss: FloatArray, confidence: FloatArray) -> RiskCoverageCurve:
+        """Count the rows and the errors of each block; rows come surest first."""
+        n_wrong = int(np.count_nonzero(loss))
+        n_right = len(loss) - n_wrong
         starts = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
-        values, totals = _levels(loss, weight, whole)
+        tied = len(starts) < len(loss)
+        block_rows = np.diff(np.append(starts, len(loss))) if tied else np.ones_like(starts)
+        totals = np.array([n_right, n_wrong], dtype=np.float64)
+        # Perfect: all errors come last, and no right answer ties with the first of them.
+        apart = 0 < n_right < len(loss) and confidence[n_right - 1] != confidence[n_right]
+        return cls(
+            thresholds=confidence[starts] if tied else confidence,
+            block_weight=block_rows.astype(np.float64),
+            block_loss=np.add.reduceat(loss, starts) if tied else loss,
+            block_rows=block_rows,
+            loss_values=np.array([0.0, 1.0])[totals > 0],
+            loss_weight=totals[totals > 0],
+            counted=True,
+            perfect_order=n_wrong in (0, len(loss)) or (apart and not np.any(loss[:n_right])),
+        )
+
+    @classmethod
+    def _from_sorted(
+        cls, loss: FloatArray, confidence: FloatArray, weight: FloatArray
+    ) -> RiskCoverageCurve:
+        """Add up each block; rows come surest first."""
+        starts = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
+        values, place = np.unique(loss, return_inverse=True)
         smallest, largest = np.minimum.reduceat(loss, starts), np.maximum.reduceat(loss, starts)
         perfect = np.all(smallest == largest) and np.all(largest[:-1] <= smallest[1:])
         return cls(
@@ -107,8 +138,8 @@ class RiskCoverageCurve:
             block_loss=np.add.reduceat(weight * loss, starts),
             block_rows=np.diff(np.append(starts, len(loss))),
             loss_values=values,
-            loss_weight=totals,
-            counted=counted,
+            loss_weight=np.bincount(place, weights=weight).astype(np.float64),
+            counted=bool(np.all(weight == 1.0)),
             perfect_order=bool(perfect),
         )
 
@@ -247,7 +278,12 @@ class RiskCoverageCurve:
         if estimator == "ln":
             self._need_counted("estimator='ln'")
         if estimator == "empirical" and ties == "expected":
-            self._warn_small_weights()
+            check.warn_small_weights(
+                float(self.accepted_weight[-1]),
+                self.n_rows,
+                "the empirical AURC",
+                ", or take aurc(estimator='integral'), which does not depend on their scale",
+            )
         if ties == "block":
             if estimator != "empirical":
                 raise ValueError(
@@ -306,16 +342,6 @@ class RiskCoverageCurve:
     def _need_counted(self, option: str) -> None:
         if not self.counted:
             raise ValueError(f"{option} is defined for unweighted rows; leave sample_weight out.")
-
-    def _warn_small_weights(self) -> None:
-        total = float(self.accepted_weight[-1])
-        if total < self.n_rows / 2:
-            warnings.warn(
-                f"sample_weight sums to {total:g} for {self.n_rows} rows, but the empirical AURC "
-                "counts weights as rows. Scale them to mean one, or take "
-                "aurc(estimator='integral'), which does not depend on their scale.",
-                stacklevel=3,
-            )
 
     # Confidence-weighted selective accuracy -----------------------------------------------
 
@@ -385,13 +411,3 @@ class RiskCoverageCurve:
         parts = (right, self.block_loss, right * shortfall, self.block_loss * shortfall)
         sums = [np.concatenate([[0.0], np.cumsum(part)]) for part in parts]
         return sums[0], sums[1], sums[2], sums[3]
-
-
-def _levels(loss: FloatArray, weight: FloatArray, whole: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct losses, ascending, and the weight of each."""
-    if whole:
-        wrong = float(np.sum(loss))
-        totals = np.array([len(loss) - wrong, wrong])
-        return np.array([0.0, 1.0])[totals > 0], totals[totals > 0]
-    values, place = np.unique(loss, return_inverse=True)
-    return values, np.bincount(place, weights=weight).astype(np.float64)

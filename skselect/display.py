@@ -100,7 +100,7 @@ class RiskCoverageDisplay:
         """Draw the curve of a fitted estimator; an abstaining one has its threshold marked."""
         answers = answers_of(estimator, X, y, sample_weight)
         threshold = None if answers.threshold is None else float(answers.threshold[0])
-        curve = RiskCoverageCurve.from_outcomes(answers.outcomes)
+        curve = answers.own.curve
         name = type(estimator).__name__ if name is None else name
         return cls(curve, name=name, threshold=threshold, target=target).plot(ax)
 

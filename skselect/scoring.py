@@ -21,11 +21,9 @@ from skselect._sklearn import (
 )
 from skselect._typing import BoolArray, FloatArray
 from skselect.confidence import confidence_of_proba
-from skselect.curves import RiskCoverageCurve
 from skselect.metrics import SPECS, MetricSpec
-from skselect.metrics._evaluate import kernel_value
-from skselect.metrics._specs import check_parameters
-from skselect.outcomes import Outcomes
+from skselect.metrics._evaluate import Judged, judge, kernel_value
+from skselect.metrics._metric_spec import check_parameters
 from skselect.predictions import Predictions
 
 #: Threshold at which a classifier that never abstains is scored.
@@ -39,20 +37,20 @@ _BY_SCORER_NAME = {spec.scorer_name: spec for spec in SPECS.values()}
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """Outcomes of an estimator on labelled rows, and the threshold it applies to each.
+    """What an estimator said about labelled rows, judged, and its threshold for each.
 
     Parameters
     ----------
-    outcomes : Outcomes
+    own : Judged
         With the estimator's own confidence, which its threshold is about.
-    honest : Outcomes
+    honest : Judged
         With the largest (calibrated) probability as confidence.
     threshold : ndarray of shape (n,) or None
         None: the estimator never abstains.
     """
 
-    outcomes: Outcomes
-    honest: Outcomes
+    own: Judged
+    honest: Judged
     threshold: FloatArray | None
 
 
@@ -103,8 +101,8 @@ def answers_of(estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -
         y_proba=proba,
         sample_weight=check.check_weight(sample_weight, len(labels)),
     )
-    outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
-    return _Answers(outcomes, Outcomes.from_predictions(predictions), threshold)
+    own = judge(predictions, confidence=confidence)
+    return _Answers(own, judge(predictions, like=own), threshold)
 
 
 def _proba(estimator: Any, X: Any) -> FloatArray:
@@ -181,24 +179,25 @@ class SelectiveScorer(BaseScorer):
         answers = answers_of(estimator, X, y_true, kwargs.get("sample_weight"))
         return self.score_answers(answers)
 
-    def score_answers(self, answers: _Answers, curve: RiskCoverageCurve | None = None) -> float:
+    def score_answers(self, answers: _Answers) -> float:
         """Score what an estimator said; several scorers can share it and its curve."""
         spec = _BY_SCORER_NAME[self.name]
-        outcomes = answers.honest if spec.reads_probability else answers.outcomes
-        if not spec.at_threshold:
-            return self._sign * kernel_value(spec, outcomes, curve, self.params)
-        return self._sign * self._at_threshold(spec, answers)
+        if spec.at_threshold:
+            return spec.as_score(self._at_threshold(spec, answers))
+        judged = answers.honest if spec.reads_probability else answers.own
+        return spec.as_score(kernel_value(spec, judged, self.params))
 
     def _at_threshold(self, spec: MetricSpec, answers: _Answers) -> float:
         threshold: Any = self.params.get("threshold", answers.threshold)
         if threshold is None:
             threshold = DEFAULT_THRESHOLD
         params = {key: value for key, value in self.params.items() if key != "threshold"}
-        coverage = SPECS["coverage"].kernel(answers.outcomes, threshold)
+        outcomes = answers.own.outcomes
+        coverage = SPECS["coverage"].kernel(outcomes, threshold)
         must_not_reward = coverage == 0 and spec.name != "selective_cost"
         if must_not_reward or not check.reaches(coverage, self.min_coverage):
             return spec.worst
-        return spec.kernel(answers.outcomes, threshold, **params)
+        return spec.kernel(outcomes, threshold, **params)
 
 
 def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> SelectiveScorer:
@@ -283,10 +282,7 @@ class _MultiScorer:
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
     ) -> dict[str, float]:
         answers = answers_of(estimator, X, y_true, sample_weight)
-        curve = None
-        if any(_BY_SCORER_NAME[s.name].needs == "curve" for s in self.scorers.values()):
-            curve = RiskCoverageCurve.from_outcomes(answers.outcomes)
-        return {key: s.score_answers(answers, curve) for key, s in self.scorers.items()}
+        return {key: s.score_answers(answers) for key, s in self.scorers.items()}
 
 
 def selective_scoring(

@@ -272,7 +272,7 @@ def _certificate(
 
 def _countable(outcomes: Outcomes) -> Outcomes:
     """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
-    check.refuse_weights(outcomes.sample_weight, "a certificate")
+    check.refuse_weights(outcomes.sample_weight, "a certificate", ", or use a metric objective")
     check.refuse_graded(outcomes.loss)
     return (
         outcomes if outcomes.sample_weight is None else Outcomes(outcomes.loss, outcomes.confidence)
@@ -450,7 +450,7 @@ def _judged_curve(
             f"predictions are about the classes {predictions.classes.tolist()}, but the policy is "
             f"for {policy.classes.tolist()}; pass labels= in this order."
         )
-    check.refuse_weights(predictions.sample_weight, "a certificate")
+    check.refuse_weights(predictions.sample_weight, "a certificate", ", or use a metric objective")
     judged = policy.judge(predictions.y_proba)
     wrong = judged.y_pred != predictions.y_true
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, judged.confidence))

@@ -210,7 +210,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         check.check_trainable(len(y))
         weight = check.check_weight(sample_weight, len(y), other="y")
         if goal.promises:
-            check.refuse_weights(weight, "a certificate")
+            check.refuse_weights(weight, "a certificate", ", or use a metric objective")
         base, fitted = self._base()
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))

@@ -89,3 +89,21 @@ def check_known(
             f"{unknown}. {remedy}"
         )
     return codes
+
+
+def check_two_classes(classes: LabelArray, option: str) -> None:
+    """Refuse an option that needs a positive class where there are not two classes."""
+    if len(classes) != 2:
+        raise ValueError(
+            f"{option} needs two classes, got the {len(classes)} classes "
+            f"{classes[:5].tolist()}; use 'macro', 'weighted', 'micro' or None."
+        )
+
+
+def check_binary(classes: LabelArray, metric: str) -> None:
+    """Refuse a metric that is defined for two classes only."""
+    if len(classes) != 2:
+        raise ValueError(
+            f"{metric} is defined for two classes, got the {len(classes)} classes "
+            f"{classes[:5].tolist()}; augrc_score and failure_auroc_score take any number."
+        )

@@ -79,6 +79,31 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
+def check_average(average: Any) -> None:
+    """Refuse an average that scikit-learn does not know."""
+    known = ["macro", "weighted", "micro", "binary", None]
+    if average not in known:
+        raise ValueError(f"average must be one of {known}, got {average!r}.")
+
+
+def check_class_average(average: Any) -> None:
+    """Refuse an average that is not one over classes."""
+    if average not in ("macro", "weighted", None):
+        raise ValueError(f"average must be 'macro', 'weighted' or None, got {average!r}.")
+
+
+def check_generator(random_state: Any) -> np.random.Generator:
+    """Return a random generator from a seed, a generator or None."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)  # a generator of scikit-learn's kind
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state must be a seed, a Generator or None, got {random_state!r}."
+        ) from error
+
+
 def check_threshold(value: Any, name: str = "threshold") -> float:
     """Return a threshold: any number, `inf` (nothing is accepted) included, but not nan."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)

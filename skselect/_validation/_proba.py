@@ -46,6 +46,16 @@ def check_proba(values: Any, name: str = "y_proba") -> FloatArray:
     return _check_simplex(proba, name)
 
 
+def check_has_proba(proba: FloatArray | None, metric: str) -> FloatArray:
+    """Refuse predictions without probabilities where a metric reads those of every class."""
+    if proba is None:
+        raise ValueError(
+            f"{metric} reads the probability of every class, but these predictions hold labels and "
+            "a confidence only; build them with Predictions.from_proba(y_true, y_proba)."
+        )
+    return proba
+
+
 def _check_simplex(proba: Any, name: str) -> Any:
     low, high = float(np.min(proba)), float(np.max(proba))
     if not (np.isfinite(low) and np.isfinite(high)):

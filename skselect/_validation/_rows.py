@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
 
-from skselect._typing import FloatArray
+from skselect._typing import BoolArray, FloatArray
 
 
 def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
@@ -65,6 +66,12 @@ def check_loss(values: Any, name: str = "loss") -> FloatArray:
     return loss
 
 
+def check_both_kinds(weight: FloatArray, positive: BoolArray, purpose: str) -> None:
+    """Refuse rows of one class only where two are compared."""
+    if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
+        raise ValueError(f"y_true: {purpose} needs rows of both classes with positive weight.")
+
+
 def check_weight(
     values: Any, n: int, name: str = "sample_weight", other: str = "y_true"
 ) -> FloatArray | None:
@@ -93,10 +100,40 @@ def refuse_graded(loss: FloatArray) -> None:
         )
 
 
-def refuse_weights(weight: FloatArray | None, purpose: str) -> None:
+def refuse_graded_test(loss: FloatArray, purpose: str = "a test that simulates errors") -> None:
+    """Refuse losses other than 0 and 1 where errors are drawn or counted."""
+    if np.any((loss != 0.0) & (loss != 1.0)):
+        raise ValueError(f"loss: {purpose} needs a loss of 0 or 1 per row; use loss='zero_one'.")
+
+
+def warn_small_weights(total: float, n_rows: int, metric: str, remedy: str = "") -> None:
+    """Warn where weights count as rows but add up to far fewer."""
+    if total < n_rows / 2:
+        warnings.warn(
+            f"sample_weight sums to {total:g} for {n_rows} rows, but {metric} counts weights as "
+            f"rows. Scale them to mean one{remedy}.",
+            stacklevel=4,
+        )
+
+
+def check_whole(values: FloatArray, name: str, purpose: str) -> None:
+    """Refuse sums that are not whole numbers where rows are counted."""
+    if np.any(values != np.rint(values)):
+        raise ValueError(
+            f"{name}: {purpose} counts rows, so weights must be whole numbers and losses 0 or 1."
+        )
+
+
+def check_least_rows(n: int, least: int, purpose: str) -> None:
+    """Refuse too few rows."""
+    if n < least:
+        raise ValueError(f"y_true: {purpose} needs at least {least} rows, got {n}.")
+
+
+def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") -> None:
     """Refuse weights that are not constant where rows must be independent draws."""
     if weight is not None and np.any(weight != weight[0]):
         raise ValueError(
             f"sample_weight: {purpose} counts independent rows, and a weight is not a number of "
-            "independent rows. Leave sample_weight out, or use a metric objective."
+            f"independent rows. Leave sample_weight out{remedy}."
         )

@@ -13,12 +13,41 @@ from skselect.metrics._areas import (
     coverage_at_risk_score,
     eaurc_score,
     naurc_score,
-    review_rate_at_reliability_score,
     risk_at_coverage_score,
 )
+from skselect.metrics._binned_errors import (
+    classwise_calibration_error,
+    debiased_calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+)
+from skselect.metrics._calibration_tests import EcceTest, EcdTest, ecce_test, ecd_score, ecd_test
+from skselect.metrics._correctness import CauComponents, cau_components, cau_score
 from skselect.metrics._evaluate import evaluate
-from skselect.metrics._honesty import csr_score, cw_accuracy_score, expected_calibration_error
-from skselect.metrics._specs import SPECS, MetricSpec
+from skselect.metrics._failures import (
+    auroc_aurc_score,
+    f1_retention_auc_score,
+    failure_auroc_score,
+    failure_average_precision_score,
+    oc_auc_score,
+)
+from skselect.metrics._metric_spec import MetricSpec
+from skselect.metrics._overconfidence import CsrTest, csr_score, csr_test, p_risk_score
+from skselect.metrics._review import (
+    ReviewPlan,
+    review_at_reliability,
+    review_rate_at_reliability_score,
+)
+from skselect.metrics._smooth_errors import (
+    ecce_mad,
+    ecce_r,
+    isotonic_calibration_distance,
+    smooth_calibration_error,
+    top_label_brier_score,
+)
+from skselect.metrics._specs import SPECS
+from skselect.metrics._t_cal import TCalTest, t_cal_test
+from skselect.metrics._tce import tce_score
 from skselect.metrics._threshold import (
     coverage_score,
     cwsa_contributions,
@@ -29,29 +58,78 @@ from skselect.metrics._threshold import (
     selective_cost_score,
     selective_risk_score,
 )
+from skselect.metrics._weighted_counts import (
+    cw_accuracy_score,
+    cw_confusion_matrix,
+    cw_f1_score,
+    cw_gain_score,
+    cw_matthews_corrcoef,
+    cw_precision_score,
+    cw_recall_score,
+    cw_specificity_score,
+)
+from skselect.metrics._weighted_roc import cw_auc_score, cw_roc_curve
 
 __all__ = [
     "SPECS",
+    "CauComponents",
+    "CsrTest",
+    "EcceTest",
+    "EcdTest",
     "MetricSpec",
+    "ReviewPlan",
+    "TCalTest",
     "accuracy_rejection_auc_score",
     "augrc_score",
     "aumcc_score",
     "aurc_score",
+    "auroc_aurc_score",
+    "cau_components",
+    "cau_score",
+    "classwise_calibration_error",
     "coverage_at_risk_score",
     "coverage_score",
     "csr_score",
+    "csr_test",
     "cw_accuracy_score",
+    "cw_auc_score",
+    "cw_confusion_matrix",
+    "cw_f1_score",
+    "cw_gain_score",
+    "cw_matthews_corrcoef",
+    "cw_precision_score",
+    "cw_recall_score",
+    "cw_roc_curve",
+    "cw_specificity_score",
     "cwsa_contributions",
     "cwsa_plus_score",
     "cwsa_score",
+    "debiased_calibration_error",
     "eaurc_score",
+    "ecce_mad",
+    "ecce_r",
+    "ecce_test",
+    "ecd_score",
+    "ecd_test",
     "evaluate",
     "expected_calibration_error",
+    "f1_retention_auc_score",
+    "failure_auroc_score",
+    "failure_average_precision_score",
     "generalized_risk_score",
+    "isotonic_calibration_distance",
+    "maximum_calibration_error",
     "naurc_score",
+    "oc_auc_score",
+    "p_risk_score",
+    "review_at_reliability",
     "review_rate_at_reliability_score",
     "risk_at_coverage_score",
     "selective_accuracy_score",
     "selective_cost_score",
     "selective_risk_score",
+    "smooth_calibration_error",
+    "t_cal_test",
+    "tce_score",
+    "top_label_brier_score",
 ]

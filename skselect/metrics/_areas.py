@@ -62,11 +62,6 @@ def accuracy_rejection_auc(curve: RiskCoverageCurve, estimator: str = "empirical
     return 1.0 - curve.aurc(estimator=estimator)
 
 
-def review_rate_at_reliability(curve: RiskCoverageCurve, reliability: float) -> float:
-    """Return one minus the largest coverage that keeps the reliability."""
-    return 1.0 - curve.coverage_at_reliability(reliability)
-
-
 # Doors -----------------------------------------------------------------------------------
 
 
@@ -413,40 +408,3 @@ def coverage_at_risk_score(
     1.0
     """
     return curve_of(y_true, y_proba, **options).coverage_at_risk(max_risk)
-
-
-@metric
-def review_rate_at_reliability_score(
-    y_true: Any, y_proba: Any, *, reliability: float, **options: Unpack[DoorOptions]
-) -> float:
-    """Compute the least share of rows to review so that silent errors stay rare.
-
-    Parameters
-    ----------
-    %(data)s
-    reliability : float in [0, 1]
-        One minus the largest allowed rate of silent errors (errors accepted / all rows).
-    %(options)s
-
-    Returns
-    -------
-    float in [0, 1]
-        Lower is better.
-
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
-
-    Notes
-    -----
-    One minus the largest coverage with generalised risk <= 1 - reliability (the constraint
-    of eq. 14 in the paper on correctness-aligned uncertainty, CAU).
-
-    Examples
-    --------
-    >>> from skselect.metrics import review_rate_at_reliability_score
-    >>> review_rate_at_reliability_score([0, 1, 1, 0], [.1, .9, .6, .7], reliability=.9)
-    0.5
-    """
-    return review_rate_at_reliability(curve_of(y_true, y_proba, **options), reliability)

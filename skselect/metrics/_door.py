@@ -1,73 +1,117 @@
-"""The door that every metric shares: the arguments all of them take, checked once."""
+"""The doors that metrics share: the arguments they have in common, checked once."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypedDict, TypeVar
 
 from skselect._typing import ConfidenceSpec, LossSpec
+from skselect.confidence import confidence_of
 from skselect.curves import RiskCoverageCurve
 from skselect.outcomes import Outcomes
+from skselect.predictions import Predictions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_COMMON = """y_true : array-like of shape (n,)
+_DATA = """y_true : array-like of shape (n,)
         True labels: numbers, strings or booleans.
     y_proba : array-like of shape (n, K) or (n,)
         Class probabilities, columns in the order of `labels` (a DataFrame's columns are
         matched by name), or the probability of `pos_label` for two classes.
     """
 
-_OPTIONS = """confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of \
+_AVERAGE = """average : {"macro", "weighted", "micro", "binary", None}, default="macro"
+        How the classes' values become one, as in scikit-learn: their mean, their mean
+        weighted by support, the value of all counts together, the value of `pos_label`
+        (two classes), or no average. Classes without a value are left out of a mean.
+    """
+
+#: Every shared keyword: its default and what its docstring says.
+_OPTIONS: dict[str, tuple[Any, str]] = {
+    "confidence": (
+        None,
+        """confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of \
 shape (n,), default=None
         How sure the classifier is of each row. None means "max_proba".
-    loss : {"zero_one"} or callable, default="zero_one"
+    """,
+    ),
+    "loss": (
+        "zero_one",
+        """loss : {"zero_one"} or callable, default="zero_one"
         A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
-    labels : array-like of shape (K,), default=None
+    """,
+    ),
+    "labels": (
+        None,
+        """labels : array-like of shape (K,), default=None
         All classes, in the order of the columns. Default: the sorted labels in `y_true`.
-    pos_label : label, default=None
+    """,
+    ),
+    "pos_label": (
+        None,
+        """pos_label : label, default=None
         The class that a one-dimensional `y_proba` belongs to; 1 for {0, 1} and {-1, 1}.
-    sample_weight : array-like of shape (n,), default=None
-        How often each row counts."""
+    """,
+    ),
+    "sample_weight": (
+        None,
+        """sample_weight : array-like of shape (n,), default=None
+        How often each row counts.""",
+    ),
+}
 
 
-class DoorOptions(TypedDict, total=False):
-    """Keyword arguments that every metric takes."""
+class ClassOptions(TypedDict, total=False):
+    """Keyword arguments of a metric that judges the probabilities of all classes."""
 
-    confidence: ConfidenceSpec | None
-    loss: LossSpec
     labels: Any
     pos_label: Any
     sample_weight: Any
 
 
-_SHARED = [
-    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-    for name, default in [
-        ("confidence", None),
-        ("loss", "zero_one"),
-        ("labels", None),
-        ("pos_label", None),
-        ("sample_weight", None),
-    ]
-]
+class CountOptions(ClassOptions, total=False):
+    """Keyword arguments of a metric that counts predicted classes by their confidence."""
+
+    confidence: ConfidenceSpec | None
 
 
-def metric(function: _Function) -> _Function:
-    """Write the shared parameters into the docstring and the signature of a metric.
+class DoorOptions(CountOptions, total=False):
+    """Keyword arguments of a metric that reads how sure and how wrong each row is."""
+
+    loss: LossSpec
+
+
+def _sharing(options: type[Any]) -> Callable[[_Function], _Function]:
+    """Return a decorator that writes shared parameters into docstring and signature.
 
     scikit-learn reads the signature: `make_scorer` passes on weights and `pos_label` only to
     a function that names them.
     """
-    text = function.__doc__ or ""
-    text = text.replace("%(data)s\n    ", _COMMON).replace("%(options)s", _OPTIONS)
-    function.__doc__ = text
-    signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    shown = signature.replace(parameters=[*own, *_SHARED])
-    function.__signature__ = shown  # type: ignore[attr-defined]
-    return function
+    names = [name for name in _OPTIONS if name in options.__annotations__]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_OPTIONS[name][0])
+        for name in names
+    ]
+    text_of_options = "".join(_OPTIONS[name][1] for name in names)
+
+    def decorate(function: _Function) -> _Function:
+        text = function.__doc__ or ""
+        text = text.replace("%(data)s\n    ", _DATA).replace("%(average)s\n    ", _AVERAGE)
+        function.__doc__ = text.replace("%(options)s", text_of_options)
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        shown = signature.replace(parameters=[*own, *shared])
+        function.__signature__ = shown  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+metric = _sharing(DoorOptions)
+count_metric = _sharing(CountOptions)
+class_metric = _sharing(ClassOptions)
 
 
 def outcomes_of(y_true: Any, y_proba: Any, **options: Any) -> Outcomes:
@@ -78,3 +122,13 @@ def outcomes_of(y_true: Any, y_proba: Any, **options: Any) -> Outcomes:
 def curve_of(y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
     """Check the arguments, judge each row, sort once."""
     return RiskCoverageCurve.from_outcomes(outcomes_of(y_true, y_proba, **options))
+
+
+def predictions_of(
+    y_true: Any, y_proba: Any, *, confidence: ConfidenceSpec | None = None, **options: Any
+) -> Predictions:
+    """Check the arguments; a confidence that was asked for goes with the predictions."""
+    predictions = Predictions.from_proba(y_true, y_proba, **options)
+    if confidence is None:
+        return predictions
+    return replace(predictions, confidence=confidence_of(predictions, confidence))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
 from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.curves import RiskCoverageCurve
-from skselect.metrics._specs import SPECS, MetricSpec, check_parameters
+from skselect.metrics._metric_spec import MetricSpec, check_parameters
+from skselect.metrics._specs import SPECS
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
@@ -62,34 +66,68 @@ def evaluate(
     dtype: float64
     """
     requested = _requested(metrics)
-    source = predictions_or_outcomes
-    outcomes = honest = Outcomes.of(source, confidence=confidence, loss=loss)
-    if isinstance(source, Predictions) and source.y_proba is not None:
-        honest = Outcomes.from_predictions(source, confidence="max_proba", loss=loss)
-    curve = None
-    if any(SPECS[name].needs == "curve" for name in requested):
-        curve = RiskCoverageCurve.from_outcomes(outcomes)
+    own = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
+    honest = own
+    if own.predictions is not None and own.predictions.y_proba is not None:
+        claimed = replace(own.predictions, confidence=None)
+        honest = judge(claimed, loss=loss, like=own)
     return pd.Series(
         {
-            name: kernel_value(SPECS[name], honest if SPECS[name].reads_probability else outcomes,
-                               curve, parameters)
+            name: kernel_value(
+                SPECS[name], honest if SPECS[name].reads_probability else own, parameters
+            )
             for name, parameters in requested.items()
         }
-    )  # fmt: skip
+    )
 
 
-def kernel_value(
-    spec: MetricSpec,
-    outcomes: Outcomes,
-    curve: RiskCoverageCurve | None,
-    parameters: Mapping[str, Any],
-) -> float:
-    """Return the metric of outcomes, or of a curve that was built from them."""
-    if spec.needs == "outcomes":
-        return float(spec.kernel(outcomes, **parameters))
-    if curve is None:
-        curve = RiskCoverageCurve.from_outcomes(outcomes)
-    return float(spec.kernel(curve, **parameters))
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Rows in every form that a kernel may need.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    predictions : Predictions or None
+        None: only outcomes are known.
+    """
+
+    outcomes: Outcomes
+    predictions: Predictions | None = None
+
+    @cached_property
+    def curve(self) -> RiskCoverageCurve:
+        """The outcomes, sorted when first asked for."""
+        return RiskCoverageCurve.from_outcomes(self.outcomes)
+
+
+def judge(
+    source: Predictions | Outcomes,
+    *,
+    confidence: ConfidenceSpec | None = None,
+    loss: LossSpec = "zero_one",
+    like: Judged | None = None,
+) -> Judged:
+    """Judge each row; rows judged already come back if nothing differs, curve and all."""
+    outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
+    if like is not None and np.array_equal(outcomes.confidence, like.outcomes.confidence):
+        return like
+    if not isinstance(source, Predictions):
+        return Judged(outcomes)
+    if confidence is not None:
+        source = replace(source, confidence=outcomes.confidence)
+    return Judged(outcomes, source)
+
+
+def kernel_value(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
+    """Return the metric of judged rows."""
+    source = getattr(judged, spec.needs)
+    if source is None:
+        raise ValueError(
+            f"metrics: {spec.name!r} reads classes and their probabilities, which Outcomes do not "
+            "hold; pass Predictions.from_proba(y_true, y_proba)."
+        )
+    return float(spec.kernel(source, **parameters))
 
 
 def _requested(

@@ -1,0 +1,321 @@
+"""Overconfidence near certainty: CSR, its probability of risk, and a test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+from scipy.special import ndtr
+
+from skselect import _validation as check
+from skselect._typing import FloatArray
+from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.metrics._draws import error_sums
+from skselect.outcomes import Outcomes
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def _doubt(confidence: FloatArray, eps: float) -> FloatArray:
+    """Return 1 - c, c clipped to [eps, 1 - eps]: 1 - c is exact where 1 - (1 - eps) is not."""
+    return np.clip(1.0 - confidence, eps, 1.0 - eps)
+
+
+def _checked(outcomes: Outcomes, eps: float) -> FloatArray:
+    check.check_number("eps", eps, 0.0, 0.5, closed="left")
+    return check.check_unit_confidence(outcomes.confidence, "CSR")
+
+
+def csr(outcomes: Outcomes, eps: float = 1e-8) -> float:
+    """Return the weighted mean of l/(1 - c)."""
+    confidence = _checked(outcomes, eps)
+    weight, loss = outcomes.sample_weight, outcomes.loss
+    wrong = loss > 0 if weight is None else (loss > 0) & (weight > 0)
+    doubt = _doubt(confidence[wrong], eps)
+    if np.any(doubt == 0):
+        return math.inf
+    if weight is None:
+        return float(np.sum(loss[wrong] / doubt) / len(loss))
+    return float(np.sum(weight[wrong] * loss[wrong] / doubt) / np.sum(weight))
+
+
+def csr_sigma(outcomes: Outcomes, eps: float = 1e-8) -> float:
+    """Return sqrt(sum w c/(1 - c))/W, the standard deviation of CSR of honest confidences."""
+    confidence, weight = _checked(outcomes, eps), outcomes.sample_weight
+    doubt = _doubt(confidence, eps)
+    if np.any((doubt == 0) if weight is None else (doubt == 0) & (weight > 0)):
+        return math.inf
+    odds = (1.0 - doubt) / np.where(doubt > 0, doubt, 1.0)
+    if weight is None:
+        return math.sqrt(float(np.sum(odds))) / len(odds)
+    return math.sqrt(float(np.sum(weight * odds))) / float(np.sum(weight))
+
+
+def csr_z(value: float, sigma: float) -> float:
+    """Return (CSR - 1)/sigma."""
+    if math.isinf(value):
+        return math.inf
+    if sigma == 0:
+        return math.copysign(math.inf, value - 1.0) if value != 1.0 else 0.0
+    return (value - 1.0) / sigma
+
+
+def p_risk(outcomes: Outcomes, eps: float = 1e-8) -> float:
+    """Return Phi((CSR - 1)/sigma) where CSR > 1, else 0."""
+    if (weight := outcomes.sample_weight) is not None:
+        check.warn_small_weights(float(np.sum(weight)), int(np.sum(weight > 0)), "p_risk")
+    return _p_risk_of(csr(outcomes, eps), csr_sigma(outcomes, eps))
+
+
+def _p_risk_of(value: float, sigma: float) -> float:
+    return float(ndtr(csr_z(value, sigma))) if value > 1.0 else 0.0
+
+
+# The test --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CsrTest:
+    """What :func:`csr_test` found.
+
+    Parameters
+    ----------
+    csr : float
+        The mean over rows of [wrong]/(1 - c).
+    sigma : float
+        Its standard deviation if every confidence were the chance of being right.
+    z : float
+        (csr - 1)/sigma.
+    p_risk : float in [0, 1]
+        Phi(z) where csr > 1, else 0, as published; large means overconfident.
+    p_value : float in (0, 1]
+        Share of simulated honest classifiers with a CSR as large; small means overconfident.
+    e_value : float
+        Evidence against "not overconfident": at least 1/alpha with chance at most alpha.
+    n_rows, n_errors, n_draws : int
+    eps : float
+    """
+
+    csr: float
+    sigma: float
+    z: float
+    p_risk: float
+    p_value: float
+    e_value: float
+    n_rows: int
+    n_errors: int
+    n_draws: int
+    eps: float
+
+    def __str__(self) -> str:
+        verdict = (
+            "overconfident near certainty (5 % level)"
+            if self.p_value <= 0.05
+            else "no overconfidence found near certainty (5 % level)"
+        )
+        return (
+            f"CSR test: {verdict}\n"
+            f"  CSR      {self.csr:.4g}  (at most 1 in the mean when not overconfident)\n"
+            f"  p-value  {self.p_value:.4g}  ({self.n_draws} simulated honest classifiers)\n"
+            f"  e-value  {self.e_value:.4g}\n"
+            f"  P_risk   {self.p_risk:.4g}  "
+            f"(as published: sigma {self.sigma:.4g}, z {self.z:.4g})\n"
+            f"  {self.n_errors} errors among {self.n_rows} rows, eps {self.eps:g}"
+        )
+
+
+def csr_test_of(
+    outcomes: Outcomes, eps: float = 1e-8, n_draws: int = 999, random_state: Any = None
+) -> CsrTest:
+    """Return CSR with everything that tells whether it is too large."""
+    check.refuse_weights(outcomes.sample_weight, "a test")
+    check.refuse_graded_test(outcomes.loss)
+    check.check_count("n_draws", n_draws)
+    rng = check.check_generator(random_state)
+    rows = Outcomes(outcomes.loss, outcomes.confidence)
+    value, sigma = csr(rows, eps), csr_sigma(rows, eps)
+    doubt = _doubt(rows.confidence, eps)
+    possible = doubt[doubt > 0]
+    drawn = error_sums(possible, 1.0 / possible, n_draws, rng) / len(rows)
+    as_large = int(np.sum(drawn >= value * (1.0 - check.ROUNDING)))
+    unshrunk = np.maximum(1.0 - rows.confidence[rows.loss > 0], eps)  # clipped from above only
+    return CsrTest(
+        csr=value,
+        sigma=sigma,
+        z=csr_z(value, sigma),
+        p_risk=_p_risk_of(value, sigma),
+        p_value=(1 + as_large) / (n_draws + 1),
+        e_value=math.inf if np.any(unshrunk == 0) else float(np.sum(1 / unshrunk)) / len(rows),
+        n_rows=len(rows),
+        n_errors=int(np.sum(rows.loss)),
+        n_draws=n_draws,
+        eps=float(eps),
+    )
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@metric
+def csr_score(
+    y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute CSR, which explodes when a classifier errs while it is nearly certain.
+
+    Parameters
+    ----------
+    %(data)s
+    eps : float in [0, 0.5), default=1e-8
+        Confidences are clipped to [eps, 1 - eps]; 0 does not clip (an error at confidence
+        1 then gives inf).
+    %(options)s
+
+    Returns
+    -------
+    float
+        Not negative. At most 1 in the mean for a classifier that is not overconfident;
+        lower is safer.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    See Also
+    --------
+    csr_test : Tells whether the value could be chance.
+
+    Notes
+    -----
+    CSR = (1/n) sum over wrong rows of 1/(1 - c) (definition 4 of [1]_). It detects
+    overconfidence in the tail; it is not a test of calibration. Its clipped value is decided
+    by `eps` as soon as one error has confidence 1, as isotonic calibration produces them.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import csr_score
+    >>> round(csr_score([0, 1, 1, 0], [.1, .9, .6, .75]), 4)
+    1.0
+    """
+    return csr(outcomes_of(y_true, y_proba, **options), eps)
+
+
+@metric
+def p_risk_score(
+    y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute P_risk: how sure a normal formula is that the classifier is overconfident.
+
+    Parameters
+    ----------
+    %(data)s
+    eps : float in [0, 0.5), default=1e-8
+        Confidences are clipped to [eps, 1 - eps].
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        0 where CSR <= 1; lower is safer.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If the weights sum to less than half the number of rows: they are counted as rows.
+
+    See Also
+    --------
+    csr_test : Has an exact Monte-Carlo p-value; prefer it for a decision.
+
+    Notes
+    -----
+    P_risk = Phi((CSR - 1)/sigma) if CSR > 1, else 0, with sigma = sqrt(sum c/(1 - c))/n
+    (proposition 6 of [1]_). The normal formula does not hold its level, because sigma has no
+    limit for most laws of the confidence: calibrated classifiers pass "three sigma" up to ten
+    times too often, and overconfident ones with heavy tails are hardly ever found.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import p_risk_score
+    >>> round(p_risk_score([0, 1, 1, 0], [.1, .9, .6, .9]), 4)
+    0.8695
+    """
+    return p_risk(outcomes_of(y_true, y_proba, **options), eps)
+
+
+@metric
+def csr_test(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    eps: float = 1e-8,
+    n_draws: int = 999,
+    random_state: Any = None,
+    **options: Unpack[DoorOptions],
+) -> CsrTest:
+    """Test whether a classifier is overconfident where it is nearly certain.
+
+    Parameters
+    ----------
+    %(data)s
+    eps : float in [0, 0.5), default=1e-8
+        Confidences are clipped to [eps, 1 - eps].
+    n_draws : int, default=999
+        How many honest classifiers are simulated for the p-value.
+    random_state : int, Generator or None, default=None
+        Seed of the simulation.
+    %(options)s
+        Only constant weights: a weight is not a number of independent rows.
+
+    Returns
+    -------
+    CsrTest
+        `csr`, `sigma`, `z` and `p_risk` as published; `p_value`, exact; `e_value`.
+        ``print`` it for a readable text.
+
+    Raises
+    ------
+    ValueError
+        If weights are not constant, losses are graded, or an argument is malformed.
+
+    Notes
+    -----
+    The p-value keeps the confidences and draws each row's error with chance 1 - c; it counts
+    the draws whose CSR is as large, plus one, over the draws plus one. CSR itself has mean at
+    most 1 when the classifier is not overconfident, so it is an e-value, without any
+    approximation. Both look at the tail: a test of plain error counts finds a general lack of
+    accuracy sooner.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796,
+       definition 4 and proposition 6.
+
+    Examples
+    --------
+    >>> from skselect.metrics import csr_test
+    >>> result = csr_test([0, 1, 1, 0, 1], [.1, .999, .6, .75, .001], random_state=0)
+    >>> print(result)
+    CSR test: overconfident near certainty (5 % level)
+      CSR      200.8  (at most 1 in the mean when not overconfident)
+      p-value  0.002  (999 simulated honest classifiers)
+      e-value  200.8
+      P_risk   1  (as published: sigma 8.97, z 22.27)
+      2 errors among 5 rows, eps 1e-08
+    """
+    return csr_test_of(outcomes_of(y_true, y_proba, **options), eps, n_draws, random_state)

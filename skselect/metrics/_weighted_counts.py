@@ -1,0 +1,495 @@
+"""Confidence-weighted counts: each row enters the confusion matrix with its confidence.
+
+The kernels take predictions. Where these carry a confidence of their own, it is the weight;
+else the weight is the largest probability.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import FloatArray
+from skselect.confidence import confidence_of
+from skselect.metrics._door import (
+    CountOptions,
+    DoorOptions,
+    count_metric,
+    metric,
+    outcomes_of,
+    predictions_of,
+)
+from skselect.outcomes import Outcomes
+from skselect.predictions import Predictions
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+class Counts(NamedTuple):
+    """Confidence-weighted counts of each class against the rest, arrays of shape (K,)."""
+
+    tp: FloatArray
+    fp: FloatArray
+    fn: FloatArray
+    tn: FloatArray
+
+
+def mass_of(predictions: Predictions) -> FloatArray:
+    """Return w c, the weight of each row times the confidence in its predicted class."""
+    confidence = check.check_unit_confidence(confidence_of(predictions), "confidence weighting")
+    weight = predictions.sample_weight
+    return confidence if weight is None else weight * confidence
+
+
+def _confusion(predictions: Predictions) -> FloatArray:
+    """Return the weighted confusion matrix; a last row holds true classes nobody knows."""
+    k = len(predictions.classes)
+    truth = np.where(predictions.y_true < 0, k, predictions.y_true)
+    cells = truth * k + predictions.y_pred
+    sums = np.bincount(cells, weights=mass_of(predictions), minlength=(k + 1) * k)
+    return sums.reshape(k + 1, k).astype(np.float64)
+
+
+def counts_of(predictions: Predictions) -> Counts:
+    """Return cwTP, cwFP, cwFN and cwTN of each class."""
+    matrix = _confusion(predictions)
+    tp = np.diagonal(matrix).copy()
+    off = matrix.copy()
+    np.fill_diagonal(off, 0.0)
+    fp, fn = off.sum(axis=0), off[:-1].sum(axis=1)
+    tn = np.maximum(matrix.sum() - tp - fp - fn, 0.0)
+    return Counts(tp, fp, fn, tn)
+
+
+def _ratio_metric(
+    name: str, ratio: Callable[[Counts], tuple[FloatArray, FloatArray]]
+) -> Callable[..., Any]:
+    """Return a kernel that averages numerator/denominator over the classes."""
+
+    def kernel(
+        predictions: Predictions, average: str | None = "macro", pos_label: Any = None
+    ) -> Any:
+        check.check_average(average)
+        counts = counts_of(predictions)
+        if average == "micro":
+            counts = Counts(*(np.array([part.sum()]) for part in counts))
+        over, under = ratio(counts)
+        values = np.divide(over, under, out=np.full(len(over), np.nan), where=under > 0)
+        values = np.minimum(values, 1.0)  # sums of floats round
+        if average == "binary":
+            values = values[_positive(predictions, pos_label)]
+        share = counts.tp + counts.fn if average == "weighted" else np.ones(len(values))
+        return mean_of_defined(values, share, average, name)
+
+    kernel.__name__ = name
+    kernel.__doc__ = f"Return the {name} of each class (average=None) or its average."
+    return kernel
+
+
+def mean_of_defined(values: FloatArray, share: FloatArray, average: str | None, name: str) -> Any:
+    """Average the classes that have a value, with a warning about the others."""
+    values = np.atleast_1d(values)
+    missing = np.isnan(values)
+    if np.any(missing & (share > 0)):
+        left = " and are left out of the average" if len(values) > 1 and average else ""
+        warnings.warn(
+            f"{name} is undefined (nan) for {int(missing.sum())} of {len(values)} classes, "
+            f"whose weighted counts are all zero{left}.",
+            stacklevel=4,
+        )
+    if average is None:
+        return values
+    counted = ~missing & (share > 0)
+    if not np.any(counted):
+        return float("nan")
+    return float(np.sum(values[counted] * share[counted]) / np.sum(share[counted]))
+
+
+def _positive(predictions: Predictions, pos_label: Any) -> slice:
+    classes = predictions.classes
+    check.check_two_classes(classes, "average='binary'")
+    label = check.resolve_pos_label(classes, pos_label)
+    place = classes.tolist().index(label)
+    return slice(place, place + 1)
+
+
+cw_precision = _ratio_metric("cw_precision", lambda n: (n.tp, n.tp + n.fp))
+cw_recall = _ratio_metric("cw_recall", lambda n: (n.tp, n.tp + n.fn))
+cw_specificity = _ratio_metric("cw_specificity", lambda n: (n.tn, n.tn + n.fp))
+cw_f1 = _ratio_metric("cw_f1", lambda n: (2.0 * n.tp, 2.0 * n.tp + n.fp + n.fn))
+
+
+def cw_matthews(predictions: Predictions) -> float:
+    """Return Gorodkin's correlation of true and predicted classes, weighted by confidence."""
+    matrix = _confusion(predictions)
+    total = matrix.sum()
+    truth, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
+    spread = (total**2 - np.sum(truth**2)) * (total**2 - np.sum(predicted**2))
+    if not spread > 0:
+        warnings.warn(
+            "cw_matthews_corrcoef is undefined (nan): all weight is on one true or one predicted "
+            "class.",
+            stacklevel=3,
+        )
+        return float("nan")
+    joint = total * np.trace(matrix) - np.sum(truth[:-1] * predicted)
+    return float(np.clip(joint / np.sqrt(spread), -1.0, 1.0))
+
+
+def cw_accuracy(outcomes: Outcomes) -> float:
+    """Return sum w c (1 - l) / sum w c; nan if every confidence is zero."""
+    confidence = check.check_unit_confidence(outcomes.confidence, "cw_accuracy")
+    weight = outcomes.sample_weight
+    mass = confidence if weight is None else weight * confidence
+    total = np.sum(mass)
+    if not total > 0:
+        warnings.warn(
+            "cw_accuracy is undefined (nan): the confidence is 0 for every row.", stacklevel=3
+        )
+        return float("nan")
+    return float(np.sum(mass * (1.0 - outcomes.loss)) / total)
+
+
+def cw_gain(outcomes: Outcomes) -> float:
+    """Return (cwA - accuracy)/(1 - min(cwA, accuracy)); nan where both are one."""
+    weighted = cw_accuracy(outcomes)
+    accuracy = 1.0 - float(np.average(outcomes.loss, weights=outcomes.sample_weight))
+    room = 1.0 - min(weighted, accuracy)
+    if room <= 0:
+        warnings.warn("cw_gain is undefined (nan): there are no errors.", stacklevel=3)
+        return float("nan")
+    return (weighted - accuracy) / room
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@count_metric
+def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> FloatArray:
+    """Compute the confusion matrix in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Entry (i, j): the weighted confidence of the rows of class i that were taken for
+        class j, classes in the order of `labels`.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Notes
+    -----
+    cwTP, cwFN, cwFP and cwTN of class k are its usual cells [1]_. All entries add up to
+    sum w c, the rows to the confidence spent on each true class.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_confusion_matrix
+    >>> cw_confusion_matrix([0, 1, 1, 0], [.25, .875, .625, .75])
+    array([[0.75, 0.75],
+           [0.  , 1.5 ]])
+    """
+    return _confusion(predictions_of(y_true, y_proba, **options))[:-1]
+
+
+@count_metric
+def cw_precision_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the precision in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If a class is never predicted: it has no precision (nan).
+
+    Notes
+    -----
+    cwTP/(cwTP + cwFP), the counts of :func:`cw_confusion_matrix` [1]_.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_precision_score
+    >>> cw_precision_score([0, 1, 1, 0], [.25, .875, .625, .75], average=None)
+    array([1.        , 0.66666667])
+    """
+    predictions = predictions_of(y_true, y_proba, **options)
+    return cw_precision(predictions, average, options.get("pos_label"))
+
+
+@count_metric
+def cw_recall_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the recall (sensitivity) in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If no row belongs to a class: it has no recall (nan).
+
+    Notes
+    -----
+    cwTP/(cwTP + cwFN), the counts of :func:`cw_confusion_matrix` [1]_. Its weighted average
+    is the confidence-weighted accuracy.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_recall_score
+    >>> cw_recall_score([0, 1, 1, 0], [.25, .875, .625, .75])
+    0.75
+    """
+    return cw_recall(predictions_of(y_true, y_proba, **options), average, options.get("pos_label"))
+
+
+@count_metric
+def cw_specificity_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the specificity in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If all rows belong to one class: it has no specificity (nan).
+
+    Notes
+    -----
+    cwTN/(cwTN + cwFP), the counts of :func:`cw_confusion_matrix` [1]_.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_specificity_score
+    >>> cw_specificity_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
+    0.5
+    """
+    predictions = predictions_of(y_true, y_proba, **options)
+    return cw_specificity(predictions, average, options.get("pos_label"))
+
+
+@count_metric
+def cw_f1_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the F1 score in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If a class is neither true nor predicted: it has no F1 score (nan).
+
+    Notes
+    -----
+    2 cwTP/(2 cwTP + cwFP + cwFN), the counts of :func:`cw_confusion_matrix` [1]_.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_f1_score
+    >>> cw_f1_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
+    0.8
+    """
+    return cw_f1(predictions_of(y_true, y_proba, **options), average, options.get("pos_label"))
+
+
+@count_metric
+def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> float:
+    """Compute the Matthews correlation in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [-1, 1]
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If all weight is on one true or one predicted class: the value is nan.
+
+    Notes
+    -----
+    For two classes (cwTP cwTN - cwFP cwFN)/sqrt((cwTP + cwFP)(cwTP + cwFN)(cwTN + cwFP)
+    (cwTN + cwFN)) [1]_; for more Gorodkin's extension, as in scikit-learn.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_matthews_corrcoef
+    >>> round(cw_matthews_corrcoef([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
+    0.5774
+    """
+    return cw_matthews(predictions_of(y_true, y_proba, **options))
+
+
+@metric
+def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+    """Compute the confidence-weighted accuracy: each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Above the accuracy when the classifier is surer where it is right.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Notes
+    -----
+    cwA = sum w c (1 - l) / sum w c (definition 2 of [1]_).
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_accuracy_score
+    >>> round(cw_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.7742
+    """
+    return cw_accuracy(outcomes_of(y_true, y_proba, **options))
+
+
+@metric
+def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+    """Compute how much of the room above the accuracy confidence weighting gains.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [-1, 1]
+        Positive when the classifier is surer where it is right; nan without errors.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Notes
+    -----
+    (cwA - accuracy)/(1 - min(cwA, accuracy)) [1]_, cwA as in :func:`cw_accuracy_score`.
+
+    References
+    ----------
+    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_gain_score
+    >>> round(cw_gain_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.0968
+    """
+    return cw_gain(outcomes_of(y_true, y_proba, **options))
