@@ -99,7 +99,7 @@ class RiskCoverageCurve:
                 return cls._from_errors(loss[order], confidence[order])
             weight = np.ones(len(loss))
         order = np.lexsort((weight, loss, -confidence))  # sums of floats need a fixed order
-        return cls._from_sorted(loss[order], confidence[order], weight[order])
+        return cls.from_sorted(loss[order], confidence[order], weight[order])
 
     @classmethod
     def _from_errors(cls, loss: FloatArray, confidence: FloatArray) -> RiskCoverageCurve:
@@ -124,7 +124,7 @@ class RiskCoverageCurve:
         )
 
     @classmethod
-    def _from_sorted(
+    def from_sorted(
         cls, loss: FloatArray, confidence: FloatArray, weight: FloatArray
     ) -> RiskCoverageCurve:
         """Add up each block; rows come surest first."""

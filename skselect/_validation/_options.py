@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,20 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
         raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}.")
     return int(value)
+
+
+def check_models(models: Any, baseline: Any) -> list[Any]:
+    """Return the names of at least two models, one of which may be the baseline."""
+    if not isinstance(models, Mapping) or len(models) < 2:
+        raise ValueError(
+            "y_probas must map the names of at least two models to their predictions, such as "
+            f"{{'forest': p1, 'boosting': p2}}, got {type(models).__name__}"
+            f"{f' of {len(models)}' if isinstance(models, Mapping) else ''}."
+        )
+    names = list(models)
+    if baseline is not None and baseline not in names:
+        raise ValueError(f"baseline must be one of {names}, got {baseline!r}.")
+    return names
 
 
 def check_average(average: Any) -> None:

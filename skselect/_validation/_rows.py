@@ -7,8 +7,9 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from skselect._typing import BoolArray, FloatArray
+from skselect._typing import BoolArray, FloatArray, IntArray
 
 
 def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
@@ -72,6 +73,53 @@ def check_both_kinds(weight: FloatArray, positive: BoolArray, purpose: str) -> N
         raise ValueError(f"y_true: {purpose} needs rows of both classes with positive weight.")
 
 
+def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | None:
+    """Return the number of each row's cluster, or None; refuse missing ones."""
+    if values is None:
+        return None
+    codes, seen = pd.factorize(np.asarray(values))
+    check_length(name, codes, n)
+    if np.any(codes < 0):
+        raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
+    if len(seen) < 2:
+        raise ValueError(f"{name} must name at least two clusters, got {len(seen)}.")
+    return codes.astype(np.int64)
+
+
+def check_subgroups(values: Any, n: int, name: str = "subgroups") -> pd.DataFrame:
+    """Return subgroups as a frame, one column per attribute."""
+    if hasattr(values, "to_pandas"):
+        values = values.to_pandas()
+    if isinstance(values, pd.DataFrame):
+        frame = values
+    else:
+        title = getattr(values, "name", None)
+        column = np.empty(len(values), dtype=object)
+        column[:] = list(values)
+        frame = pd.DataFrame({"subgroup" if title is None else title: column}).infer_objects()
+    check_length(name, frame, n)
+    if frame.shape[1] == 0:
+        raise ValueError(f"{name} has no columns; pass the subgroup of each row.")
+    return frame.reset_index(drop=True)
+
+
+def check_value_table(values: Any, name: str = "values") -> pd.DataFrame:
+    """Return one finite number per data set (row) and model (column)."""
+    frame = pd.DataFrame(values)
+    try:
+        numbers = frame.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}.") from error
+    if len(frame) < 2:
+        raise ValueError(f"{name} needs at least two data sets (rows), got {len(frame)}.")
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(
+            f"{name} has {int(np.sum(~np.isfinite(numbers)))} missing or infinite values; leave "
+            "out the data sets that some model has no value for."
+        )
+    return frame
+
+
 def check_weight(
     values: Any, n: int, name: str = "sample_weight", other: str = "y_true"
 ) -> FloatArray | None:
@@ -116,12 +164,10 @@ def warn_small_weights(total: float, n_rows: int, metric: str, remedy: str = "")
         )
 
 
-def check_whole(values: FloatArray, name: str, purpose: str) -> None:
-    """Refuse sums that are not whole numbers where rows are counted."""
-    if np.any(values != np.rint(values)):
-        raise ValueError(
-            f"{name}: {purpose} counts rows, so weights must be whole numbers and losses 0 or 1."
-        )
+def check_whole(weight: FloatArray, purpose: str) -> None:
+    """Refuse weights that are not whole numbers where rows are counted."""
+    if np.any(weight != np.rint(weight)):
+        raise ValueError(f"sample_weight: {purpose} counts rows, so weights must be whole numbers.")
 
 
 def check_least_rows(n: int, least: int, purpose: str) -> None:

@@ -21,7 +21,9 @@ from skselect.metrics._binned_errors import (
     expected_calibration_error,
     maximum_calibration_error,
 )
+from skselect.metrics._by_group import metrics_by_group
 from skselect.metrics._calibration_tests import EcceTest, EcdTest, ecce_test, ecd_score, ecd_test
+from skselect.metrics._compare import compare_across_datasets, compare_models
 from skselect.metrics._correctness import CauComponents, cau_components, cau_score
 from skselect.metrics._evaluate import evaluate
 from skselect.metrics._failures import (
@@ -31,6 +33,7 @@ from skselect.metrics._failures import (
     failure_average_precision_score,
     oc_auc_score,
 )
+from skselect.metrics._interval import MetricInterval, metric_interval
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.metrics._overconfidence import CsrTest, csr_score, csr_test, p_risk_score
 from skselect.metrics._review import (
@@ -76,6 +79,7 @@ __all__ = [
     "CsrTest",
     "EcceTest",
     "EcdTest",
+    "MetricInterval",
     "MetricSpec",
     "ReviewPlan",
     "TCalTest",
@@ -87,6 +91,8 @@ __all__ = [
     "cau_components",
     "cau_score",
     "classwise_calibration_error",
+    "compare_across_datasets",
+    "compare_models",
     "coverage_at_risk_score",
     "coverage_score",
     "csr_score",
@@ -119,6 +125,8 @@ __all__ = [
     "generalized_risk_score",
     "isotonic_calibration_distance",
     "maximum_calibration_error",
+    "metric_interval",
+    "metrics_by_group",
     "naurc_score",
     "oc_auc_score",
     "p_risk_score",

@@ -129,7 +129,7 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
     whole = bool(np.all((right == 0) | (right == 1)))
     columns = [c, right, None] if whole else [c, right, None, right * right]
     sums = _bin_sums(c, weight, columns, n_bins, strategy)
-    judged = sums[2] > 1  # one row says nothing of its own scatter
+    judged = sums[2] > 1 + check.ROUNDING  # one row says nothing of its own scatter
     confidence, accuracy, size = (part[judged] for part in sums[:3])
     confidence, accuracy = confidence / size, accuracy / size
     square = accuracy if whole else sums[3][judged] / size
@@ -329,8 +329,9 @@ def debiased_calibration_error(
     Notes
     -----
     The root of max(0, sum over bins of (n_b/n) [(a_b - c_b)^2 - a_b (1 - a_b)/(n_b - 1)]),
-    with the accuracy a_b and the mean confidence c_b of a bin of n_b rows [1]_. Bins of one
-    row are left out, as their scatter is unknown.
+    with the accuracy a_b and the mean confidence c_b of a bin of n_b rows [1]_. Weights count
+    rows, so n_b is their sum; bins of at most one row are left out, as their scatter is
+    unknown.
 
     References
     ----------

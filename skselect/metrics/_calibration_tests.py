@@ -56,12 +56,16 @@ def _log_odds(confidence: FloatArray, eps: float) -> FloatArray:
     return np.log1p(-doubt) - np.log(doubt)
 
 
+def ecd_terms(outcomes: Outcomes, eps: float = 1e-8) -> FloatArray:
+    """Return (c - a) log(c/(1 - c)) of each row."""
+    confidence = check.check_unit_confidence(outcomes.confidence, "ecd_score")
+    log_odds = _log_odds(confidence, eps)
+    return (np.clip(confidence, eps, 1.0 - eps) - (1.0 - outcomes.loss)) * log_odds
+
+
 def ecd(outcomes: Outcomes, eps: float = 1e-8) -> float:
     """Return the mean of (c - a) log(c/(1 - c))."""
-    confidence = check.check_unit_confidence(outcomes.confidence, "ecd_score")
-    honest = np.clip(confidence, eps, 1.0 - eps)
-    terms = (honest - (1.0 - outcomes.loss)) * _log_odds(confidence, eps)
-    return float(np.average(terms, weights=outcomes.sample_weight))
+    return float(np.average(ecd_terms(outcomes, eps), weights=outcomes.sample_weight))
 
 
 # Results ---------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def evaluate(
     cwsa_plus    0.500
     dtype: float64
     """
-    requested = _requested(metrics)
+    wanted = requests(metrics)
     own = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
     honest = own
     if own.predictions is not None and own.predictions.y_proba is not None:
@@ -73,10 +73,8 @@ def evaluate(
         honest = judge(claimed, loss=loss, like=own)
     return pd.Series(
         {
-            name: kernel_value(
-                SPECS[name], honest if SPECS[name].reads_probability else own, parameters
-            )
-            for name, parameters in requested.items()
+            spec.name: kernel_value(spec, honest if spec.reads_probability else own, parameters)
+            for spec, parameters in wanted
         }
     )
 
@@ -130,19 +128,27 @@ def kernel_value(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]
     return float(spec.kernel(source, **parameters))
 
 
-def _requested(
+def requests(
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]],
-) -> dict[str, Mapping[str, Any]]:
+) -> list[tuple[MetricSpec, dict[str, Any]]]:
+    """Return what is known about each metric that was asked for, and its parameters."""
     if isinstance(metrics, str):
         metrics = [metrics]
-    requested = dict(metrics) if isinstance(metrics, Mapping) else {name: {} for name in metrics}
-    for name, parameters in requested.items():
-        hint = " (scorers carry 'neg_', metrics do not)" if str(name).startswith("neg_") else ""
-        spec = SPECS[check.check_choice(f"metrics{hint}", name, SPECS)]
-        if not isinstance(parameters, Mapping):
-            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                f"metrics: {name!r} needs a dict of parameters, such as {{'threshold': 0.7}}, "
-                f"got {parameters!r}."
-            )
-        check_parameters(spec, parameters)
-    return requested
+    wanted = dict(metrics) if isinstance(metrics, Mapping) else {name: {} for name in metrics}
+    return [request(name, parameters, "metrics") for name, parameters in wanted.items()]
+
+
+def request(
+    metric: Any, parameters: Mapping[str, Any] | None = None, argument: str = "metric"
+) -> tuple[MetricSpec, dict[str, Any]]:
+    """Return what is known about a metric that was asked for by name, and its parameters."""
+    hint = " (scorers carry 'neg_', metrics do not)" if str(metric).startswith("neg_") else ""
+    spec = SPECS[check.check_choice(f"{argument}{hint}", metric, SPECS)]
+    parameters = {} if parameters is None else parameters
+    if not isinstance(parameters, Mapping):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"{argument}: {metric!r} needs a dict of parameters, such as {{'threshold': 0.7}}, "
+            f"got {parameters!r}."
+        )
+    check_parameters(spec, parameters)
+    return spec, dict(parameters)

@@ -66,9 +66,12 @@ def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error")
 def oc_auc(curve: RiskCoverageCurve, review_fraction: float = 0.1) -> float:
     """Return the failure AUROC after the least confident rows were reviewed and put right."""
     x = check.check_number("review_fraction", review_fraction, 0.0, 1.0, closed="left")
-    weight = curve.block_weight
-    below = curve.accepted_weight[-1] - curve.accepted_weight
-    reviewed = np.clip(x * curve.accepted_weight[-1] - below, 0.0, weight)
+    weight, total = curve.block_weight, curve.accepted_weight[-1]
+    below = total - curve.accepted_weight
+    budget = x * total
+    whole = np.abs(below - budget) <= check.ROUNDING * total  # .29 of 100 rows are 29 rows
+    budget = below[whole][0] if np.any(whole) else budget
+    reviewed = np.clip(budget - below, 0.0, weight)
     wrong = curve.block_loss * (1.0 - reviewed / weight)
     return _ranking(weight - wrong, wrong, "oc_auc")
 

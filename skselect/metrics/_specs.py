@@ -266,8 +266,8 @@ _ROWS = [
         "lower", "[0, 1]", formula="mean (c - a)^2", undefined=_NEVER,
         use="choosing calibrators: a proper score", avoid="calibration alone: accuracy is in it",
         reference="Brier 1950"),
-    _honest_curve(
-        "tce", _tce.tce_score, _tce.tce, "lower", "[0, 100]",
+    _honest(
+        "tce", _tce.tce_score, _tce.tce, "lower", "[0, 100]", undefined=_NEVER,
         formula="percent of rows with p-value <= alpha in their bin",
         use="an error in units of evidence", avoid="fractional weights; comparing sample sizes",
         reference="Matsubara et al. 2023"),

@@ -102,7 +102,7 @@ def _simulated_p_values(
         c = confidence[rng.integers(0, n, n)]
         right = (rng.random(n) < c).astype(np.float64)
         drawn = scale_moments(c, right, len(total))[0]
-        as_large += drawn >= total * (1.0 - check.ROUNDING)
+        as_large += drawn >= total - check.ROUNDING * np.abs(total)
     return as_large / (n_draws + 1)
 
 

@@ -10,19 +10,21 @@ from scipy.special import bdtr, bdtrc, gammaln, xlog1py, xlogy
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, curve_of, metric
+from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
 
 
-def tce(curve: RiskCoverageCurve, alpha: float = 0.05, n_min: int = 10, n_max: int = 1000) -> float:
+def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1000) -> float:
     """Return the percentage of rows whose confidence their bin's accuracy refutes."""
     check.check_number("alpha", alpha, 0.0, 1.0, closed="neither")
     check.check_count("n_min", n_min)
     check.check_count("n_max", n_max, n_min)
-    check.check_unit_confidence(curve.thresholds[[0, -1]], "tce_score")
-    check.check_whole(curve.block_weight, "sample_weight", "tce_score")
-    check.check_whole(curve.block_loss, "loss", "tce_score")
+    check.check_unit_confidence(outcomes.confidence, "tce_score")
+    check.check_whole(outcomes.weight, "tce_score")
+    check.refuse_graded_test(outcomes.loss, "tce_score")
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
     confidence, size = curve.thresholds[::-1], curve.block_weight[::-1]
     right = size - curve.block_loss[::-1]
     starts = np.array(_pool(right.tolist(), size.tolist(), n_min, n_max))
@@ -149,4 +151,4 @@ def tce_score(
     >>> tce_score(y_true, np.repeat([.6, .9], 50))
     50.0
     """
-    return tce(curve_of(y_true, y_proba, **options), alpha, n_min, n_max)
+    return tce(outcomes_of(y_true, y_proba, **options), alpha, n_min, n_max)

@@ -61,7 +61,10 @@ def counts_of(predictions: Predictions) -> Counts:
     off = matrix.copy()
     np.fill_diagonal(off, 0.0)
     fp, fn = off.sum(axis=0), off[:-1].sum(axis=1)
-    tn = np.maximum(matrix.sum() - tp - fp - fn, 0.0)
+    # The rest is a difference of sums, which rounds; whether it is empty is counted exactly.
+    cells = matrix > 0
+    elsewhere = cells.sum() - cells.sum(axis=0) - cells.sum(axis=1)[:-1] + np.diagonal(cells)
+    tn = np.where(elsewhere > 0, np.maximum(matrix.sum() - tp - fp - fn, 0.0), 0.0)
     return Counts(tp, fp, fn, tn)
 
 
@@ -94,16 +97,16 @@ def mean_of_defined(values: FloatArray, share: FloatArray, average: str | None, 
     """Average the classes that have a value, with a warning about the others."""
     values = np.atleast_1d(values)
     missing = np.isnan(values)
-    if np.any(missing & (share > 0)):
+    counted = ~missing & (share > 0)
+    if np.any(missing & (share > 0)) or not np.any(counted):
         left = " and are left out of the average" if len(values) > 1 and average else ""
         warnings.warn(
-            f"{name} is undefined (nan) for {int(missing.sum())} of {len(values)} classes, "
-            f"whose weighted counts are all zero{left}.",
+            f"{name} is undefined (nan) for {int(missing.sum())} of {len(values)} classes: their "
+            f"weighted counts are all zero{left}.",
             stacklevel=4,
         )
     if average is None:
         return values
-    counted = ~missing & (share > 0)
     if not np.any(counted):
         return float("nan")
     return float(np.sum(values[counted] * share[counted]) / np.sum(share[counted]))
@@ -128,14 +131,14 @@ def cw_matthews(predictions: Predictions) -> float:
     matrix = _confusion(predictions)
     total = matrix.sum()
     truth, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
-    spread = (total**2 - np.sum(truth**2)) * (total**2 - np.sum(predicted**2))
-    if not spread > 0:
+    if min(np.count_nonzero(truth), np.count_nonzero(predicted)) < 2:
         warnings.warn(
             "cw_matthews_corrcoef is undefined (nan): all weight is on one true or one predicted "
             "class.",
             stacklevel=3,
         )
         return float("nan")
+    spread = np.sum(truth * (total - truth)) * np.sum(predicted * (total - predicted))
     joint = total * np.trace(matrix) - np.sum(truth[:-1] * predicted)
     return float(np.clip(joint / np.sqrt(spread), -1.0, 1.0))
 

@@ -19,6 +19,8 @@ def roc_points(
     score: FloatArray, positive: BoolArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return weight of negatives and of positives at or above each distinct score, descending."""
+    exists = weight > 0
+    score, positive, weight = score[exists], positive[exists], weight[exists]
     order = np.argsort(-score)
     score, positive, weight = score[order], positive[order], weight[order]
     ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
@@ -28,9 +30,9 @@ def roc_points(
 
 def area_under_roc(score: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
     """Return P(positive scored above negative) + half the ties; nan without one of them."""
-    below, above, _ = roc_points(score, positive, weight)
-    if not (below[-1] > 0 and above[-1] > 0):
+    if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
         return float("nan")
+    below, above, _ = roc_points(score, positive, weight)
     fpr = np.concatenate([[0.0], below / below[-1]])
     tpr = np.concatenate([[0.0], above / above[-1]])
     return float(np.clip(np.trapezoid(tpr, fpr), 0.0, 1.0))

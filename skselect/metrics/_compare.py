@@ -1,0 +1,345 @@
+"""Is one model better than another? Paired comparisons with Holm's adjustment."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, stdtr
+from scipy.stats import wilcoxon
+
+from skselect import _validation as check
+from skselect._typing import FloatArray, IntArray
+from skselect.metrics._door import DoorOptions, metric, predictions_of
+from skselect.metrics._evaluate import Judged, kernel_value, request
+from skselect.metrics._influence import standard_error
+from skselect.metrics._interval import (
+    FEW_ERRORS,
+    influence_of,
+    interval_of,
+    is_shaky,
+    judge_for,
+    quantile,
+    refuse_without_interval,
+)
+from skselect.metrics._metric_spec import MetricSpec
+from skselect.metrics._resampling import Resampler, bootstrap
+
+NOTE = (
+    "Intervals and p-values are about new rows for these fitted models; how much another "
+    "training run would change them is not included."
+)
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Return Holm's adjusted p-values; nan stays nan and does not count."""
+    adjusted = np.full(len(p_values), np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    return adjusted
+
+
+@dataclass(frozen=True, eq=False)
+class _Paired:
+    """Estimates of several models and the standard error of each difference."""
+
+    estimates: FloatArray
+    error: FloatArray  # (K, K)
+
+    def p_value(self, i: int, j: int, cluster: IntArray | None) -> float:
+        """Return the two-sided p-value of equal values in the population."""
+        difference = abs(float(self.estimates[i] - self.estimates[j]))
+        if difference == 0:
+            return 1.0
+        z = difference / self.error[i, j] if self.error[i, j] > 0 else math.inf
+        if math.isnan(difference) or math.isnan(z):
+            return math.nan
+        return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
+
+
+def _paired(
+    spec: MetricSpec,
+    models: Sequence[Judged],
+    parameters: Mapping[str, Any],
+    *,
+    method: str,
+    n_resamples: int,
+    rng: np.random.Generator,
+    cluster: IntArray | None,
+) -> _Paired:
+    estimates = np.array([kernel_value(spec, judged, parameters) for judged in models])
+    influences = [influence_of(spec, judged, parameters) for judged in models]
+    error = np.zeros((len(models), len(models)))
+    closed = [found.values for found in influences if found is not None]  # noqa: PD011
+    if method == "analytic" and len(closed) == len(models):
+        for i, j in combinations(range(len(models)), 2):
+            error[i, j] = error[j, i] = standard_error(closed[i] - closed[j], cluster)
+        return _Paired(estimates, error)
+    resamplers = [Resampler(spec, judged, parameters) for judged in models]
+    drawn = bootstrap(resamplers, len(models[0].outcomes), n_resamples, cluster, rng)
+    for i, j in combinations(range(len(models)), 2):
+        differences = drawn[:, i] - drawn[:, j]
+        differences = differences[np.isfinite(differences)]
+        error[i, j] = error[j, i] = np.std(differences, ddof=1) if len(differences) > 1 else np.nan
+    return _Paired(estimates, error)
+
+
+def _best(spec: MetricSpec, values: FloatArray) -> int:
+    scores = np.array([spec.as_score(value) for value in values])
+    if np.all(np.isnan(scores)):
+        raise ValueError(f"metric: {spec.name!r} is undefined (nan) for every model.")
+    return int(np.nanargmax(scores))
+
+
+def _adjusted(p: Mapping[tuple[int, int], float], reference: int, n_models: int) -> FloatArray:
+    """Return Holm's p-value of each model against the reference, 1 for itself."""
+    adjusted = dict(zip(p, holm(np.array(list(p.values()))), strict=True))
+    against = [(min(i, reference), max(i, reference)) for i in range(n_models)]
+    return np.array([1.0 if a == b else adjusted[a, b] for a, b in against])
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@metric
+def compare_models(
+    y_true: Any,
+    y_probas: Mapping[str, Any],
+    metric: str,
+    *,
+    baseline: str | None = None,
+    confidence_level: float = 0.95,
+    cluster: Any = None,
+    method: str = "analytic",
+    metric_params: Mapping[str, Any] | None = None,
+    n_resamples: int = 999,
+    random_state: Any = None,
+    **options: Unpack[DoorOptions],
+) -> pd.DataFrame:
+    """Compare models on the same rows: who is best, and who could be as good.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_probas : mapping of str to array-like of shape (n, K) or (n,)
+        The class probabilities of each model, for the same rows.
+    metric : str
+        Short name as in ``skselect.metrics.SPECS``, such as "augrc".
+    baseline : str, default=None
+        The model that all others are compared with; None compares with the best one.
+    confidence_level : float in (0, 1), default=0.95
+    cluster : array-like of shape (n,), default=None
+        Which rows belong together; clusters instead of rows are taken as independent.
+    method : {"analytic", "bootstrap"}, default="analytic"
+        "analytic": closed forms where there are any, else the bootstrap.
+    metric_params : dict, default=None
+        Parameters of the metric, such as ``{"threshold": 0.8}``.
+    n_resamples : int, default=999
+        Draws of the bootstrap.
+    random_state : int, Generator or None, default=None
+        Seed of the bootstrap.
+    %(options)s
+        Only constant weights: a weight is not a number of independent rows.
+
+    Returns
+    -------
+    DataFrame
+        A row per model, the best first: `estimate` with its interval `low`, `high`;
+        `difference` to the best model (or to the baseline) with its interval; the `p_value`
+        of no difference, adjusted by Holm; `tied_with_best` (or `tied_with_baseline`): the
+        p-value exceeds 1 - confidence_level. ``attrs["note"]`` says what is not included.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two models, the baseline is not one of them, weights are not
+        constant, or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If an estimate rests on fewer than 10 errors.
+
+    See Also
+    --------
+    compare_across_datasets : For one value per model and data set.
+
+    Notes
+    -----
+    Differences are tested with the paired influence values of both models on the same rows
+    (see :func:`metric_interval`). Without a baseline the best model is chosen by the same
+    rows, so all pairs belong to the family that Holm's method adjusts. Only new rows are
+    considered: retraining the models would change their values too, and that variance is not
+    in the table. A Wilcoxon test over bootstrap samples is no substitute: its p-value falls
+    with the number of bootstrap samples, and it finds a difference between equal models in
+    more than nine of ten data sets.
+
+    References
+    ----------
+    .. [1] DeLong et al., "Comparing the areas under two or more correlated receiver operating
+       characteristic curves", 1988.
+    .. [2] Holm, "A simple sequentially rejective multiple test procedure", 1979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.metrics import compare_models
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=1000)
+    >>> y_true = (rng.uniform(size=1000) < p).astype(int)
+    >>> blurred = np.clip(p + rng.normal(scale=.2, size=1000), 0, 1)
+    >>> table = compare_models(y_true, {"honest": p, "blurred": blurred}, "augrc")
+    >>> table[["estimate", "difference", "tied_with_best"]].round(4)
+             estimate  difference  tied_with_best
+    honest     0.0827      0.0000            True
+    blurred    0.1203      0.0376           False
+    """
+    check.check_choice("method", method, ["analytic", "bootstrap"])
+    level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    check.check_count("n_resamples", n_resamples)
+    spec, parameters = request(metric, metric_params)
+    refuse_without_interval(spec)
+    names = check.check_models(y_probas, baseline)
+    confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
+    tables = [predictions_of(y_true, y_probas[name], **options) for name in names]
+    check.refuse_weights(tables[0].sample_weight, "a comparison")
+    tables = [replace(table, sample_weight=None) for table in tables]
+    models = [judge_for(spec, table, confidence, loss) for table in tables]
+    clusters = check.check_clusters(cluster, len(tables[0]))
+    work: dict[str, Any] = {
+        "method": method,
+        "n_resamples": n_resamples,
+        "rng": check.check_generator(random_state),
+        "cluster": clusters,
+    }
+    intervals = [interval_of(spec, judged, parameters, level=level, **work) for judged in models]
+    paired = _paired(spec, models, parameters, **work)
+    reference = _best(spec, paired.estimates) if baseline is None else names.index(baseline)
+    pairs = combinations(range(len(names)), 2)
+    family = {
+        (i, j): paired.p_value(i, j, clusters)
+        for i, j in pairs
+        if baseline is None or reference in (i, j)
+    }
+    p_values = _adjusted(family, reference, len(names))
+    difference = paired.estimates - paired.estimates[reference]
+    reach = quantile(level, clusters) * paired.error[reference]
+    table = pd.DataFrame(
+        {
+            "estimate": paired.estimates,
+            "low": [interval.low for interval in intervals],
+            "high": [interval.high for interval in intervals],
+            "difference": difference,
+            "difference_low": difference - reach,
+            "difference_high": difference + reach,
+            "p_value": p_values,
+            f"tied_with_{'best' if baseline is None else 'baseline'}": p_values > 1.0 - level,
+        },
+        index=pd.Index(names, name=None),
+    )
+    shaky = [name for name, interval in zip(names, intervals, strict=True) if is_shaky(interval)]
+    if shaky:
+        warnings.warn(
+            f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
+            "intervals and p-values may be far off.",
+            stacklevel=2,
+        )
+    table.attrs["note"] = NOTE
+    scores = [spec.as_score(value) for value in paired.estimates]
+    return table.iloc[np.argsort(-np.array(scores), kind="stable")]
+
+
+def compare_across_datasets(
+    values: Any,
+    *,
+    greater_is_better: bool,
+    baseline: str | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Compare models by one value per data set: Wilcoxon's signed ranks with Holm's adjustment.
+
+    Parameters
+    ----------
+    values : DataFrame of shape (n_datasets, n_models), or mapping of str to array-like
+        One row per data set, one column per model, such as the AUGRC of each. Each data set
+        enters with one value: the mean over its splits, not the splits.
+    greater_is_better : bool
+        Whether larger values are better.
+    baseline : str, default=None
+        The model that all others are compared with; None compares with the best mean rank.
+    confidence_level : float in (0, 1), default=0.95
+
+    Returns
+    -------
+    DataFrame
+        A row per model, the best mean rank first: `mean`, `mean_rank`, the median
+        `difference` to the best model (or the baseline), data sets won and lost against it
+        (`wins`, `losses`), the `p_value` of no difference, adjusted by Holm, and
+        `tied_with_best` (or `tied_with_baseline`).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two models or data sets, or values are missing.
+
+    References
+    ----------
+    .. [1] Demsar, "Statistical comparisons of classifiers over multiple data sets", 2006.
+    .. [2] Holm, "A simple sequentially rejective multiple test procedure", 1979.
+
+    Examples
+    --------
+    >>> from skselect.metrics import compare_across_datasets
+    >>> values = {"a": [.02, .05, .01, .04, .06, .03], "b": [.03, .07, .04, .08, .11, .09]}
+    >>> compare_across_datasets(values, greater_is_better=False)[["mean_rank", "wins", "p_value"]]
+       mean_rank  wins  p_value
+    a        1.0     0  1.00000
+    b        2.0     0  0.03125
+    """
+    level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    frame = check.check_value_table(values)
+    names = check.check_models(dict.fromkeys(frame.columns), baseline)
+    ranks = frame.rank(axis=1, ascending=not greater_is_better).mean()
+    reference = names.index(ranks.idxmin() if baseline is None else baseline)
+    numbers = frame.to_numpy(dtype=np.float64)
+    family = {
+        (i, j): _signed_ranks(numbers[:, i] - numbers[:, j])
+        for i, j in combinations(range(len(names)), 2)
+        if baseline is None or reference in (i, j)
+    }
+    p_values = _adjusted(family, reference, len(names))
+    difference = numbers - numbers[:, [reference]]
+    gain = difference if greater_is_better else -difference
+    table = pd.DataFrame(
+        {
+            "mean": numbers.mean(axis=0),
+            "mean_rank": ranks.to_numpy(),
+            "difference": np.median(difference, axis=0),
+            "wins": (gain > 0).sum(axis=0),
+            "losses": (gain < 0).sum(axis=0),
+            "p_value": p_values,
+            f"tied_with_{'best' if baseline is None else 'baseline'}": p_values > 1.0 - level,
+        },
+        index=pd.Index(names, name=None),
+    )
+    return table.sort_values("mean_rank", kind="stable")
+
+
+def _signed_ranks(differences: FloatArray) -> float:
+    """Return Wilcoxon's two-sided p-value, 1 if nothing differs."""
+    if not np.any(differences):
+        return 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ties and zeros turn to the normal form; that is known
+        return float(wilcoxon(differences, zero_method="pratt").pvalue)

@@ -1,0 +1,280 @@
+"""How much each row moves a metric: influence values, and standard errors from them.
+
+A kernel returns the estimate and one value per row with mean zero. Their scatter, divided
+by the root of the number of rows, is the standard error; their differences between two
+models on the same rows compare the models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import FloatArray, IntArray
+from skselect.curves import RiskCoverageCurve
+from skselect.metrics import _threshold
+from skselect.metrics._calibration_tests import ecd_terms
+from skselect.outcomes import Outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """An estimate, what each row adds to its error, and the scale on which it is normal.
+
+    Parameters
+    ----------
+    estimate : float
+    values : ndarray of shape (n,)
+    scale : {"identity", "log", "logit", "proportion"}
+        "proportion": a share of independent rows, `n_events` of `n_trials`.
+    n_events, n_trials : float or None
+        How many errors (or other rare rows) the estimate rests on, among how many rows.
+    """
+
+    estimate: float
+    values: FloatArray
+    scale: str
+    n_events: float | None = None
+    n_trials: float | None = None
+
+
+def standard_error(values: FloatArray, cluster: IntArray | None = None) -> float:
+    """Return the standard error of a mean of influence values, rows or clusters independent."""
+    n = len(values)
+    sums = values if cluster is None else np.bincount(cluster, weights=values)
+    m = len(sums)
+    if m < 2:
+        return math.nan
+    return float(np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n)
+
+
+def _mean(terms: FloatArray, scale: str, n_events: float | None = None) -> Influence:
+    estimate = float(np.mean(terms))
+    return Influence(estimate, terms - estimate, scale, n_events)
+
+
+def _ratio(
+    over: FloatArray, under: FloatArray, scale: str, n_events: float | None = None
+) -> Influence | None:
+    """Return the influence of sum(over)/sum(under) by the delta method."""
+    total = float(np.sum(under))
+    if not total > 0:
+        return None
+    estimate = float(np.sum(over)) / total
+    return Influence(estimate, (over - estimate * under) * (len(under) / total), scale, n_events)
+
+
+def _share(events: FloatArray, trials: FloatArray, rare: FloatArray) -> Influence | None:
+    """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
+    found = _ratio(events, trials, "logit", float(np.sum(rare)))
+    if found is None or np.any((events != 0) & (events != 1)):
+        return found
+    return Influence(
+        found.estimate, found.values, "proportion", found.n_events, float(np.sum(trials))
+    )
+
+
+# At a threshold --------------------------------------------------------------------------
+
+
+def _accepted(outcomes: Outcomes, threshold: float) -> FloatArray:
+    return _threshold.accepted_rows(outcomes, threshold).astype(np.float64)
+
+
+def _coverage(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(outcomes, threshold)
+    found = _share(accepted, np.ones_like(accepted), accepted)
+    assert found is not None
+    return Influence(found.estimate, found.values, "proportion", None, found.n_trials)
+
+
+def _selective_risk(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(outcomes, threshold)
+    return _share(accepted * outcomes.loss, accepted, accepted * outcomes.loss)
+
+
+def _selective_accuracy(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(outcomes, threshold)
+    return _share(accepted * (1.0 - outcomes.loss), accepted, accepted * outcomes.loss)
+
+
+def _generalized_risk(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
+    silent = _accepted(outcomes, threshold) * outcomes.loss
+    return _share(silent, np.ones_like(silent), silent)
+
+
+def _selective_cost(
+    outcomes: Outcomes, threshold: float = 0.5, abstention_cost: float = 0.1
+) -> Influence:
+    accepted = _accepted(outcomes, threshold)
+    terms = accepted * outcomes.loss + abstention_cost * (1.0 - accepted)
+    return _mean(terms, "identity", float(np.sum(accepted * outcomes.loss)))
+
+
+def _cwsa_of(
+    outcomes: Outcomes, threshold: float, normalize: str, sign: float, scale: str
+) -> Influence | None:
+    accepted = _accepted(outcomes, threshold)
+    gain = (1.0 - outcomes.loss) + sign * outcomes.loss
+    terms = _threshold.cwsa_weight(outcomes, threshold) * gain
+    n_errors = float(np.sum(accepted * outcomes.loss))
+    if normalize == "all":
+        return _mean(terms, scale, n_errors)
+    return _ratio(terms, accepted, scale, n_errors)
+
+
+def _cwsa(
+    outcomes: Outcomes, threshold: float = 0.5, normalize: str = "selected"
+) -> Influence | None:
+    return _cwsa_of(outcomes, threshold, normalize, -1.0, "identity")
+
+
+def _cwsa_plus(
+    outcomes: Outcomes, threshold: float = 0.5, normalize: str = "selected"
+) -> Influence | None:
+    return _cwsa_of(outcomes, threshold, normalize, 0.0, "logit")
+
+
+# Areas -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """Rows in blocks of equal confidence, surest first: what precedes each row's block."""
+
+    curve: RiskCoverageCurve
+    block: IntArray  # of each row, in the order of the rows
+    before: FloatArray  # rows before each block
+    loss_before: FloatArray
+
+    @classmethod
+    def of(cls, outcomes: Outcomes) -> _Ranked:
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        block = curve.n_blocks_accepted(outcomes.confidence) - 1
+        return cls(
+            curve,
+            block,
+            curve.accepted_weight - curve.block_weight,
+            curve.accepted_loss - curve.block_loss,
+        )
+
+    def per_block(self, values: FloatArray) -> FloatArray:
+        """Return the mean over the positions of each block."""
+        starts = self.before.astype(np.int64)
+        return np.add.reduceat(values, starts) / self.curve.block_weight
+
+
+def _augrc(
+    outcomes: Outcomes, estimator: str = "trapezoid", coverage_range: Any = None
+) -> Influence | None:
+    """Return the pseudo-values of the U-statistic (its kernel made symmetric)."""
+    n = len(outcomes)
+    if coverage_range is not None or n < 3:
+        return None
+    ranked, loss = _Ranked.of(outcomes), outcomes.loss
+    size, block = ranked.curve.block_weight, ranked.block
+    lower = n - ranked.before - size + (size - 1.0) / 2.0  # ties count by half
+    upper_loss = ranked.loss_before + ranked.curve.block_loss / 2.0
+    pseudo = (loss * lower[block] + upper_loss[block] - loss / 2.0) / (n - 1.0)
+    values = (pseudo - np.mean(pseudo)) * ((n - 1.0) / (n - 2.0))
+    estimate = ranked.curve.augrc(estimator=estimator)
+    return Influence(estimate, values, "log", float(np.sum(loss)))
+
+
+def _aurc(
+    outcomes: Outcomes, estimator: str = "empirical", ties: str = "expected"
+) -> Influence | None:
+    """Return R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k - AURC, averaged inside tie blocks."""
+    if estimator != "empirical" or ties != "expected":
+        return None
+    ranked, loss = _Ranked.of(outcomes), outcomes.loss
+    curve = ranked.curve
+    rank = np.arange(1.0, len(outcomes) + 1.0)
+    place = np.repeat(np.arange(len(curve)), curve.block_rows)
+    rho = curve.block_loss / curve.block_weight
+    risk = (ranked.loss_before[place] + rho[place] * (rank - ranked.before[place])) / rank
+    later = np.cumsum((1.0 / rank)[::-1])[::-1]
+    later_risk = np.cumsum((risk / rank)[::-1])[::-1]
+    fixed = ranked.per_block(risk - later_risk)[ranked.block]
+    values = fixed + loss * ranked.per_block(later)[ranked.block]
+    estimate = curve.aurc()
+    return Influence(estimate, values - np.mean(values), "log", float(np.sum(loss)))
+
+
+def _eaurc(outcomes: Outcomes) -> Influence | None:
+    error = float(np.mean(outcomes.loss))
+    area = _aurc(outcomes)
+    if area is None or not error < 1 or np.any((outcomes.loss != 0) & (outcomes.loss != 1)):
+        return None
+    best = -math.log1p(-error) * (outcomes.loss - error)
+    estimate = RiskCoverageCurve.from_outcomes(outcomes).eaurc()
+    return Influence(estimate, area.values - best, "log", area.n_events)
+
+
+def _accuracy_rejection_auc(outcomes: Outcomes, estimator: str = "empirical") -> Influence | None:
+    area = _aurc(outcomes, estimator)
+    if area is None:
+        return None
+    return Influence(1.0 - area.estimate, -area.values, "logit", area.n_events)
+
+
+def _failure_auroc(outcomes: Outcomes) -> Influence | None:
+    """Return DeLong's placements, scaled so that the standard error is DeLong's."""
+    wrong = outcomes.loss == 1
+    n_wrong, n = int(np.sum(wrong)), len(outcomes)
+    n_right = n - n_wrong
+    if min(n_wrong, n_right) < 2 or np.any(outcomes.loss[~wrong] != 0):
+        return None
+    ranked = _Ranked.of(outcomes)
+    curve = ranked.curve
+    right = curve.block_weight - curve.block_loss
+    right_above = (np.cumsum(right) - right / 2.0)[ranked.block] / n_right
+    wrong_below = (n_wrong - ranked.loss_before - curve.block_loss / 2.0)[ranked.block] / n_wrong
+    estimate = float(np.mean(right_above[wrong]))
+    centred = np.where(wrong, right_above, wrong_below) - estimate
+    factor = np.where(
+        wrong,
+        math.sqrt(n_wrong / (n_wrong - 1)) / n_wrong,
+        math.sqrt(n_right / (n_right - 1)) / n_right,
+    )
+    return Influence(estimate, n * factor * centred, "logit", float(min(n_wrong, n_right)))
+
+
+# Confidence as a probability -------------------------------------------------------------
+
+
+def _cw_accuracy(outcomes: Outcomes) -> Influence | None:
+    right = outcomes.confidence * (1.0 - outcomes.loss)
+    return _ratio(right, outcomes.confidence, "logit", float(np.sum(outcomes.loss)))
+
+
+def _top_label_brier(outcomes: Outcomes) -> Influence:
+    return _mean((1.0 - outcomes.loss - outcomes.confidence) ** 2, "log")
+
+
+def _ecd(outcomes: Outcomes, eps: float = 1e-8) -> Influence:
+    return _mean(ecd_terms(outcomes, eps), "identity", float(np.sum(outcomes.loss)))
+
+
+#: Metrics with a closed form: ``influence(outcomes, **parameters)``, None where it has none.
+INFLUENCES: Mapping[str, Callable[..., Influence | None]] = {
+    "coverage": _coverage,
+    "selective_risk": _selective_risk,
+    "selective_accuracy": _selective_accuracy,
+    "generalized_risk": _generalized_risk,
+    "selective_cost": _selective_cost,
+    "cwsa": _cwsa,
+    "cwsa_plus": _cwsa_plus,
+    "augrc": _augrc,
+    "aurc": _aurc,
+    "eaurc": _eaurc,
+    "accuracy_rejection_auc": _accuracy_rejection_auc,
+    "failure_auroc": _failure_auroc,
+    "cw_accuracy": _cw_accuracy,
+    "top_label_brier": _top_label_brier,
+    "ecd": _ecd,
+}

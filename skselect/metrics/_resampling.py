@@ -1,0 +1,85 @@
+"""The bootstrap: metrics of rows, or of whole clusters of rows, drawn with replacement.
+
+Rows are sorted once; a draw only changes how often each of them counts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import FloatArray, IntArray
+from skselect.curves import RiskCoverageCurve
+from skselect.metrics._evaluate import Judged
+from skselect.metrics._metric_spec import MetricSpec
+from skselect.outcomes import Outcomes
+
+
+def draw_counts(n: int, cluster: IntArray | None, rng: np.random.Generator) -> IntArray:
+    """Return how often each row is drawn, rows or clusters being drawn independently."""
+    if cluster is None:
+        return np.bincount(rng.integers(0, n, n), minlength=n)
+    n_clusters = int(cluster.max()) + 1
+    return np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)[cluster]
+
+
+class Resampler:
+    """Computes a metric for any counts of the rows.
+
+    Parameters
+    ----------
+    spec : MetricSpec
+    judged : Judged
+    parameters : mapping
+    """
+
+    def __init__(self, spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> None:
+        self.spec = spec
+        self.parameters = dict(parameters)
+        self.predictions = judged.predictions
+        outcomes = judged.outcomes
+        # Rows stay as they are for the classes; for all else they are put in order once.
+        self.order = np.lexsort((outcomes.loss, -outcomes.confidence))
+        self.loss, self.confidence = outcomes.loss[self.order], outcomes.confidence[self.order]
+
+    def value(self, counts: IntArray) -> float:
+        """Return the metric of the rows, each counted as often as `counts` says."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a draw without errors is no news
+            return float(self.spec.kernel(self._source(counts), **self.parameters))
+
+    def _source(self, counts: IntArray) -> Any:
+        if self.spec.needs == "predictions":
+            assert self.predictions is not None
+            return replace(self.predictions, sample_weight=counts.astype(np.float64))
+        weight = counts[self.order].astype(np.float64)
+        if self.spec.needs == "outcomes":
+            return Outcomes(self.loss, self.confidence, weight)
+        drawn = weight > 0
+        return RiskCoverageCurve.from_sorted(
+            self.loss[drawn], self.confidence[drawn], weight[drawn]
+        )
+
+
+def bootstrap(
+    resamplers: list[Resampler],
+    n_rows: int,
+    n_resamples: int,
+    cluster: IntArray | None,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return the metric of each model in each draw; all models share the draws.
+
+    Returns
+    -------
+    ndarray of shape (n_resamples, len(resamplers))
+    """
+    values = np.empty((n_resamples, len(resamplers)))
+    for draw in range(n_resamples):
+        counts = draw_counts(n_rows, cluster, rng)
+        values[draw] = [resampler.value(counts) for resampler in resamplers]
+    return values
