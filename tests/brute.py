@@ -2,7 +2,8 @@
 
 A case is a list of rows (weight, confidence, loss) in exact fractions; rows of weight zero
 are left out. Nothing here is sorted once or summed cleverly: every threshold looks at every
-row again. Numbers that need logarithms use decimals of 50 digits.
+row again. Numbers that need logarithms use decimals of 50 digits. Definitions that only one
+test file needs stand there.
 """
 
 from __future__ import annotations
@@ -166,16 +167,21 @@ def blocks(rows: Rows) -> list[tuple[Fraction, Fraction]]:
     return [(weight_of(group), weighted_loss(group) / weight_of(group)) for group in groups]
 
 
-def aurc_over_all_orders(rows: Rows) -> Fraction:
-    """Average the mean of R_k over every order of the tied rows, weights as repeated rows."""
+def all_orders(rows: Rows) -> Iterable[list[Fraction]]:
+    """Yield the losses, the surest first, in every order of tied rows; weights repeat rows."""
     groups = [
         repeated([r.loss for r in rows if r.confidence == c],
                  [r.weight for r in rows if r.confidence == c])
         for c in levels(rows)
     ]  # fmt: skip
-    areas = []
     for orders in product(*(permutations(group) for group in groups)):
-        ranked = [loss for order in orders for loss in order]
+        yield [loss for order in orders for loss in order]
+
+
+def aurc_over_all_orders(rows: Rows) -> Fraction:
+    """Average the mean of R_k over every order of the tied rows, weights as repeated rows."""
+    areas = []
+    for ranked in all_orders(rows):
         risks = [sum(ranked[:k], Fraction(0)) / k for k in range(1, len(ranked) + 1)]
         areas.append(sum(risks, Fraction(0)) / len(risks))
     return sum(areas, Fraction(0)) / len(areas)
@@ -319,11 +325,14 @@ def augrc_unbiased(rows: Rows) -> Fraction:
 
 
 def failure_auroc(rows: Rows) -> Fraction:
-    """Return P(right row surer than wrong row) + half the ties; needs both kinds."""
+    """Return P(right row surer than wrong row) + half the ties; needs both kinds.
+
+    A graded loss l is l of an error and 1 - l of a right answer.
+    """
     wins, pairs = Fraction(0), Fraction(0)
-    for right in (row for row in rows if row.loss == 0):
-        for wrong in (row for row in rows if row.loss == 1):
-            weight = right.weight * wrong.weight
+    for right in (row for row in rows if row.loss < 1):
+        for wrong in (row for row in rows if row.loss > 0):
+            weight = right.weight * (1 - right.loss) * wrong.weight * wrong.loss
             pairs += weight
             if right.confidence > wrong.confidence:
                 wins += weight
@@ -356,48 +365,6 @@ def aumcc_exact(rows: Rows, metric: str) -> Fraction:
     """Return the mean over rows of the metric at the row's own confidence."""
     total = sum((r.weight * CURVE_METRICS[metric](rows, r.confidence) for r in rows), Fraction(0))
     return total / weight_of(rows)
-
-
-# Confidence as a probability -------------------------------------------------------------
-
-
-def cw_accuracy(rows: Rows) -> Any:
-    mass = sum((row.weight * row.confidence for row in rows), Fraction(0))
-    right = sum((row.weight * row.confidence * (1 - row.loss) for row in rows), Fraction(0))
-    return right / mass if mass else math.nan
-
-
-def csr(rows: Rows, eps: float) -> Any:
-    total = Fraction(0)
-    for row in rows:
-        clipped = min(max(row.confidence, Fraction(eps)), 1 - Fraction(eps))
-        if row.loss and clipped == 1:
-            return math.inf
-        total += row.weight * row.loss / (1 - clipped) if row.loss else 0
-    return total / weight_of(rows)
-
-
-def ece(rows: Rows, n_bins: int, strategy: str) -> Fraction:
-    """Each bin is closed on the right; the last edge is never needed."""
-    if strategy == "uniform":
-        edges = [k / n_bins for k in range(1, n_bins)]
-    else:
-        edges = [quantile(rows, Fraction(k, n_bins)) for k in range(1, n_bins)]
-    sums: dict[int, Fraction] = {}
-    for row in rows:
-        place = sum(1 for edge in edges if edge < row.confidence)
-        gap = row.weight * (1 - row.loss - row.confidence)
-        sums[place] = sums.get(place, Fraction(0)) + gap
-    return sum((abs(gap) for gap in sums.values()), Fraction(0)) / weight_of(rows)
-
-
-def quantile(rows: Rows, share: Fraction) -> Fraction:
-    """Return the smallest confidence such that rows up to it weigh at least this share."""
-    return min(
-        level
-        for level in levels(rows)
-        if weight_of([row for row in rows if row.confidence <= level]) >= share * weight_of(rows)
-    )
 
 
 # Confidences -----------------------------------------------------------------------------
@@ -497,6 +464,20 @@ def _weights(rng: np.random.Generator, kind: str, n: int) -> np.ndarray | None:
 
 WEIGHTS = ("none", "integer", "real")
 LOSSES = ("zero_one", "dyadic", "real")
+
+
+def of_rows(metric: Callable[..., Any], case: RowCase, **options: Any) -> Any:
+    """Score bare losses and confidences through a public function."""
+    n = len(case.loss)
+    return metric(
+        np.zeros(n), np.tile([1.0, 0.0], (n, 1)), labels=[0, 1], confidence=case.confidence,
+        loss=lambda a, b: case.loss, sample_weight=case.weight, **options,
+    )  # fmt: skip
+
+
+def of_probabilities(metric: Callable[..., Any], case: ProbaCase, **options: Any) -> Any:
+    """Score class probabilities through a public function."""
+    return metric(case.y_true, case.y_proba, **case.options, **options)
 
 
 @st.composite

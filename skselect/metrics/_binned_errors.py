@@ -5,6 +5,7 @@ All compare the accuracy in a bin with the mean confidence in it; accuracy is 1 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
@@ -25,54 +26,67 @@ from skselect.predictions import Predictions
 # Kernels ---------------------------------------------------------------------------------
 
 
-def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
-    """Return the bin of each row: 1..n closed on the right, and 0 for a confidence of 0."""
-    scaled = confidence * n_bins
-    up = np.ceil(scaled)
-    bins = up.astype(np.int64)
-    # Rounding can only hide which side of an edge k/n a confidence is on where c n == k.
-    near = np.flatnonzero(up == scaled)
-    bins[near] += confidence[near] > bins[near] / n_bins
+# Rows treated at once: their temporaries stay in the processor's cache.
+_BLOCK = 1 << 14
+
+_Columns = Callable[[slice], list[FloatArray | None]]
+
+
+def _equal_width(confidence: FloatArray, edges: FloatArray) -> IntArray:
+    """Return the bin 0..n-1 of each row, closed on the right; 0 belongs to the first."""
+    scaled = confidence * (len(edges) - 1)
+    floor = np.floor(scaled)
+    bins = floor.astype(np.int64)
+    scaled -= floor
+    # Next to an edge k/n rounding may hide the side: such rows, if any, look at the edges.
+    if scaled.min() < 1e-9 or scaled.max() > 1.0 - 1e-9:
+        near = np.flatnonzero((scaled < 1e-9) | (scaled > 1.0 - 1e-9))
+        place = np.searchsorted(edges, confidence[near], side="left") - 1
+        bins[near] = np.maximum(place, 0)
     return bins
 
 
-def _equal_weight(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -> IntArray:
-    """Return the bin 1..n of each row, edges at the smallest values that fill k/n."""
+def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -> FloatArray:
+    """Return the inner edges of bins of equal weight: the smallest values that fill k/n."""
     if weight is None:
-        ordered = np.sort(confidence)
         # Integers: the first rank that reaches k n_rows / n_bins.
-        ranks = -(-np.arange(1, n_bins) * len(ordered) // n_bins)
-        edges = ordered[ranks - 1]
-    else:
-        order = np.argsort(confidence)
-        filled = np.cumsum(weight[order])
-        wanted = np.arange(1, n_bins) * filled[-1] / n_bins * (1.0 - check.ROUNDING)
-        reached = np.searchsorted(filled, wanted, side="left")
-        edges = confidence[order][np.minimum(reached, len(confidence) - 1)]
-    return np.searchsorted(edges, confidence, side="left") + 1
+        ranks = -(-np.arange(1, n_bins) * len(confidence) // n_bins)
+        return np.sort(confidence)[ranks - 1]
+    order = np.argsort(confidence)
+    filled = np.cumsum(weight[order])
+    wanted = np.arange(1, n_bins) * filled[-1] / n_bins * (1.0 - check.ROUNDING)
+    reached = np.searchsorted(filled, wanted, side="left")
+    return confidence[order][np.minimum(reached, len(confidence) - 1)]
 
 
 def _bin_sums(
     confidence: FloatArray,
     weight: FloatArray | None,
-    columns: list[FloatArray | None],
+    columns: _Columns,
     n_bins: int,
     strategy: str,
-) -> list[FloatArray]:
-    """Return the weighted sum of each column in each bin; a column of None is all ones."""
+) -> FloatArray:
+    """Return the weighted sum of each column in each bin; a column of None is all ones.
+
+    `columns` gives the values of a slice of the rows.
+    """
     check.check_count("n_bins", n_bins)
     check.check_choice("strategy", strategy, ["uniform", "quantile"])
-    if strategy == "uniform":
-        bins = _equal_width(confidence, n_bins)
-    else:
-        bins = _equal_weight(confidence, weight, n_bins)
-    sums = []
-    for column in columns:
-        values = _product(weight, column)
-        total = np.bincount(bins, weights=values, minlength=n_bins + 1).astype(np.float64)
-        total[1] += total[0]  # the first bin is closed on both sides
-        sums.append(total[1:])
-    return sums
+    uniform = strategy == "uniform"
+    edges = np.arange(n_bins + 1) / n_bins if uniform else _quantiles(confidence, weight, n_bins)
+    total: Any = 0.0
+    for start in range(0, len(confidence), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        part = confidence[rows]
+        bins = _equal_width(part, edges) if uniform else np.searchsorted(edges, part)
+        counted = None if weight is None else weight[rows]
+        total = total + np.array(
+            [
+                np.bincount(bins, weights=_product(counted, column), minlength=n_bins)
+                for column in columns(rows)
+            ]
+        )
+    return np.asarray(total, dtype=np.float64)
 
 
 def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray | None:
@@ -81,25 +95,25 @@ def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray
     return weight * column
 
 
-def _ece(
-    confidence: FloatArray, right: FloatArray, weight: FloatArray | None, n_bins: int, strategy: str
-) -> float:
-    (gap,) = _bin_sums(confidence, weight, [right - confidence], n_bins, strategy)
-    total = len(confidence) if weight is None else np.sum(weight)
-    return float(np.sum(np.abs(gap)) / total)
+def _gap(loss: FloatArray, confidence: FloatArray) -> FloatArray:
+    gap = 1.0 - loss
+    gap -= confidence
+    return gap
 
 
 def ece(outcomes: Outcomes, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the weighted mean over bins of |accuracy - mean confidence|."""
-    confidence = check.check_unit_confidence(outcomes.confidence, "expected_calibration_error")
-    return _ece(confidence, 1.0 - outcomes.loss, outcomes.sample_weight, n_bins, strategy)
+    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
+    check.check_unit_confidence(c, "expected_calibration_error")
+    (gap,) = _bin_sums(c, weight, lambda r: [_gap(loss[r], c[r])], n_bins, strategy)
+    return float(np.sum(np.abs(gap)) / (len(c) if weight is None else np.sum(weight)))
 
 
 def mce(outcomes: Outcomes, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the largest |accuracy - mean confidence| of a bin."""
-    c = check.check_unit_confidence(outcomes.confidence, "maximum_calibration_error")
-    columns = [1.0 - outcomes.loss - c, None]
-    gap, size = _bin_sums(c, outcomes.sample_weight, columns, n_bins, strategy)
+    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
+    check.check_unit_confidence(c, "maximum_calibration_error")
+    gap, size = _bin_sums(c, weight, lambda r: [_gap(loss[r], c[r]), None], n_bins, strategy)
     filled = size > 0
     return float(np.max(np.abs(gap[filled]) / size[filled]))
 
@@ -108,10 +122,8 @@ def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "u
     """Return the mean over classes of the ECE of each class's probability."""
     proba = check.check_has_proba(predictions.y_proba, "classwise_calibration_error")
     errors = [
-        _ece(
-            proba[:, k].astype(np.float64),
-            (predictions.y_true == k).astype(np.float64),
-            predictions.sample_weight,
+        ece(
+            Outcomes(predictions.y_true != k, proba[:, k], predictions.sample_weight),
             n_bins,
             strategy,
         )
@@ -122,20 +134,22 @@ def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "u
 
 def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile") -> float:
     """Return the root of the mean squared gap, less what chance adds to it."""
-    c = check.check_unit_confidence(outcomes.confidence, "debiased_calibration_error")
-    weight, right = outcomes.sample_weight, 1.0 - outcomes.loss
+    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
+    check.check_unit_confidence(c, "debiased_calibration_error")
     if weight is not None:
         check.warn_small_weights(float(np.sum(weight)), int(np.sum(weight > 0)), "debiased_l2")
-    whole = bool(np.all((right == 0) | (right == 1)))
-    columns = [c, right, None] if whole else [c, right, None, right * right]
+
+    def columns(rows: slice) -> list[FloatArray | None]:
+        right = 1.0 - loss[rows]
+        return [None, c[rows], right, right * right]
+
     sums = _bin_sums(c, weight, columns, n_bins, strategy)
-    judged = sums[2] > 1 + check.ROUNDING  # one row says nothing of its own scatter
-    confidence, accuracy, size = (part[judged] for part in sums[:3])
-    confidence, accuracy = confidence / size, accuracy / size
-    square = accuracy if whole else sums[3][judged] / size
-    scatter = np.maximum(square - accuracy**2, 0.0) / (size - 1.0)
-    total = np.sum(size * ((accuracy - confidence) ** 2 - scatter))
-    return float(np.sqrt(max(total, 0.0) / np.sum(sums[2])))
+    size = sums[0]
+    judged = size > 1 + check.ROUNDING  # one row says nothing of its own scatter
+    confidence, accuracy, square = sums[1:, judged] / size[judged]
+    scatter = np.maximum(square - accuracy**2, 0.0) / (size[judged] - 1.0)
+    total = np.sum(size[judged] * ((accuracy - confidence) ** 2 - scatter))
+    return float(np.sqrt(max(total, 0.0) / np.sum(size)))
 
 
 # Doors -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from skselect._typing import BoolArray, FloatArray
 from skselect.metrics import _threshold
 from skselect.metrics._door import DoorOptions, metric, predictions_of
 from skselect.metrics._evaluate import Judged, kernel_value, requests
-from skselect.metrics._interval import FEW_ERRORS, interval_of, is_shaky, judge_for
+from skselect.metrics._interval import FEW_ERRORS, errors_behind, interval_of, is_shaky, judge_for
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.outcomes import Outcomes
 
@@ -113,7 +113,8 @@ def metrics_by_group(
     -------
     DataFrame
         A row per subgroup and metric, all rows first: `attribute`, `subgroup`, `metric`,
-        `value`, `low`, `high`, `n_rows`, `n_errors`, and the `contribution` of the subgroup
+        `value`, `low`, `high`, `n_rows`, `n_errors` (those accepted, for a metric at a
+        threshold), and the `contribution` of the subgroup
         to the value of all rows: for CWSA and CWSA+ the contributions of an attribute's
         subgroups add up to it, for other metrics it is nan.
 
@@ -170,7 +171,7 @@ def metrics_by_group(
                 shaky += [f"{spec.name} of {label}"] * is_shaky(found)
             terms = _contributions(spec, whole, parameters)
             record["n_rows"] = int(np.sum(rows))
-            record["n_errors"] = float(np.sum(part.outcomes.weight * part.outcomes.loss))
+            record["n_errors"] = errors_behind(spec, part, parameters)
             record["contribution"] = np.nan if terms is None else float(np.sum(terms[rows]))
             records.append(record)
     if shaky:

@@ -124,11 +124,16 @@ def curve_of(y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
     return RiskCoverageCurve.from_outcomes(outcomes_of(y_true, y_proba, **options))
 
 
-def predictions_of(
+def predictions_of(y_true: Any, y_proba: Any, **options: Any) -> Predictions:
+    """Check the arguments."""
+    return Predictions.from_proba(y_true, y_proba, **options)
+
+
+def confident_predictions_of(
     y_true: Any, y_proba: Any, *, confidence: ConfidenceSpec | None = None, **options: Any
 ) -> Predictions:
     """Check the arguments; a confidence that was asked for goes with the predictions."""
-    predictions = Predictions.from_proba(y_true, y_proba, **options)
+    predictions = predictions_of(y_true, y_proba, **options)
     if confidence is None:
         return predictions
     return replace(predictions, confidence=confidence_of(predictions, confidence))

@@ -19,10 +19,10 @@ from skselect.curves import RiskCoverageCurve
 from skselect.metrics._door import (
     CountOptions,
     DoorOptions,
+    confident_predictions_of,
     count_metric,
     curve_of,
     metric,
-    predictions_of,
 )
 from skselect.predictions import Predictions
 
@@ -404,4 +404,4 @@ def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions])
     >>> round(auroc_aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0625
     """
-    return auroc_aurc(predictions_of(y_true, y_proba, **options))
+    return auroc_aurc(confident_predictions_of(y_true, y_proba, **options))

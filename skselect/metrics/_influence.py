@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,13 @@ class Influence:
     estimate : float
     values : ndarray of shape (n,)
     scale : {"identity", "log", "logit", "proportion"}
-        "proportion": a share of independent rows, `n_events` of `n_trials`.
-    n_events, n_trials : float or None
-        How many errors (or other rare rows) the estimate rests on, among how many rows.
+        "proportion": a share of `n_trials` independent rows.
+    n_trials : float or None
     """
 
     estimate: float
     values: FloatArray
     scale: str
-    n_events: float | None = None
     n_trials: float | None = None
 
 
@@ -52,30 +50,26 @@ def standard_error(values: FloatArray, cluster: IntArray | None = None) -> float
     return float(np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n)
 
 
-def _mean(terms: FloatArray, scale: str, n_events: float | None = None) -> Influence:
+def _mean(terms: FloatArray, scale: str) -> Influence:
     estimate = float(np.mean(terms))
-    return Influence(estimate, terms - estimate, scale, n_events)
+    return Influence(estimate, terms - estimate, scale)
 
 
-def _ratio(
-    over: FloatArray, under: FloatArray, scale: str, n_events: float | None = None
-) -> Influence | None:
+def _ratio(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
     """Return the influence of sum(over)/sum(under) by the delta method."""
     total = float(np.sum(under))
     if not total > 0:
         return None
     estimate = float(np.sum(over)) / total
-    return Influence(estimate, (over - estimate * under) * (len(under) / total), scale, n_events)
+    return Influence(estimate, (over - estimate * under) * (len(under) / total), scale)
 
 
-def _share(events: FloatArray, trials: FloatArray, rare: FloatArray) -> Influence | None:
+def _share(events: FloatArray, trials: FloatArray) -> Influence | None:
     """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
-    found = _ratio(events, trials, "logit", float(np.sum(rare)))
+    found = _ratio(events, trials, "logit")
     if found is None or np.any((events != 0) & (events != 1)):
         return found
-    return Influence(
-        found.estimate, found.values, "proportion", found.n_events, float(np.sum(trials))
-    )
+    return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
 
 
 # At a threshold --------------------------------------------------------------------------
@@ -87,32 +81,29 @@ def _accepted(outcomes: Outcomes, threshold: float) -> FloatArray:
 
 def _coverage(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
     accepted = _accepted(outcomes, threshold)
-    found = _share(accepted, np.ones_like(accepted), accepted)
-    assert found is not None
-    return Influence(found.estimate, found.values, "proportion", None, found.n_trials)
+    return _share(accepted, np.ones_like(accepted))
 
 
 def _selective_risk(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
     accepted = _accepted(outcomes, threshold)
-    return _share(accepted * outcomes.loss, accepted, accepted * outcomes.loss)
+    return _share(accepted * outcomes.loss, accepted)
 
 
 def _selective_accuracy(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
     accepted = _accepted(outcomes, threshold)
-    return _share(accepted * (1.0 - outcomes.loss), accepted, accepted * outcomes.loss)
+    return _share(accepted * (1.0 - outcomes.loss), accepted)
 
 
 def _generalized_risk(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
     silent = _accepted(outcomes, threshold) * outcomes.loss
-    return _share(silent, np.ones_like(silent), silent)
+    return _share(silent, np.ones_like(silent))
 
 
 def _selective_cost(
     outcomes: Outcomes, threshold: float = 0.5, abstention_cost: float = 0.1
 ) -> Influence:
     accepted = _accepted(outcomes, threshold)
-    terms = accepted * outcomes.loss + abstention_cost * (1.0 - accepted)
-    return _mean(terms, "identity", float(np.sum(accepted * outcomes.loss)))
+    return _mean(accepted * outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
 
 
 def _cwsa_of(
@@ -121,10 +112,7 @@ def _cwsa_of(
     accepted = _accepted(outcomes, threshold)
     gain = (1.0 - outcomes.loss) + sign * outcomes.loss
     terms = _threshold.cwsa_weight(outcomes, threshold) * gain
-    n_errors = float(np.sum(accepted * outcomes.loss))
-    if normalize == "all":
-        return _mean(terms, scale, n_errors)
-    return _ratio(terms, accepted, scale, n_errors)
+    return _mean(terms, scale) if normalize == "all" else _ratio(terms, accepted, scale)
 
 
 def _cwsa(
@@ -182,7 +170,7 @@ def _augrc(
     pseudo = (loss * lower[block] + upper_loss[block] - loss / 2.0) / (n - 1.0)
     values = (pseudo - np.mean(pseudo)) * ((n - 1.0) / (n - 2.0))
     estimate = ranked.curve.augrc(estimator=estimator)
-    return Influence(estimate, values, "log", float(np.sum(loss)))
+    return Influence(estimate, values, "log")
 
 
 def _aurc(
@@ -202,7 +190,7 @@ def _aurc(
     fixed = ranked.per_block(risk - later_risk)[ranked.block]
     values = fixed + loss * ranked.per_block(later)[ranked.block]
     estimate = curve.aurc()
-    return Influence(estimate, values - np.mean(values), "log", float(np.sum(loss)))
+    return Influence(estimate, values - np.mean(values), "log")
 
 
 def _eaurc(outcomes: Outcomes) -> Influence | None:
@@ -212,14 +200,14 @@ def _eaurc(outcomes: Outcomes) -> Influence | None:
         return None
     best = -math.log1p(-error) * (outcomes.loss - error)
     estimate = RiskCoverageCurve.from_outcomes(outcomes).eaurc()
-    return Influence(estimate, area.values - best, "log", area.n_events)
+    return Influence(estimate, area.values - best, "log")
 
 
 def _accuracy_rejection_auc(outcomes: Outcomes, estimator: str = "empirical") -> Influence | None:
     area = _aurc(outcomes, estimator)
     if area is None:
         return None
-    return Influence(1.0 - area.estimate, -area.values, "logit", area.n_events)
+    return Influence(1.0 - area.estimate, -area.values, "logit")
 
 
 def _failure_auroc(outcomes: Outcomes) -> Influence | None:
@@ -241,7 +229,7 @@ def _failure_auroc(outcomes: Outcomes) -> Influence | None:
         math.sqrt(n_wrong / (n_wrong - 1)) / n_wrong,
         math.sqrt(n_right / (n_right - 1)) / n_right,
     )
-    return Influence(estimate, n * factor * centred, "logit", float(min(n_wrong, n_right)))
+    return Influence(estimate, n * factor * centred, "logit")
 
 
 # Confidence as a probability -------------------------------------------------------------
@@ -249,7 +237,7 @@ def _failure_auroc(outcomes: Outcomes) -> Influence | None:
 
 def _cw_accuracy(outcomes: Outcomes) -> Influence | None:
     right = outcomes.confidence * (1.0 - outcomes.loss)
-    return _ratio(right, outcomes.confidence, "logit", float(np.sum(outcomes.loss)))
+    return _ratio(right, outcomes.confidence, "logit")
 
 
 def _top_label_brier(outcomes: Outcomes) -> Influence:
@@ -257,7 +245,7 @@ def _top_label_brier(outcomes: Outcomes) -> Influence:
 
 
 def _ecd(outcomes: Outcomes, eps: float = 1e-8) -> Influence:
-    return _mean(ecd_terms(outcomes, eps), "identity", float(np.sum(outcomes.loss)))
+    return _mean(ecd_terms(outcomes, eps), "identity")
 
 
 #: Metrics with a closed form: ``influence(outcomes, **parameters)``, None where it has none.

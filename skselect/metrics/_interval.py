@@ -13,6 +13,7 @@ from scipy.special import ndtri, stdtrit
 
 from skselect import _validation as check
 from skselect._typing import IntArray
+from skselect.metrics import _threshold
 from skselect.metrics._door import DoorOptions, metric, predictions_of
 from skselect.metrics._evaluate import Judged, judge, kernel_value, request
 from skselect.metrics._influence import INFLUENCES, Influence, standard_error
@@ -129,14 +130,12 @@ def interval_of(
 ) -> MetricInterval:
     """Return the metric of unweighted rows with its interval."""
     refuse_without_interval(spec)
-    n_errors = float(np.sum(judged.outcomes.loss))
     estimate = kernel_value(spec, judged, parameters)
     influence = influence_of(spec, judged, parameters) if method == "analytic" else None
     if math.isnan(estimate):
         low, high, error, used = math.nan, math.nan, math.nan, "none"
     elif influence is not None:
         low, high, error, used = interval_around(influence, level, cluster)
-        n_errors = n_errors if influence.n_events is None else influence.n_events
     else:
         resampler = Resampler(spec, judged, parameters)
         drawn = bootstrap([resampler], len(judged.outcomes), n_resamples, cluster, rng)[:, 0]
@@ -154,8 +153,17 @@ def interval_of(
         confidence_level=level,
         method=used,
         n_rows=len(judged.outcomes),
-        n_errors=n_errors,
+        n_errors=errors_behind(spec, judged, parameters),
     )
+
+
+def errors_behind(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
+    """Return the errors that a metric rests on: the accepted ones for one at a threshold."""
+    outcomes = judged.outcomes
+    loss = outcomes.loss if outcomes.sample_weight is None else outcomes.weight * outcomes.loss
+    if spec.at_threshold:
+        loss = loss[_threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))]
+    return float(np.sum(loss))
 
 
 def refuse_without_interval(spec: MetricSpec) -> None:
@@ -165,8 +173,11 @@ def refuse_without_interval(spec: MetricSpec) -> None:
 
 
 def is_shaky(interval: MetricInterval) -> bool:
-    """Tell whether the interval rests on too few errors to be relied on."""
-    return interval.n_errors < FEW_ERRORS and interval.metric != "coverage"
+    """Tell whether the interval rests on too few errors (or right answers) to be relied on."""
+    if interval.metric == "coverage":
+        return False
+    right = interval.n_rows - interval.n_errors if interval.metric == "failure_auroc" else np.inf
+    return min(interval.n_errors, right) < FEW_ERRORS
 
 
 def judge_for(spec: MetricSpec, predictions: Predictions, confidence: Any, loss: Any) -> Judged:

@@ -162,11 +162,13 @@ _ROWS = [
         "oc_auc", _failures.oc_auc_score, _failures.oc_auc, "higher", "[0, 1]",
         formula="failure AUROC once the least sure share is put right",
         undefined="no errors left: nan", use="a fixed review budget with an oracle",
+        reference="Kivlichan et al. 2021",
         avoid="comparing classifiers, or other budgets"),
     _ranking(
         "f1_retention_auc", _failures.f1_retention_auc_score, _failures.f1_retention_auc,
         "higher", "[0, 1]", formula="mean over k of 2 T_k/(k + R)", scale_free=False,
         undefined="no right rows: 0", use="comparison with published values",
+        reference="Malinin et al. 2021",
         avoid="comparing classifiers: fewer errors can lower it"),
     _table("predictions")(
         "auroc_aurc", _failures.auroc_aurc_score, _failures.auroc_aurc, "lower", "[0, 1]",

@@ -85,7 +85,7 @@ def _analytic_p_values(moments: FloatArray) -> FloatArray:
     """Return the tail of a chi-square, shifted and scaled to the first three null moments."""
     total, lambda2, lambda3 = moments
     possible = lambda3 > 0
-    p_values = np.ones(len(total))
+    p_values = np.where(total > 0, 0.0, 1.0)  # without any scatter no excess is chance
     nu = lambda2[possible] ** 3 / lambda3[possible] ** 2
     z = total[possible] / np.sqrt(2.0 * lambda2[possible])
     p_values[possible] = chdtrc(nu, np.maximum(nu + z * np.sqrt(2.0 * nu), 0.0))

@@ -18,10 +18,10 @@ from skselect.confidence import confidence_of
 from skselect.metrics._door import (
     CountOptions,
     DoorOptions,
+    confident_predictions_of,
     count_metric,
     metric,
     outcomes_of,
-    predictions_of,
 )
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
@@ -207,7 +207,7 @@ def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOption
     array([[0.75, 0.75],
            [0.  , 1.5 ]])
     """
-    return _confusion(predictions_of(y_true, y_proba, **options))[:-1]
+    return _confusion(confident_predictions_of(y_true, y_proba, **options))[:-1]
 
 
 @count_metric
@@ -250,7 +250,7 @@ def cw_precision_score(
     >>> cw_precision_score([0, 1, 1, 0], [.25, .875, .625, .75], average=None)
     array([1.        , 0.66666667])
     """
-    predictions = predictions_of(y_true, y_proba, **options)
+    predictions = confident_predictions_of(y_true, y_proba, **options)
     return cw_precision(predictions, average, options.get("pos_label"))
 
 
@@ -295,7 +295,9 @@ def cw_recall_score(
     >>> cw_recall_score([0, 1, 1, 0], [.25, .875, .625, .75])
     0.75
     """
-    return cw_recall(predictions_of(y_true, y_proba, **options), average, options.get("pos_label"))
+    return cw_recall(
+        confident_predictions_of(y_true, y_proba, **options), average, options.get("pos_label")
+    )
 
 
 @count_metric
@@ -338,7 +340,7 @@ def cw_specificity_score(
     >>> cw_specificity_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.5
     """
-    predictions = predictions_of(y_true, y_proba, **options)
+    predictions = confident_predictions_of(y_true, y_proba, **options)
     return cw_specificity(predictions, average, options.get("pos_label"))
 
 
@@ -382,7 +384,9 @@ def cw_f1_score(
     >>> cw_f1_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.8
     """
-    return cw_f1(predictions_of(y_true, y_proba, **options), average, options.get("pos_label"))
+    return cw_f1(
+        confident_predictions_of(y_true, y_proba, **options), average, options.get("pos_label")
+    )
 
 
 @count_metric
@@ -423,7 +427,7 @@ def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptio
     >>> round(cw_matthews_corrcoef([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.5774
     """
-    return cw_matthews(predictions_of(y_true, y_proba, **options))
+    return cw_matthews(confident_predictions_of(y_true, y_proba, **options))
 
 
 @metric

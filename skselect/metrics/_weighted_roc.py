@@ -8,7 +8,7 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray
-from skselect.metrics._door import CountOptions, count_metric, predictions_of
+from skselect.metrics._door import CountOptions, confident_predictions_of, count_metric
 from skselect.metrics._weighted_counts import mass_of, mean_of_defined
 from skselect.predictions import Predictions
 
@@ -99,7 +99,7 @@ def cw_auc_score(
     >>> round(cw_auc_score([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.7917
     """
-    return cw_auc(predictions_of(y_true, y_proba, **options), average)
+    return cw_auc(confident_predictions_of(y_true, y_proba, **options), average)
 
 
 @count_metric
@@ -139,7 +139,7 @@ def cw_roc_curve(
     >>> tpr.round(3)
     array([0.   , 0.583, 0.583, 1.   , 1.   ])
     """
-    predictions = predictions_of(y_true, y_proba, **options)
+    predictions = confident_predictions_of(y_true, y_proba, **options)
     classes = predictions.classes
     check.check_two_classes(classes, "cw_roc_curve")
     place = classes.tolist().index(check.resolve_pos_label(classes, options.get("pos_label")))

@@ -1,9 +1,24 @@
-"""Traub et al. 2024: AUGRC is a mean of silent failures, and eq. 7 ties it to the AUROC."""
+"""Traub et al. 2024: AUGRC is a mean of silent failures, and eq. 7 ties it to the AUROC.
+
+By eq. 7 AUGRC falls in the accuracy and in the failure AUROC. AURC does not: one sure error can
+outweigh a better classifier that also ranks its errors better.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
 
 import numpy as np
+import pytest
 from sklearn.metrics import roc_auc_score
 
 from skselect import Outcomes, RiskCoverageCurve
+from skselect.metrics import SPECS
+from tests import brute
+
+augrc = SPECS["augrc"].kernel
+aurc = SPECS["aurc"].kernel
+failure_auroc = SPECS["failure_auroc"].kernel
 
 
 def test_equation_7(rng):
@@ -16,3 +31,62 @@ def test_equation_7(rng):
         auroc = roc_auc_score(~wrong, confidence)
         expected = (1 - auroc) * a * (1 - a) + (1 - a) ** 2 / 2
         np.testing.assert_allclose(curve.augrc(), expected, rtol=1e-12)
+        np.testing.assert_allclose(failure_auroc(curve), auroc, rtol=1e-12)
+
+
+# Monotone or not -------------------------------------------------------------------------
+
+
+def curve_of(ranking: str) -> RiskCoverageCurve:
+    """Return the curve of a ranking, the surest answer first; + is right and - is wrong."""
+    n = len(ranking)
+    wrong = [float(mark == "-") for mark in ranking]
+    return RiskCoverageCurve.from_outcomes(Outcomes(wrong, np.arange(n, 0, -1) / n))
+
+
+def judged(ranking: str) -> tuple[Fraction, Fraction]:
+    """Return accuracy and failure AUROC exactly."""
+    rows = brute.rows_of([mark == "-" for mark in ranking], range(len(ranking), 0, -1))
+    return 1 - brute.weighted_loss(rows) / len(rows), brute.failure_auroc(rows)
+
+
+WORSE = "++++++++++-----+++++"  # accuracy 15/20, AUROC 2/3
+
+
+@pytest.mark.parametrize(
+    ("better", "accuracy", "auroc"),
+    [
+        ("-+++++++++++++++----", Fraction(15, 20), Fraction(4, 5)),
+        ("-+++++++++++++++++--", Fraction(17, 20), Fraction(2, 3)),
+        ("-++++++++++++++++---", Fraction(16, 20), Fraction(3, 4)),
+    ],
+    ids=["ranks better", "errs less", "both"],
+)
+def test_aurc_prefers_the_classifier_that_is_worse_in_every_way(better, accuracy, auroc):
+    assert judged(WORSE) == (Fraction(15, 20), Fraction(2, 3))
+    assert judged(better) == (accuracy, auroc)
+    one, other = curve_of(WORSE), curve_of(better)
+    assert aurc(other) > 1.4 * aurc(one)
+    assert augrc(other) < 0.75 * augrc(one)
+
+
+def test_augrc_always_agrees_with_accuracy_and_auroc(rng):
+    compared = contradicted = 0
+    for _ in range(600):
+        measured = []
+        for _ in range(2):
+            # Classifiers much alike: AURC can only be misled where the accuracies are close.
+            n = 20
+            wrong = rng.permutation(n) < rng.integers(3, 7)
+            levels = int(rng.integers(5, 60))
+            confidence = rng.integers(0, levels, n) / levels
+            curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
+            scores = 1 - wrong.mean(), failure_auroc(curve), augrc(curve), aurc(curve)
+            measured.append(scores)
+        (a, q, area, risk), (b, r, other_area, other_risk) = sorted(measured)
+        if min(b - a, r - q) >= 0 and max(b - a, r - q) > 1e-9:
+            compared += 1
+            assert other_area < area
+            contradicted += other_risk > risk
+    assert compared > 200
+    assert contradicted > 10  # AURC fails the same comparison

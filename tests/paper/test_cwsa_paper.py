@@ -1,10 +1,26 @@
-"""arXiv 2505.18622: what CWSA(+) rewards, in numbers that we quote."""
+"""arXiv 2505.18622: what CWSA(+) rewards, and which rows of its tables 1-3 can be reproduced.
+
+`docs/paper_tables.md` states the verdicts that these tests hold.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 from skselect import Outcomes, RiskCoverageCurve
-from skselect.metrics._threshold import cwsa, cwsa_plus, selective_accuracy
+from skselect.metrics import SPECS
+from tests.brute import examples, row_cases, thresholds
+
+cwsa = SPECS["cwsa"].kernel
+cwsa_plus = SPECS["cwsa_plus"].kernel
+coverage = SPECS["coverage"].kernel
+selective_accuracy = SPECS["selective_accuracy"].kernel
 
 
 @pytest.mark.parametrize(
@@ -27,3 +43,250 @@ def test_cwsa_plus_never_exceeds_the_selective_accuracy(rng):
     confidence = rng.random(500)
     curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) > confidence, confidence))
     assert np.all(curve.cwsa_plus() <= 1 - curve.selective_risk + 1e-12)
+
+
+# Two identities --------------------------------------------------------------------------
+
+
+@examples(150)
+@given(case=row_cases(), threshold=thresholds)
+def test_the_two_identities(case, threshold):
+    rows = case.outcomes
+    kept = (rows.confidence >= threshold) & (rows.weight > 0)
+    if not kept.any():
+        return
+    plus, signed = cwsa_plus(rows, threshold), cwsa(rows, threshold)
+    phi = (rows.confidence[kept] - threshold) / (1 - threshold)
+    weight, loss = rows.weight[kept], rows.loss[kept]
+    # The mean weight of errors, which is not negative and at most the selective risk.
+    assert plus - signed == pytest.approx(np.average(phi * loss, weights=weight), abs=1e-9)
+    assert -1e-9 <= plus - signed <= 1 - selective_accuracy(rows, threshold) + 1e-9
+    # The mean weight of all accepted rows.
+    assert 2 * plus - signed == pytest.approx(np.average(phi, weights=weight), abs=1e-9)
+    assert -1e-9 <= 2 * plus - signed <= 1 + 1e-9
+
+
+@examples(50)
+@given(case=row_cases(), threshold=thresholds)
+def test_the_normalisers_differ_by_the_coverage(case, threshold):
+    rows = case.outcomes
+    for kernel in [cwsa, cwsa_plus]:
+        kept, all_rows = (kernel(rows, threshold, name) for name in ["selected", "all"])
+        assert all_rows == pytest.approx(kept * coverage(rows, threshold), abs=1e-9)
+
+
+# The published rows ----------------------------------------------------------------------
+
+
+class Printed(NamedTuple):
+    """A published row of n = 1000 cases; coverages are exact, the others rounded."""
+
+    table: int
+    threshold: float
+    coverage: float
+    accuracy: float
+    plus: float
+    signed: float
+
+
+PRINTED = [
+    Printed(1, 0.50, 1.000, 0.938, 0.7456, 0.7314),
+    Printed(1, 0.60, 0.882, 0.958, 0.7164, 0.6718),
+    Printed(1, 0.70, 0.754, 0.969, 0.6859, 0.5924),
+    Printed(1, 0.80, 0.584, 0.976, 0.6509, 0.4831),
+    Printed(1, 0.90, 0.349, 0.984, 0.6058, 0.3196),
+    Printed(1, 0.95, 0.168, 0.992, 0.5559, 0.1592),
+    Printed(1, 0.99, 0.057, 1.000, 0.5073, 0.0289),
+    Printed(2, 0.50, 1.000, 0.943, 0.8486, 0.7973),
+    Printed(2, 0.60, 1.000, 0.943, 0.8240, 0.7742),
+    Printed(2, 0.70, 1.000, 0.943, 0.8062, 0.7575),
+    Printed(2, 0.80, 1.000, 0.943, 0.6951, 0.6532),
+    Printed(2, 0.90, 1.000, 0.943, 0.5257, 0.4941),
+    Printed(2, 0.95, 0.347, 0.9481, 0.4795, 0.1567),
+    Printed(2, 0.99, 0.094, 0.9574, 0.4748, 0.0431),
+    Printed(3, 0.50, 0.725, 0.3366, 0.1652, -0.1100),
+    Printed(3, 0.60, 0.554, 0.3357, 0.1732, -0.0829),
+    Printed(3, 0.70, 0.477, 0.3459, 0.1758, -0.0712),
+    Printed(3, 0.80, 0.292, 0.3493, 0.1761, -0.0476),
+    Printed(3, 0.90, 0.161, 0.3229, 0.1570, -0.0262),
+    Printed(3, 0.95, 0.048, 0.3750, 0.1978, -0.0063),
+    Printed(3, 0.99, 0.016, 0.5000, 0.2062, -0.0003),
+]
+ROWS = {(row.table, row.threshold): row for row in PRINTED}
+HALF = 5e-5  # half a unit of the fourth digit; accuracies have three or four
+
+#: What may divide CWSA in each row; CWSA+ is divided by the number of accepted rows.
+POSSIBLE = {
+    key: {"selected", "all"} if key[0] == 3 or row.coverage == 1 else {"all"}
+    for key, row in ROWS.items()
+} | {(1, t): set() for t in [0.6, 0.7, 0.8, 0.9, 0.95]}
+
+
+def per_accepted(row: Printed, normalize: str) -> float:
+    """Return CWSA per accepted row if the table divides it as `normalize` says."""
+    return row.signed if normalize == "selected" else row.signed / row.coverage
+
+
+def mean_weight(row: Printed, normalize: str) -> float:
+    return 2 * row.plus - per_accepted(row, normalize)
+
+
+def satisfies_the_identities(row: Printed, normalize: str) -> bool:
+    slack = 2 * HALF + HALF / (1 if normalize == "selected" else row.coverage)
+    error_weight = row.plus - per_accepted(row, normalize)
+    return (
+        -slack <= error_weight <= 1 - row.accuracy + 10 * HALF + slack
+        and -slack <= mean_weight(row, normalize) <= 1 + slack
+    )
+
+
+@pytest.mark.parametrize("key", ROWS)
+def test_which_printed_rows_are_possible(key):
+    found = {name for name in ["selected", "all"] if satisfies_the_identities(ROWS[key], name)}
+    assert found == POSSIBLE[key]
+
+
+def test_table_2_does_not_describe_one_sample():
+    # All rows are accepted up to .90, so every row of the table implies the mean confidence.
+    implied = {
+        row.threshold: row.threshold + (1 - row.threshold) * mean_weight(row, "selected")
+        for row in PRINTED
+        if row.table == 2 and row.coverage == 1
+    }
+    rounded = {t: round(value, 3) for t, value in implied.items()}
+    assert rounded == {0.5: 0.95, 0.6: 0.95, 0.7: 0.956, 0.8: 0.947, 0.9: 0.956}
+    # Four digits cannot explain any of the differences, not even that of the first two.
+    slack = {t: 3 * HALF * (1 - t) for t in implied}
+    for t in [0.6, 0.7, 0.8, 0.9]:
+        assert abs(implied[t] - implied[0.5]) > 2 * (slack[t] + slack[0.5])
+
+
+# The models behind the tables ------------------------------------------------------------
+
+
+def draw(table: int, rng: np.random.Generator, n: int) -> Outcomes:
+    """Draw the synthetic classifier of a table, as far as the text describes it."""
+    right = rng.random(n) < (1 / 3 if table == 3 else 0.9)
+    if table == 1:
+        confidence = np.where(right, rng.uniform(0.8, 1.0, n), rng.uniform(0.5, 0.7, n))
+    else:
+        confidence = rng.uniform(0.9 if table == 2 else 0.3, 1.0, n)
+    return Outcomes(~right, confidence)
+
+
+def population(table: int, t: float) -> tuple[float, ...]:
+    """Return coverage, accuracy, CWSA+ and CWSA by both normalisers, in closed form."""
+    share, right, wrong = {
+        1: (0.9, (0.8, 1.0), (0.5, 0.7)),
+        2: (0.9, (0.9, 1.0), (0.9, 1.0)),
+        3: (1 / 3, (0.3, 1.0), (0.3, 1.0)),
+    }[table]
+
+    def part(low: float, high: float) -> tuple[float, float]:
+        """Return the chance of being accepted, and the mean weight of those that are."""
+        start = min(max(low, t), high)
+        return (high - start) / (high - low), ((high + start) / 2 - t) / (1 - t)
+
+    (p, phi), (q, psi) = part(*right), part(*wrong)
+    p, q = share * p, (1 - share) * q
+    cov = p + q
+    signed = p * phi - q * psi
+    return cov, p / cov, p * phi / cov, signed / cov, signed
+
+
+def measure(rows: Outcomes, t: float) -> list[float]:
+    return [
+        coverage(rows, t), selective_accuracy(rows, t), cwsa_plus(rows, t), cwsa(rows, t),
+        cwsa(rows, t, "all"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("table", [1, 2, 3])
+def test_the_models_in_the_large(table):
+    n = 400_000
+    rows = draw(table, np.random.default_rng(table), n)
+    for row in PRINTED:
+        if row.table != table:
+            continue
+        t = row.threshold
+        wanted = population(table, t)
+        cov, accuracy = wanted[:2]
+        kept = cov * n
+        # Weights lie in [0, 1] and the signed ones in [-1, 1]: their spread is at most the root
+        # of the mean square, which is at most 1.
+        errors = [
+            math.sqrt(cov * (1 - cov) / n), math.sqrt(accuracy * (1 - accuracy) / kept),
+            0.5 / math.sqrt(kept), 1 / math.sqrt(kept), math.sqrt(cov / n),
+        ]  # fmt: skip
+        for found, value, error in zip(measure(rows, t), wanted, errors, strict=True):
+            assert found == pytest.approx(value, abs=4.5 * error + 1e-12), t
+
+
+@cache
+def simulated(table: int, t: float) -> np.ndarray:
+    """Return the five numbers of 400 samples of the published size, and the mean weight."""
+    rng = np.random.default_rng([table, round(100 * t)])
+    runs = np.array([measure(draw(table, rng, 1000), t) for _ in range(400)])
+    return np.column_stack([runs, 2 * runs[:, 2] - runs[:, 3]])
+
+
+def distances(row: Printed) -> dict[str, float]:
+    """Return how many standard deviations the printed numbers lie from the model."""
+    runs = simulated(row.table, row.threshold)
+    printed = {
+        "coverage": row.coverage, "accuracy": row.accuracy, "plus": row.plus,
+        "selected": row.signed, "all": row.signed,
+        "mean weight, selected": mean_weight(row, "selected"),
+        "mean weight, all": mean_weight(row, "all"),
+    }  # fmt: skip
+    columns = dict(zip(printed, [0, 1, 2, 3, 4, 5, 5], strict=True))
+    found = {}
+    for name, value in printed.items():
+        values = runs[:, columns[name]]
+        gap, sd = value - np.mean(values), np.std(values)
+        found[name] = gap / sd if sd > 1e-12 else (0.0 if abs(gap) <= HALF else math.inf)
+    return found
+
+
+FITS = [(1, 0.99), (2, 0.99), *[key for key in ROWS if key[0] == 3]]
+
+
+@pytest.mark.parametrize("key", FITS)
+def test_printed_rows_that_a_sample_of_the_model_gives(key):
+    found = distances(ROWS[key])
+    for name in ["coverage", "accuracy", "plus", "all", "mean weight, all"]:
+        assert abs(found[name]) < 4, name
+
+
+@pytest.mark.parametrize("key", [(3, t) for t in (0.5, 0.6, 0.7, 0.8, 0.9)])
+def test_table_3_divides_cwsa_by_all_rows(key):
+    # Both readings satisfy the identities. The mean weight of uniform confidences tells: it is
+    # 1/2, and dividing by the accepted rows would make it .34 to .44.
+    found = distances(ROWS[key])
+    assert abs(found["mean weight, selected"]) > 4
+    assert abs(found["mean weight, all"]) < 4
+
+
+@pytest.mark.parametrize(
+    ("table", "threshold", "what"),
+    [(1, t, "coverage") for t in (0.6, 0.7, 0.8, 0.9, 0.95)]
+    # Above .70 the model makes no error at all.
+    + [(1, t, "accuracy") for t in (0.7, 0.8, 0.9, 0.95)]
+    + [(2, 0.95, "coverage"), (2, 0.5, "accuracy"), (2, 0.5, "plus")],
+)
+def test_printed_rows_that_no_sample_of_the_model_gives(table, threshold, what):
+    assert abs(distances(ROWS[table, threshold])[what]) > 4
+
+
+def test_the_constants_are_those_of_the_reference(reference):
+    known = reference("cwsa_tables123.csv").set_index(["table", "tau"])
+    for key, row in ROWS.items():
+        listed = known.loc[key]
+        assert tuple(listed[["cov", "sa", "CWSAp", "CWSA"]]) == row[2:]
+        wanted = population(*key)
+        # The reference columns are a simulation of a million rows.
+        kept = 1e6 * wanted[0]
+        errors = [0.5 / 1000, *[1 / math.sqrt(kept)] * 3, math.sqrt(wanted[0]) / 1000]
+        names = ["def_cov", "def_sa", "def_cp", "def_cw", "def_cw_n"]
+        for name, value, error in zip(names, wanted, errors, strict=True):
+            assert listed[name] == pytest.approx(value, abs=3 * error), (key, name)

@@ -1,0 +1,132 @@
+"""Metrics by subgroup: each equals the metric of its rows, contributions add up."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skselect.metrics import SPECS, metric_interval, metrics_by_group
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    p = rng.random(600)
+    return (rng.random(600) < p).astype(int), p, rng.choice(["f", "m", "x"], 600, p=[0.5, 0.4, 0.1])
+
+
+def test_values_are_those_of_each_subgroup(rows):
+    y_true, y_proba, group = rows
+    names = ["coverage", "selective_risk", "cwsa", "augrc", "ece", "cau", "cw_auc"]
+    table = metrics_by_group(y_true, y_proba, group, names, confidence_level=None)
+    assert table["subgroup"].unique().tolist() == ["all", "f", "m", "x"]
+    assert len(table) == 4 * len(names)
+    for record in table.to_dict("records"):
+        part = np.ones(600, bool) if record["subgroup"] == "all" else group == record["subgroup"]
+        expected = SPECS[record["metric"]].function(y_true[part], y_proba[part])
+        assert record["value"] == pytest.approx(expected, rel=1e-12)
+        assert record["n_rows"] == part.sum()
+        assert record["n_errors"] == np.sum((y_proba[part] > 0.5) != y_true[part])
+
+
+def test_errors_at_a_threshold_are_the_accepted_ones(rows):
+    y_true, y_proba, group = rows
+    params = {"threshold": 0.8}
+    table = metrics_by_group(y_true, y_proba, group, {"cwsa": params}, confidence_level=None)
+    accepted = np.maximum(y_proba, 1 - y_proba) >= 0.8
+    assert table["n_errors"].iloc[0] == np.sum(((y_proba > 0.5) != y_true)[accepted])
+    interval = metric_interval(y_true, y_proba, "cwsa", metric_params=params)
+    assert interval.n_errors == table["n_errors"].iloc[0]
+
+
+def test_intervals_are_those_of_each_subgroup(rows):
+    y_true, y_proba, group = rows
+    table = metrics_by_group(y_true, y_proba, group, ["augrc", "selective_risk"])
+    for record in table[table["subgroup"] != "all"].to_dict("records"):
+        part = group == record["subgroup"]
+        one = metric_interval(y_true[part], y_proba[part], record["metric"])
+        assert (record["low"], record["high"]) == (one.low, one.high)
+
+
+@pytest.mark.parametrize("name", ["cwsa", "cwsa_plus"])
+@pytest.mark.parametrize("normalize", ["selected", "all"])
+def test_contributions_add_up(rows, name, normalize):
+    y_true, y_proba, group = rows
+    frame = pd.DataFrame({"sex": group, "old": np.arange(600) % 2 == 0})
+    weight = np.random.default_rng(1).integers(0, 4, 600)
+    params = {"threshold": 0.7, "normalize": normalize}
+    table = metrics_by_group(
+        y_true, y_proba, frame, {name: params}, confidence_level=None, sample_weight=weight
+    )
+    whole = SPECS[name].function(y_true, y_proba, sample_weight=weight, **params)
+    sums = table.groupby("attribute")["contribution"].sum()
+    assert sums.to_dict() == pytest.approx(dict.fromkeys(["all", "sex", "old"], whole))
+    assert table["value"].iloc[0] == pytest.approx(whole)
+
+
+def test_other_metrics_have_no_contribution(rows):
+    y_true, y_proba, group = rows
+    assert metrics_by_group(y_true, y_proba, group, ["augrc"])["contribution"].isna().all()
+
+
+def test_subgroups_of_every_kind(rows):
+    y_true, y_proba, group = rows
+    expected = metrics_by_group(y_true, y_proba, group, confidence_level=None)
+    for given in [
+        group.tolist(),
+        pd.Series(group, index=np.arange(600)[::-1]),
+        pd.Series(pd.Categorical(group)),
+        pl.Series(group.tolist()),
+    ]:
+        actual = metrics_by_group(y_true, y_proba, given, confidence_level=None)
+        pd.testing.assert_frame_equal(
+            actual.drop(columns=["attribute", "subgroup"]),
+            expected.drop(columns=["attribute", "subgroup"]),
+        )
+    named = metrics_by_group(y_true, y_proba, pd.Series(group, name="sex"), confidence_level=None)
+    assert named["attribute"].unique().tolist() == ["all", "sex"]
+
+
+def test_missing_values_form_a_subgroup(rows):
+    y_true, y_proba, group = rows
+    holed = pd.Series(group, dtype=object).where(group != "x", None)
+    table = metrics_by_group(y_true, y_proba, holed, ["coverage"], confidence_level=None)
+    assert table["n_rows"].iloc[1:].sum() == 600
+    assert table["subgroup"].isna().sum() == 1
+
+
+def test_few_errors_are_named_once(rows):
+    y_true, y_proba, group = rows
+    group = np.where(np.arange(600) < 8, "rare", group)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metrics_by_group(y_true, y_proba, group, ["augrc", "selective_risk"])
+    messages = [str(w.message) for w in caught]
+    assert len(messages) == 1
+    assert "augrc of rare, selective_risk of rare" in messages[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"subgroups": ["f"]}, "subgroups has 1 rows, but y_true has 600"),
+        ({"metrics": ["hope"]}, "metrics must be one of"),
+        ({"metrics": ["csr"]}, "'csr' has no interval"),
+        ({"confidence_level": 2}, "confidence_level must be"),
+        ({"sample_weight": np.arange(600)}, "confidence_level=None for values without intervals"),
+        ({"method": "hope"}, "method must be one of"),
+    ],
+)
+def test_bad_requests_are_explained(rows, change, message):
+    y_true, y_proba, group = rows
+    arguments = {"y_true": y_true, "y_proba": y_proba, "subgroups": group} | change
+    with pytest.raises(ValueError, match=message):
+        metrics_by_group(**arguments)
+
+
+def test_a_metric_without_interval_still_has_values(rows):
+    y_true, y_proba, group = rows
+    table = metrics_by_group(y_true, y_proba, group, ["csr"], confidence_level=None)
+    assert np.isfinite(table["value"]).all()

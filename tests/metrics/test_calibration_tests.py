@@ -1,0 +1,377 @@
+"""Tests of calibration against other series of Brownian motion, exact laws and simulation."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from skselect import metrics
+from skselect.metrics._calibration_tests import brownian_maximum_tail, brownian_range_tail
+from tests import brute
+from tests.brute import (
+    RowCase,
+    assert_close,
+    examples,
+    of_probabilities,
+    of_rows,
+    proba_cases,
+    row_cases,
+)
+
+TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
+TESTS = ["ecce_test", "ecd_test", "t_cal_test", "csr_test"]
+
+
+# Definitions, slowly ---------------------------------------------------------------------
+
+
+def clipped_rows(rows, eps):
+    low, high = Fraction(eps), 1 - Fraction(eps)
+    return [row._replace(confidence=min(max(row.confidence, low), high)) for row in rows]
+
+
+def log_odds(confidence):
+    return math.log(confidence) - math.log(1 - confidence)
+
+
+def ecd(rows, eps):
+    terms = [
+        float(row.weight * (row.confidence - (1 - row.loss))) * log_odds(row.confidence)
+        for row in clipped_rows(rows, eps)
+    ]
+    return math.fsum(terms) / float(brute.weight_of(rows))
+
+
+def ecd_sigma(rows, eps):
+    terms = [
+        float(row.confidence * (1 - row.confidence)) * log_odds(row.confidence) ** 2
+        for row in clipped_rows(rows, eps)
+    ]
+    return math.sqrt(math.fsum(terms)) / len(rows)
+
+
+def gaps(rows):
+    """Return the cumulative sums of a - c between distinct confidences, over n."""
+    values = [Fraction(0)]
+    for level in reversed(brute.levels(rows)):
+        below = [row for row in rows if row.confidence <= level]
+        values.append(sum(1 - row.loss - row.confidence for row in below) / len(rows))
+    return values
+
+
+def maximum_tail(x):
+    """Return P(max |B| >= x): one less the chance to stay in (-x, x), by its eigenfunctions."""
+    k = np.arange(60)
+    odd = 2 * k + 1
+    terms = (-1.0) ** k / odd * np.exp(-((odd * math.pi / x) ** 2) / 8)
+    return 1 - 4 / math.pi * math.fsum(terms)
+
+
+def range_tail(x):
+    """Return P(range >= x).
+
+    The chance to stay in an interval of width x, integrated over where it lies, is the mean
+    of max(x - range, 0); its derivative is P(range < x).
+    """
+    odd = 2 * np.arange(60) + 1.0
+    rate = (odd * math.pi / x) ** 2
+    terms = 8 / (odd * math.pi) ** 2 * np.exp(-rate / 2) * (1 + rate)
+    return 1 - math.fsum(terms)
+
+
+def honest_outcomes(confidence):
+    """Yield every way to be right or wrong, and its chance if the confidences are true."""
+    for loss in product([0.0, 1.0], repeat=len(confidence)):
+        chances = [1 - c if wrong else c for wrong, c in zip(loss, confidence, strict=True)]
+        yield np.array(loss), math.prod(chances)
+
+
+# Brownian motion -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [1e-3, 0.04, 0.06, 0.2, 0.5, 1.0, 1.3, 2.0, 2.5, 3.0, 4.0])
+def test_tails_agree_with_the_other_series(x):
+    assert_close(brownian_maximum_tail(x), maximum_tail(x), tiny=1e-12)
+    assert_close(brownian_range_tail(x), range_tail(x), tiny=1e-12)
+
+
+@pytest.mark.parametrize("x", [5.0, 8.0, 20.0])
+def test_far_tails_are_normal_tails(x):
+    assert_close(brownian_maximum_tail(x), 4 * norm.sf(x), rel=1e-9, tiny=0)
+    assert_close(brownian_range_tail(x), 8 * norm.sf(x), rel=1e-9, tiny=0)
+
+
+def test_known_quantiles_and_means():
+    # Chances of 5 and 1 % are four (eight) normal tails; the means are sqrt(pi/2), sqrt(8/pi).
+    for x, p in [(2.2414, 0.05), (2.8070, 0.01)]:
+        assert abs(brownian_maximum_tail(x) - p) < 1e-5
+    for x, p in [(2.4977, 0.05), (3.0233, 0.01)]:
+        assert abs(brownian_range_tail(x) - p) < 1e-5
+    assert_close(quad(brownian_maximum_tail, 0, 12)[0], math.sqrt(math.pi / 2), rel=1e-7)
+    assert_close(quad(brownian_range_tail, 0, 12, limit=200)[0], math.sqrt(8 / math.pi), rel=1e-7)
+
+
+def test_tails_at_the_ends():
+    for tail in [brownian_maximum_tail, brownian_range_tail]:
+        assert tail(0.0) == 1.0
+        assert tail(math.inf) == 0.0
+        values = [tail(x) for x in np.linspace(0, 10, 500)]
+        assert np.all(np.diff(values) <= 1e-12)
+        assert min(values) >= 0
+        assert max(values) <= 1
+
+
+@pytest.mark.slow
+def test_random_walks_agree():
+    """Steps of one in time 1/4000; a walk misses peaks by .58/sqrt(4000) in the mean."""
+    rng = np.random.default_rng(0)
+    largest, spread = np.empty(8000), np.empty(8000)
+    for i in range(8000):
+        walk = np.cumsum(rng.normal(size=4000)) / math.sqrt(4000)
+        high, low = max(walk.max(), 0.0), min(walk.min(), 0.0)
+        largest[i], spread[i] = max(high, -low) + 0.58 / 63.2, high - low + 2 * 0.58 / 63.2
+    for x in [0.8, 1.2, 1.6, 2.0, 2.5, 3.0]:
+        for values, tail in [(largest, brownian_maximum_tail), (spread, brownian_range_tail)]:
+            p = tail(x)
+            assert abs(np.mean(values >= x) - p) < 4 * math.sqrt(p * (1 - p) / 8000) + 1e-3
+
+
+# ECCE ------------------------------------------------------------------------------------
+
+
+@examples(60)
+@given(row_cases(weights=("none",), losses=("zero_one",)))
+def test_ecce_test_is_its_definition(case):
+    rows, result = case.rows, of_rows(metrics.ecce_test, case)
+    values = gaps(rows)
+    mad, spread = max(map(abs, values)), max(values) - min(values)
+    sigma = math.sqrt(sum(row.confidence * (1 - row.confidence) for row in rows)) / len(rows)
+    assert_close([result.mad, result.r, result.sigma], [float(mad), float(spread), sigma])
+    assert result.n_rows == len(rows)
+    assert_close(
+        [result.mad, result.r], [of_rows(f, case) for f in (metrics.ecce_mad, metrics.ecce_r)]
+    )
+    if sigma > 1e-3:
+        assert_close(
+            result.mad_p_value, maximum_tail(float(mad) / sigma) if mad else 1.0, tiny=1e-9
+        )
+        assert_close(
+            result.r_p_value, range_tail(float(spread) / sigma) if spread else 1.0, tiny=1e-9
+        )
+
+
+def test_ecce_without_scatter():
+    certain = [[1.0, 0.0], [0.0, 1.0]]
+    result = metrics.ecce_test([0, 1], certain)
+    assert (result.mad, result.sigma, result.mad_p_value, result.r_p_value) == (0, 0, 1, 1)
+    result = metrics.ecce_test([0, 0], certain, labels=[0, 1])
+    assert (result.mad, result.sigma, result.mad_p_value, result.r_p_value) == (0.5, 0, 0, 0)
+
+
+@pytest.mark.parametrize("levels", [None, 8])
+def test_ecce_holds_its_level(levels):
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(600):
+        confidence = rng.uniform(0.5, 1, 150)
+        if levels:
+            confidence = np.round(confidence * levels) / levels
+        case = RowCase((rng.random(150) > confidence).astype(float), confidence, None)
+        result = of_rows(metrics.ecce_test, case)
+        found.append([result.mad_p_value, result.r_p_value])
+    for p_values in np.array(found).T:
+        assert np.mean(p_values <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 600)
+
+
+def test_ecce_finds_a_miscalibrated_classifier():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.8, 1, 500)
+    case = RowCase((rng.random(500) > 0.75).astype(float), confidence, None)
+    result = of_rows(metrics.ecce_test, case)
+    assert max(result.mad_p_value, result.r_p_value) < 1e-6
+    assert "ECCE test of calibration, 500 rows" in str(result)
+
+
+# ECD -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("eps", [1e-8, 2.0**-10, 0.25])
+@examples(50)
+@given(case=row_cases())
+def test_ecd_is_its_definition(eps, case):
+    assert_close(of_rows(metrics.ecd_score, case, eps=eps), ecd(case.rows, eps), rel=1e-8)
+
+
+@examples(40)
+@given(proba_cases())
+def test_ecd_of_probabilities(case):
+    actual = of_probabilities(metrics.ecd_score, case)
+    assert_close(actual, ecd(case.rows(), 1e-8), rel=1e-8, tiny=1e-12)
+
+
+def test_ecd_is_the_log_loss_less_what_is_expected():
+    # .875 .875 right, .625 .75 wrong: log loss less entropy, in natural logarithms.
+    honest = [0.875, 0.875, 0.625, 0.75]
+    loss = -2 * math.log(0.875) - math.log(0.375) - math.log(0.25)
+    entropy = -sum(c * math.log(c) + (1 - c) * math.log(1 - c) for c in honest)
+    assert_close(metrics.ecd_score(TRUTH, PROBA), (loss - entropy) / 4)
+
+
+def test_the_least_that_a_right_answer_adds_is_that_of_the_docstring():
+    values = [
+        of_rows(metrics.ecd_score, RowCase(np.zeros(1), np.array([c]), None))
+        for c in np.linspace(0.5, 1, 2001)
+    ]
+    assert round(min(values), 4) == -0.2785
+    assert metrics.ecd_score([0, 1, 0], [[0.5, 0.5]] * 3) == 0.0
+
+
+@pytest.mark.parametrize("eps", [1e-8, 0.2])
+def test_mean_and_scatter_of_ecd_are_those_of_the_formulas(eps):
+    """Over all outcomes of honest rows the mean is 0 and the standard deviation sigma."""
+    confidence = np.array([0.25, 0.5, 0.6, 0.75, 0.7, 0.8])
+    honest = np.clip(confidence, eps, 1 - eps)
+    values = [
+        (of_rows(metrics.ecd_score, RowCase(loss, confidence, None), eps=eps), chance)
+        for loss, chance in honest_outcomes(honest)
+    ]
+    assert abs(math.fsum(value * chance for value, chance in values)) < 1e-12
+    variance = math.fsum(value**2 * chance for value, chance in values)
+    case = RowCase(np.zeros(6), confidence, None)
+    result = of_rows(metrics.ecd_test, case, eps=eps, method="normal")
+    assert_close([result.sigma, result.sigma], [math.sqrt(variance), ecd_sigma(case.rows, eps)])
+
+
+@examples(40)
+@given(row_cases(weights=("none",), losses=("zero_one",)))
+def test_the_normal_p_value_is_two_sided(case):
+    result = of_rows(metrics.ecd_test, case, method="normal", alpha=0.1)
+    value, sigma = ecd(case.rows, 1e-8), ecd_sigma(case.rows, 1e-8)
+    assert_close([result.ecd, result.sigma], [value, sigma], rel=1e-8)
+    assert result.n_draws is None
+    if sigma:
+        assert_close(result.z, value / sigma, rel=1e-7, tiny=1e-9)
+        p_value = 2 * norm.sf(abs(value / sigma))
+        assert_close(result.p_value, p_value, rel=1e-5)
+        assert result.decision == (np.sign(value) if p_value <= 0.1 else 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_monte_carlo_p_value_is_twice_the_smaller_tail(seed):
+    rng = np.random.default_rng(seed)
+    confidence = rng.choice([0.1, 0.5, 0.6, 0.75, 0.9, 0.99, 1.0], 10)
+    loss = (rng.random(10) > confidence - 0.2).astype(float)
+    value = ecd(brute.rows_of(loss, confidence), 1e-8)
+    below = above = 0.0
+    for other, chance in honest_outcomes(np.clip(confidence, 1e-8, 1 - 1e-8)):
+        drawn = ecd(brute.rows_of(other, confidence), 1e-8)
+        below += chance * (drawn <= value + 1e-9)
+        above += chance * (drawn >= value - 1e-9)
+    case, n_draws = RowCase(loss, confidence, None), 20000
+    result = of_rows(metrics.ecd_test, case, n_draws=n_draws, random_state=seed)
+    tail = min(below, above)
+    expected = min(1.0, 2 * (1 + n_draws * tail) / (n_draws + 1))
+    scatter = 2 * math.sqrt(max(tail * (1 - tail), 1 / n_draws) / n_draws)
+    assert abs(result.p_value - expected) < 4 * scatter
+    assert result.n_draws == n_draws
+    if result.decision:
+        assert result.decision == (1 if above < below else -1)
+
+
+@pytest.mark.parametrize("method", ["montecarlo", "normal"])
+def test_ecd_holds_its_level(method):
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(600):
+        confidence = rng.uniform(0.5, 1, 80)
+        case = RowCase((rng.random(80) > confidence).astype(float), confidence, None)
+        options = {"method": method, "n_draws": 199, "random_state": rng}
+        found.append(of_rows(metrics.ecd_test, case, **options).p_value)
+    # The normal approximation is allowed the error that it announces.
+    allowed = 0.05 if method == "montecarlo" else 0.06
+    assert np.mean(np.array(found) <= 0.05) < allowed + 3 * math.sqrt(0.05 * 0.95 / 600)
+
+
+@pytest.mark.parametrize(("accuracy", "decision"), [(0.6, 1), (0.8, 0), (0.95, -1)])
+@pytest.mark.parametrize("method", ["montecarlo", "normal"])
+def test_the_decision_tells_the_direction(accuracy, decision, method):
+    n = 200
+    case = RowCase((np.arange(n) >= accuracy * n).astype(float), np.full(n, 0.8), None)
+    result = of_rows(metrics.ecd_test, case, method=method, random_state=0)
+    assert result.decision == decision
+    assert ("overconfident" in str(result), "underconfident" in str(result)) == {
+        1: (True, False), 0: (False, False), -1: (False, True),
+    }[decision]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["montecarlo", "normal"])
+def test_nothing_to_find(method):
+    result = metrics.ecd_test([0, 1], [[0.5, 0.5]] * 2, method=method, random_state=0)
+    assert (result.ecd, result.sigma, result.z, result.p_value, result.decision) == (0, 0, 0, 1, 0)
+
+
+# All tests -------------------------------------------------------------------------------
+
+
+def parts(result):
+    """Return the numbers of a result."""
+    return np.concatenate([np.ravel(np.asarray(x, float)) for x in vars(result).values()])
+
+
+@pytest.mark.parametrize("name", TESTS)
+@examples(15)
+@given(case=row_cases(weights=("none",), losses=("zero_one",)))
+def test_order_and_constant_weights_do_not_change_a_test(name, case):
+    if len(case.loss) < 2:
+        return
+    order = np.random.default_rng(0).permutation(len(case.loss))
+    seed = {} if name == "ecce_test" else {"random_state": 5, "n_draws": 49}
+    test = getattr(metrics, name)
+    result = of_rows(test, case, **seed)
+    moved = RowCase(case.loss[order], case.confidence[order], None)
+    for other in [moved, RowCase(case.loss, case.confidence, np.full(len(order), 3.0))]:
+        again = of_rows(test, other, **seed)
+        assert_close(parts(again), parts(result), rel=1e-9, tiny=1e-12)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_test_refuses_weights_and_graded_losses(name):
+    test = getattr(metrics, name)
+    with pytest.raises(ValueError, match=r"sample_weight.*independent rows"):
+        test(TRUTH, PROBA, sample_weight=[1, 1, 2, 1])
+    with pytest.raises(ValueError, match="sample_weight"):
+        test(TRUTH, PROBA, sample_weight=[1, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"loss.*0 or 1"):
+        test(TRUTH, PROBA, loss=lambda a, b: 0.5 * (a != b))
+
+
+@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize(
+    "confidence", [[1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]]
+)
+def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
+    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
+        getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
+
+
+BAD = {
+    "eps zero": ("ecd_score", {"eps": 0.0}, "eps"),
+    "eps one half": ("ecd_score", {"eps": 0.5}, "eps"),
+    "eps of the test": ("ecd_test", {"eps": 0.0}, "eps"),
+    "alpha": ("ecd_test", {"alpha": 1.0}, "alpha"),
+    "alpha in percent": ("ecd_test", {"alpha": 5}, "alpha"),
+    "method": ("ecd_test", {"method": "bootstrap"}, "method"),
+    "no draws": ("ecd_test", {"n_draws": 0}, "n_draws"),
+    "seed": ("ecd_test", {"random_state": "now"}, "random_state"),
+}
+
+
+@pytest.mark.parametrize(("name", "options", "argument"), BAD.values(), ids=BAD)
+def test_a_bad_argument_is_named(name, options, argument):
+    with pytest.raises(ValueError, match=argument):
+        getattr(metrics, name)(TRUTH, PROBA, **options)

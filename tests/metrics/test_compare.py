@@ -1,0 +1,228 @@
+"""Comparisons: paired, adjusted, and no more errors than they promise."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import wilcoxon
+
+from skselect.metrics import SPECS, compare_across_datasets, compare_models, metric_interval
+from skselect.metrics._compare import holm
+
+
+def draw(n, seed, noise=(0.7, 0.7)):
+    """Return labels and models that add noise of their own to the true log-odds."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 2, n)
+    y_true = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    names = "abcdef"[: len(noise)]
+    return y_true, {
+        name: 1 / (1 + np.exp(-(z + rng.normal(0, scale, n))))
+        for name, scale in zip(names, noise, strict=True)
+    }
+
+
+def test_the_table_has_what_each_function_says():
+    y_true, models = draw(800, 0, (0.3, 1.0, 2.0))
+    table = compare_models(y_true, models, "augrc")
+    assert table.index.tolist() == ["a", "b", "c"]
+    for name in table.index:
+        one = metric_interval(y_true, models[name], "augrc")
+        assert table.loc[name, ["estimate", "low", "high"]].tolist() == [
+            one.estimate, one.low, one.high,
+        ]  # fmt: skip
+    assert table.loc["a", "difference"] == 0.0
+    assert table.loc["a", "tied_with_best"]
+    assert table.loc["c", "difference"] == pytest.approx(
+        table.loc["c", "estimate"] - table.loc["a", "estimate"]
+    )
+    assert not table.loc["c", "tied_with_best"]
+    assert table.loc["c", "difference_low"] > 0
+    assert "training run" in table.attrs["note"]
+
+
+@pytest.mark.parametrize("name", ["selective_accuracy", "failure_auroc"])
+def test_the_best_is_the_largest_where_more_is_better(name):
+    y_true, models = draw(800, 0, (2.0, 0.3))
+    table = compare_models(y_true, models, name)
+    assert table.index[0] == "b"
+    assert table.loc["a", "difference"] < 0
+
+
+def test_the_difference_is_paired():
+    """The same rows: much of the scatter is common to both models."""
+    y_true, models = draw(800, 0, (0.3, 0.4))
+    table = compare_models(y_true, models, "augrc")
+    width = (table["difference_high"] - table["difference_low"]).max()
+    assert width < 0.5 * (table["high"] - table["low"]).min()
+
+
+def test_a_baseline_is_compared_with_each_model_once():
+    y_true, models = draw(400, 3, (0.7, 0.8, 0.9, 1.0))
+    table = compare_models(y_true, models, "augrc", baseline="d")
+    assert table.loc["d", "difference"] == 0.0
+    assert "tied_with_baseline" in table
+    alone = [
+        compare_models(y_true, {"d": models["d"], k: models[k]}, "augrc", baseline="d").loc[
+            k, "p_value"
+        ]
+        for k in "abc"
+    ]
+    assert table.loc[["a", "b", "c"], "p_value"].tolist() == pytest.approx(holm(np.array(alone)))
+
+
+def test_without_a_baseline_all_pairs_belong_to_the_family():
+    y_true, models = draw(400, 3, (0.5, 0.8, 1.1))
+    pairs = {}
+    for i, j in [("a", "b"), ("a", "c"), ("b", "c")]:
+        pair = compare_models(y_true, {i: models[i], j: models[j]}, "augrc", baseline=i)
+        pairs[i + j] = pair.loc[j, "p_value"]
+    adjusted = dict(zip(pairs, holm(np.array(list(pairs.values()))), strict=True))
+    table = compare_models(y_true, models, "augrc")
+    best = table.index[0]
+    for other in table.index[1:]:
+        key = "".join(sorted(best + other))
+        assert table.loc[other, "p_value"] == pytest.approx(adjusted[key], rel=1e-9)
+
+
+def test_a_model_ties_with_its_copy():
+    y_true, models = draw(300, 0)
+    table = compare_models(y_true, {"a": models["a"], "copy": models["a"]}, "augrc")
+    assert table["p_value"].tolist() == [1.0, 1.0]
+    assert table["difference_high"].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["ece", "cw_auc", "eaurc"])
+def test_the_bootstrap_serves_metrics_without_a_closed_form(name):
+    y_true, models = draw(500, 0, (0.2, 3.0))
+    table = compare_models(
+        y_true, models, name, method="bootstrap", n_resamples=200, random_state=0
+    )
+    assert table.index[0] == "a"
+    assert not table.loc["b", "tied_with_best"]
+    again = compare_models(
+        y_true, models, name, method="bootstrap", n_resamples=200, random_state=0
+    )
+    pd.testing.assert_frame_equal(table, again)
+
+
+def test_signed_metrics_are_best_at_zero():
+    y_true, models = draw(2000, 0, (0.1, 0.1))
+    models["b"] = models["b"] ** 3 / (models["b"] ** 3 + (1 - models["b"]) ** 3)  # overconfident
+    assert SPECS["ecd"].signed
+    assert compare_models(y_true, models, "ecd").index[0] == "a"
+
+
+def test_clusters_widen_the_difference():
+    y_true, models = draw(300, 0, (0.5, 0.9))
+    copies = np.tile(np.arange(300), 4)
+    many = {name: p[copies] for name, p in models.items()}
+    rows = compare_models(y_true[copies], many, "augrc")
+    clusters = compare_models(y_true[copies], many, "augrc", cluster=copies)
+    assert clusters["p_value"].min() > rows["p_value"].min()
+
+
+def test_few_errors_warn():
+    y_true, models = draw(20, 0)
+    with pytest.warns(UserWarning, match=r"estimates of \['a', 'b'\] rest on fewer than 10"):
+        compare_models(y_true, models, "augrc")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y_probas": {}}, "y_probas must map the names of at least two models"),
+        ({"y_probas": [0.1] * 30}, "y_probas must map .* got list"),
+        ({"baseline": "z"}, r"baseline must be one of \['a', 'b'\]"),
+        ({"metric": "csr"}, "no interval"),
+        ({"sample_weight": np.arange(30)}, "a comparison counts independent rows"),
+        ({"cluster": [0, 1]}, "cluster has 2 rows"),
+    ],
+)
+def test_bad_requests_are_explained(change, message):
+    y_true, models = draw(30, 0)
+    arguments = {"y_true": y_true, "y_probas": models, "metric": "augrc"} | change
+    with pytest.raises(ValueError, match=message):
+        compare_models(**arguments)
+
+
+def test_models_of_different_length_are_refused():
+    y_true, models = draw(30, 0)
+    with pytest.raises(ValueError, match="y_proba has 29 rows, but y_true has 30"):
+        compare_models(y_true, {"a": models["a"], "b": models["b"][:-1]}, "augrc")
+
+
+def differences_found(metric, params, n, n_draws, seed):
+    found = 0
+    for draw_number in range(n_draws):
+        y_true, models = draw(n, [seed, draw_number])
+        table = compare_models(y_true, models, metric, metric_params=params)
+        found += table["p_value"].min() <= 0.05
+    return found / n_draws
+
+
+NULL = [("augrc", {}), ("failure_auroc", {}), ("cwsa_plus", {"threshold": 0.6})]
+
+
+@pytest.mark.parametrize(("metric", "params"), NULL)
+def test_equal_models_are_seldom_told_apart(metric, params):
+    share = differences_found(metric, params, 200, 300, seed=0)
+    assert 0.03 - 3 * 0.0098 <= share <= 0.07 + 3 * 0.0147  # standard errors of 300 draws
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("metric", "params"), [*NULL, ("aurc", {}), ("cw_accuracy", {}),
+                           ("selective_risk", {"threshold": 0.5})],
+)  # fmt: skip
+@pytest.mark.parametrize("n", [200, 1000])
+def test_equal_models_are_seldom_told_apart_at_length(metric, params, n):
+    share = differences_found(metric, params, n, 2000, seed=1)
+    assert 0.03 - 3 * 0.0038 <= share <= 0.07 + 3 * 0.0057
+
+
+# Holm and data sets ----------------------------------------------------------------------
+
+
+def test_holm_by_hand():
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    adjusted = holm(np.array([0.5, np.nan, 0.02]))
+    assert adjusted[0] == 0.5
+    assert np.isnan(adjusted[1])
+    assert adjusted[2] == pytest.approx(0.04)
+
+
+def test_across_data_sets_is_wilcoxon_with_holm():
+    rng = np.random.default_rng(0)
+    base = rng.random(12)
+    values = pd.DataFrame({"a": base, "b": base + 0.05 + 0.01 * rng.random(12), "c": base + 0.2})
+    values["c"] += 0.1 * rng.normal(size=12)
+    table = compare_across_datasets(values, greater_is_better=False)
+    assert table.index[0] == "a"
+    raw = [wilcoxon(values[i] - values[j]).pvalue for i, j in [("a", "b"), ("a", "c"), ("b", "c")]]
+    adjusted = holm(np.array(raw))
+    assert table.loc["b", "p_value"] == pytest.approx(adjusted[0])
+    assert table.loc["c", "p_value"] == pytest.approx(adjusted[1])
+    assert table.loc["b", "losses"] == 12
+    assert table.loc["b", "wins"] == 0
+    turned = compare_across_datasets(-values, greater_is_better=True)
+    assert turned["p_value"].tolist() == table["p_value"].tolist()
+    assert turned["losses"].tolist() == table["losses"].tolist()
+
+
+def test_across_data_sets_ties_and_bad_input():
+    same = {"a": [0.1, 0.2, 0.3], "b": [0.1, 0.2, 0.3]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = compare_across_datasets(same, greater_is_better=False, baseline="b")
+    assert table["p_value"].tolist() == [1.0, 1.0]
+    assert table["tied_with_baseline"].all()
+    for values, message in [
+        ({"a": [0.1, 0.2]}, "at least two models"),
+        ({"a": [0.1], "b": [0.2]}, "at least two data sets"),
+        ({"a": [0.1, np.nan], "b": [0.2, 0.3]}, "1 missing or infinite"),
+        ({"a": ["x", "y"], "b": [1, 2]}, "must hold numbers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            compare_across_datasets(values, greater_is_better=True)

@@ -1,0 +1,387 @@
+"""Confidence-weighted counts against loops over rows, identities, and scikit-learn."""
+
+import math
+import warnings
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skselect import metrics
+from tests import brute
+from tests.brute import assert_close, examples, of_probabilities, of_rows, proba_cases, row_cases
+
+TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
+AVERAGES = ["macro", "weighted", "micro", None]
+RATIOS = ["precision", "recall", "specificity", "f1"]
+
+quiet = pytest.mark.filterwarnings("ignore:cw_:UserWarning")
+
+
+# Definitions, slowly ---------------------------------------------------------------------
+
+
+def judged(case, confidence="max_proba"):
+    """Return (mass, true class, predicted class) of each row, in fractions."""
+    weight = np.ones(len(case.y_true)) if case.weight is None else case.weight
+    surely = brute.CONFIDENCES[confidence]
+    return [
+        (Fraction(w) * Fraction(surely(p)), y, p.index(max(p)))
+        for w, p, y in zip(
+            weight.tolist(), case.y_proba.tolist(), case.y_true.tolist(), strict=True
+        )
+    ]
+
+
+def mass(rows, true=None, predicted=None):
+    """Add up the rows whose true and predicted classes satisfy the conditions."""
+    kept = [
+        m for m, y, a in rows
+        if (true is None or true(y)) and (predicted is None or predicted(a))
+    ]  # fmt: skip
+    return sum(kept, Fraction(0))
+
+
+def four_counts(rows, k):
+    """Return cwTP, cwFP, cwFN, cwTN of class k."""
+    is_k, other = (lambda c: c == k), (lambda c: c != k)
+    return [mass(rows, a, b) for a, b in [(is_k, is_k), (other, is_k), (is_k, other), (other,) * 2]]
+
+
+def ratio(name, counts):
+    tp, fp, fn, tn = counts
+    over, under = {
+        "precision": (tp, tp + fp),
+        "recall": (tp, tp + fn),
+        "specificity": (tn, tn + fp),
+        "f1": (2 * tp, 2 * tp + fp + fn),
+    }[name]
+    return float(over / under) if under else math.nan
+
+
+def averaged(name, rows, classes, average):
+    """Classes without a value are left out; "weighted" weighs by cwTP + cwFN."""
+    counts = [four_counts(rows, k) for k in classes]
+    if average == "micro":
+        return ratio(name, [sum(part) for part in zip(*counts, strict=True)])
+    values = [ratio(name, c) for c in counts]
+    if average is None:
+        return values
+    shares = [float(tp + fn) if average == "weighted" else 1.0 for tp, _, fn, _ in counts]
+    kept = [(v, s) for v, s in zip(values, shares, strict=True) if s > 0 and not math.isnan(v)]
+    total = math.fsum(s for _, s in kept)
+    return math.fsum(v * s for v, s in kept) / total if kept else math.nan
+
+
+def matthews(rows, classes):
+    """Correlate the indicators of true and predicted class, each class adding its covariance."""
+    total = mass(rows)
+
+    def covariance(a, b):
+        value = Fraction(0)
+        for k in classes:
+            both = sum((m for m, *row in rows if row[a] == k and row[b] == k), Fraction(0))
+            one = sum((m for m, *row in rows if row[a] == k), Fraction(0))
+            two = sum((m for m, *row in rows if row[b] == k), Fraction(0))
+            value += both / total - one / total * two / total
+        return value
+
+    spread = covariance(0, 0) * covariance(1, 1)
+    return float(covariance(0, 1)) / math.sqrt(spread) if spread else math.nan
+
+
+def cw_accuracy(rows):
+    total = sum((row.weight * row.confidence for row in rows), Fraction(0))
+    right = sum((row.weight * row.confidence * (1 - row.loss) for row in rows), Fraction(0))
+    return right / total if total else math.nan
+
+
+def cw_gain(rows):
+    weighted = cw_accuracy(rows)
+    accuracy = 1 - brute.weighted_loss(rows) / brute.weight_of(rows)
+    room = 1 - min(weighted, accuracy)
+    return (weighted - accuracy) / room if room else math.nan
+
+
+# Counts and their relations --------------------------------------------------------------
+
+
+@examples(60)
+@given(proba_cases())
+def test_the_confusion_matrix_adds_up_masses(case):
+    rows = judged(case)
+    matrix = of_probabilities(metrics.cw_confusion_matrix, case)
+    expected = [
+        [mass(rows, lambda y, i=i: y == i, lambda a, j=j: a == j) for j in case.labels]
+        for i in case.labels
+    ]
+    assert_close(matrix.ravel(), np.ravel(expected))
+
+
+@examples(40)
+@given(proba_cases())
+def test_the_four_relations_of_the_counts(case):
+    """Proposition 11: the counts of a class add up to masses that need no confusion matrix."""
+    rows = judged(case)
+    matrix = of_probabilities(metrics.cw_confusion_matrix, case)
+    assert_close(matrix.sum(), mass(rows))
+    for k in case.labels:
+        tp, fn, fp = matrix[k, k], matrix[k].sum() - matrix[k, k], matrix[:, k].sum() - matrix[k, k]
+        tn = matrix.sum() - tp - fn - fp
+        is_k, other = (lambda c, k=k: c == k), (lambda c, k=k: c != k)
+        assert_close(tp + fn, mass(rows, true=is_k))
+        assert_close(tp + fp, mass(rows, predicted=is_k))
+        assert_close(fp + tn, mass(rows, true=other))
+        assert_close(fn + tn, mass(rows, predicted=other))
+
+
+@pytest.mark.parametrize("confidence", sorted(brute.CONFIDENCES))
+@examples(20)
+@given(case=proba_cases())
+def test_any_confidence_can_be_the_weight(confidence, case):
+    rows = judged(case, confidence)
+    matrix = of_probabilities(metrics.cw_confusion_matrix, case, confidence=confidence)
+    expected = [[mass(rows, lambda y, i=i: y == i, lambda a, j=j: a == j) for j in case.labels]
+                for i in case.labels]  # fmt: skip
+    assert_close(matrix.ravel(), np.ravel(expected), rel=1e-9)
+
+
+@quiet
+@examples(40)
+@given(proba_cases())
+def test_the_averages_that_are_accuracies(case):
+    """Weighted recall, and all micro averages of two counts, are the weighted accuracy."""
+    expected = of_probabilities(metrics.cw_accuracy_score, case)
+    actual = of_probabilities(metrics.cw_recall_score, case, average="weighted")
+    assert_close(actual, expected)
+    for name in ["precision", "recall", "f1"]:
+        metric = getattr(metrics, f"cw_{name}_score")
+        assert_close(of_probabilities(metric, case, average="micro"), expected)
+
+
+# Ratios ----------------------------------------------------------------------------------
+
+
+@quiet
+@pytest.mark.parametrize(("name", "average"), product(RATIOS, AVERAGES))
+@examples(40)
+@given(case=proba_cases())
+def test_a_ratio_is_its_definition(name, average, case):
+    actual = of_probabilities(getattr(metrics, f"cw_{name}_score"), case, average=average)
+    assert_close(actual, averaged(name, judged(case), case.labels, average))
+
+
+@quiet
+@pytest.mark.parametrize("name", RATIOS)
+@examples(30)
+@given(case=proba_cases(classes=(2, 2)), flipped=st.booleans())
+def test_the_binary_average_is_the_value_of_pos_label(name, case, flipped):
+    metric = getattr(metrics, f"cw_{name}_score")
+    values = averaged(name, judged(case), [0, 1], None)
+    assert_close(of_probabilities(metric, case, average="binary"), values[1])
+    pos_label = 0 if flipped else 1
+    actual = of_probabilities(metric, case, average="binary", pos_label=pos_label)
+    assert_close(actual, values[pos_label])
+
+
+@quiet
+@pytest.mark.parametrize(("name", "average"), product(["precision", "recall", "f1"], AVERAGES))
+@examples(30)
+@given(case=proba_cases())
+def test_scikit_learn_agrees_about_ratios(name, average, case):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = getattr(sklearn.metrics, f"{name}_score")(
+            case.y_true, case.y_proba.argmax(axis=1), labels=case.labels, average=average,
+            sample_weight=masses(case), zero_division=np.nan,
+        )  # fmt: skip
+    actual = of_probabilities(getattr(metrics, f"cw_{name}_score"), case, average=average)
+    if average is None or not math.isnan(actual):  # scikit-learn's mean of nothing is 0
+        assert_close(actual, expected)
+
+
+@examples(60)
+@given(proba_cases())
+def test_scikit_learn_agrees_about_matrix_and_correlation(case):
+    options = {"sample_weight": masses(case)}
+    y_pred = case.y_proba.argmax(axis=1)
+    expected = sklearn.metrics.confusion_matrix(case.y_true, y_pred, labels=case.labels, **options)
+    assert_close(of_probabilities(metrics.cw_confusion_matrix, case).ravel(), expected.ravel())
+    if not math.isnan(matthews(judged(case), case.labels)):
+        expected = sklearn.metrics.matthews_corrcoef(case.y_true, y_pred, **options)
+        actual = of_probabilities(metrics.cw_matthews_corrcoef, case)
+        assert_close(actual, expected, tiny=1e-10)
+
+
+def masses(case):
+    weight = np.ones(len(case.y_true)) if case.weight is None else case.weight
+    return weight * case.y_proba.max(axis=1)
+
+
+@quiet
+@examples(80)
+@given(proba_cases())
+def test_matthews_is_a_correlation_of_indicators(case):
+    actual = of_probabilities(metrics.cw_matthews_corrcoef, case)
+    assert_close(actual, matthews(judged(case), case.labels), tiny=1e-10)
+
+
+@examples(40)
+@given(proba_cases(classes=(2, 2)))
+def test_matthews_of_two_classes_is_the_formula_of_the_four_counts(case):
+    tp, fp, fn, tn = four_counts(judged(case), 1)
+    under = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    if under:
+        expected = float(tp * tn - fp * fn) / math.sqrt(under)
+        assert_close(of_probabilities(metrics.cw_matthews_corrcoef, case), expected, tiny=1e-10)
+
+
+# Accuracy and gain ------------------------------------------------------------------------
+
+
+@examples(80)
+@given(proba_cases())
+def test_cw_accuracy_is_its_definition(case):
+    assert_close(of_probabilities(metrics.cw_accuracy_score, case), cw_accuracy(case.rows()))
+
+
+@examples(80)
+@given(row_cases())
+def test_cw_accuracy_takes_any_loss_and_confidence(case):
+    if any(row.confidence for row in case.rows):
+        assert_close(of_rows(metrics.cw_accuracy_score, case), cw_accuracy(case.rows))
+
+
+@quiet
+@examples(80)
+@given(row_cases())
+def test_cw_gain_is_its_definition(case):
+    if any(row.confidence for row in case.rows):
+        actual = of_rows(metrics.cw_gain_score, case)
+        assert_close(actual, cw_gain(case.rows), rel=1e-10, tiny=1e-12)
+
+
+def test_known_values():
+    # Confidences .875 .875 .625 .75, predicted 0 1 0 1, the last two wrong.
+    assert metrics.cw_accuracy_score(TRUTH, PROBA) == 1.75 / 3.125
+    assert_close(metrics.cw_gain_score(TRUTH, PROBA), (0.56 - 0.5) / 0.5)
+    matrix = metrics.cw_confusion_matrix(TRUTH, PROBA)
+    assert matrix.tolist() == [[0.875, 0.75], [0.625, 0.875]]
+    assert_close(
+        metrics.cw_precision_score(TRUTH, PROBA, average=None), [0.875 / 1.5, 0.875 / 1.625]
+    )
+    assert_close(metrics.cw_recall_score(TRUTH, PROBA, average="binary"), 0.875 / 1.5)
+    assert_close(metrics.cw_specificity_score(TRUTH, PROBA, average="binary"), 0.875 / 1.625)
+
+
+def test_all_right_and_all_wrong():
+    y_proba = [[0.75, 0.25], [0.0, 1.0]]
+    assert metrics.cw_accuracy_score([0, 1], y_proba) == 1.0
+    assert metrics.cw_accuracy_score([1, 0], y_proba) == 0.0
+    assert metrics.cw_matthews_corrcoef([0, 1], y_proba) == 1.0
+    assert metrics.cw_matthews_corrcoef([1, 0], y_proba) == -1.0
+    assert metrics.cw_gain_score([1, 0], y_proba) == 0.0
+    for name in RATIOS:
+        metric = getattr(metrics, f"cw_{name}_score")
+        assert metric([0, 1], y_proba) == 1.0
+        assert metric([1, 0], y_proba) == 0.0
+
+
+# No value --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted", "micro", None])
+@pytest.mark.parametrize("name", RATIOS)
+def test_without_any_confidence_every_ratio_is_nan_with_a_warning(name, average):
+    metric = getattr(metrics, f"cw_{name}_score")
+    with pytest.warns(UserWarning, match=f"cw_{name} is undefined"):
+        value = metric([0, 1], [[0.5, 0.5]] * 2, confidence="margin", average=average)
+    assert np.all(np.isnan(value))
+
+
+def test_without_any_confidence_accuracy_gain_and_correlation_are_nan_with_a_warning():
+    for name in ["cw_accuracy_score", "cw_gain_score", "cw_matthews_corrcoef"]:
+        with pytest.warns(UserWarning, match=r"undefined \(nan\)"):
+            value = getattr(metrics, name)([0, 1], [[0.5, 0.5]] * 2, confidence="margin")
+        assert math.isnan(value)
+
+
+def test_a_class_without_value_is_nan_and_left_out_of_the_mean():
+    # Class 2 never occurs; class 0 is true once and never predicted.
+    y_true, y_proba = [0, 1], [[0.25, 0.75, 0.0], [0.125, 0.875, 0.0]]
+    expected = {
+        "precision": [math.nan, 0.875 / 1.625, math.nan],
+        "recall": [0.0, 1.0, math.nan],
+        "specificity": [1.0, 0.0, 1.0],
+        "f1": [0.0, 1.75 / 2.5, math.nan],
+    }
+    for name, values in expected.items():
+        metric = getattr(metrics, f"cw_{name}_score")
+        options = {"labels": [0, 1, 2]}
+        if name == "specificity":
+            assert_close(metric(y_true, y_proba, average=None, **options), values)
+            assert_close(metric(y_true, y_proba, **options), np.mean(values))
+            continue
+        with pytest.warns(UserWarning, match=f"cw_{name} is undefined .nan. for"):
+            assert_close(metric(y_true, y_proba, average=None, **options), values)
+        with pytest.warns(UserWarning, match="left out of the average"):
+            assert_close(metric(y_true, y_proba, **options), np.nanmean(values))
+
+
+@quiet
+@examples(60)
+@given(proba_cases(weights=("none", "real")))
+def test_rounding_does_not_turn_nothing_into_something(case):
+    """With one true class there is no specificity of it, and no correlation."""
+    only = np.zeros_like(case.y_true)
+    options = {**case.options, "average": None}
+    values = metrics.cw_specificity_score(only, case.y_proba, **options)
+    assert math.isnan(values[0])
+    assert math.isnan(metrics.cw_matthews_corrcoef(only, case.y_proba, **case.options))
+    values = metrics.cw_recall_score(only, case.y_proba, **options)
+    assert np.isnan(values).tolist() == [False] + [True] * (len(values) - 1)
+
+
+def test_gain_without_errors_is_nan_with_a_warning():
+    with pytest.warns(UserWarning, match=r"cw_gain is undefined \(nan\): there are no errors"):
+        assert math.isnan(metrics.cw_gain_score([0, 1], [[0.75, 0.25], [0.0, 1.0]]))
+
+
+# Bad input -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RATIOS)
+def test_an_unknown_average_is_refused(name):
+    with pytest.raises(ValueError, match="average"):
+        getattr(metrics, f"cw_{name}_score")(TRUTH, PROBA, average="samples")
+
+
+@pytest.mark.parametrize("name", RATIOS)
+def test_the_binary_average_needs_two_classes(name):
+    y_true, y_proba = [0, 1, 2], [[0.5, 0.25, 0.25]] * 3
+    with pytest.raises(ValueError, match="two classes"):
+        getattr(metrics, f"cw_{name}_score")(y_true, y_proba, average="binary")
+
+
+def test_the_binary_average_of_strings_needs_a_pos_label():
+    y_true, y_proba = ["a", "b"], [[0.75, 0.25], [0.25, 0.75]]
+    with pytest.raises(ValueError, match="pos_label"):
+        metrics.cw_recall_score(y_true, y_proba, average="binary")
+    assert metrics.cw_recall_score(y_true, y_proba, average="binary", pos_label="a") == 1.0
+
+
+NAMES = ["cw_confusion_matrix", "cw_precision_score", "cw_recall_score", "cw_specificity_score",
+         "cw_f1_score", "cw_matthews_corrcoef", "cw_accuracy_score", "cw_gain_score"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "confidence", [[1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]]
+)
+def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
+    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
+        getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
