@@ -88,7 +88,7 @@ _ROWS = [
     _at_threshold(
         "selective_cost", _threshold.selective_cost_score, _threshold.selective_cost,
         "lower", "[0, max(1, d)]", formula="generalised risk + d (1 - coverage)", worst=1.0,
-        undefined="nothing accepted: d, the cost of abstaining; scorer -1",
+        undefined="nothing accepted: d, the cost of abstaining",
         use="when the cost of abstaining is known", avoid="when it is a guess",
         reference="Chow 1970", registered=True),
     _at_threshold(
@@ -166,7 +166,7 @@ _ROWS = [
         avoid="comparing classifiers, or other budgets"),
     _ranking(
         "f1_retention_auc", _failures.f1_retention_auc_score, _failures.f1_retention_auc,
-        "higher", "[0, 1]", formula="mean over k of 2 T_k/(k + R)", scale_free=False,
+        "higher", "[0, 0.614]", formula="area under 2 T/(x + R) over the share x retained",
         undefined="no right rows: 0", use="comparison with published values",
         reference="Malinin et al. 2021",
         avoid="comparing classifiers: fewer errors can lower it"),
@@ -269,7 +269,7 @@ _ROWS = [
         use="choosing calibrators: a proper score", avoid="calibration alone: accuracy is in it",
         reference="Brier 1950"),
     _honest(
-        "tce", _tce.tce_score, _tce.tce, "lower", "[0, 100]", undefined=_NEVER,
+        "tce", _tce.tce_score, _tce.tce, "lower", "[0, 100]", undefined=_NEVER, scale_free=False,
         formula="percent of rows with p-value <= alpha in their bin",
         use="an error in units of evidence", avoid="fractional weights; comparing sample sizes",
         reference="Matsubara et al. 2023"),

@@ -10,7 +10,15 @@ from hypothesis import given
 from skselect import Outcomes, Predictions, evaluate
 from skselect.metrics import SPECS
 from tests.brute import assert_close, examples, proba_cases
-from tests.metrics.test_specs import CALLS, REQUIRED, score, some_predictions
+from tests.metrics.test_specs import (
+    CALLS,
+    REQUIRED,
+    TWO_CLASSES,
+    WHOLE_WEIGHTS,
+    most_classes,
+    score,
+    some_predictions,
+)
 
 NAN = float("nan")
 ALL = {name: REQUIRED.get(name, {}) for name in SPECS}
@@ -22,19 +30,32 @@ PREDICTIONS = Predictions.from_proba([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0
 quiet = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-@quiet
-@examples(60)
-@given(proba_cases())
-def test_every_metric_equals_its_function(case):
-    values = evaluate(Predictions.from_proba(case.y_true, case.y_proba, **case.options), ALL)
-    assert values.index.tolist() == list(SPECS)
+def compare_with_functions(case, requested):
+    values = evaluate(Predictions.from_proba(case.y_true, case.y_proba, **case.options), requested)
+    assert values.index.tolist() == list(requested)
     assert values.dtype == np.float64
-    assert_close(values, [score(name, case.y_true, case.y_proba, **case.options) for name in ALL])
+    expected = [score(name, case.y_true, case.y_proba, **case.options) for name in requested]
+    assert_close(values, expected)
+
+
+@quiet
+@examples(40)
+@given(proba_cases())
+def test_every_metric_of_many_classes_equals_its_function(case):
+    left_out = TWO_CLASSES | WHOLE_WEIGHTS
+    compare_with_functions(case, {n: p for n, p in ALL.items() if n not in left_out})
+
+
+@quiet
+@examples(20)
+@given(proba_cases(classes=(2, 2), weights=("none", "integer")))
+def test_every_metric_equals_its_function(case):
+    compare_with_functions(case, ALL)
 
 
 @pytest.mark.parametrize(("name", "parameters"), CALLS)
 def test_parameters_reach_the_metric(name, parameters):
-    y_true, y_proba = some_predictions(3)
+    y_true, y_proba = some_predictions(most_classes(name))
     weight = np.arange(60) % 4 + 1
     predictions = Predictions.from_proba(y_true, y_proba, sample_weight=weight)
     value = evaluate(predictions, {name: parameters})[name]

@@ -90,3 +90,25 @@ def test_augrc_always_agrees_with_accuracy_and_auroc(rng):
             contradicted += other_risk > risk
     assert compared > 200
     assert contradicted > 10  # AURC fails the same comparison
+
+
+#: Losses of six rows, surest first, before and after one error becomes right.
+BETTER_BUT_LOWER = {
+    "failure_auroc": ([1, 0, 0, 1, 1, 0], [1, 0, 0, 0, 1, 0]),
+    "failure_average_precision": ([0, 1, 1, 1, 0, 0], [0, 1, 0, 1, 0, 0]),
+    "oc_auc": ([1, 0, 1, 0, 0, 1], [1, 0, 0, 0, 0, 1]),
+    "f1_retention_auc": ([0, 1, 0, 1, 0, 1], [0, 1, 0, 1, 0, 0]),
+    "eaurc": ([0, 1, 0, 1, 0, 1], [0, 1, 0, 1, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", BETTER_BUT_LOWER)
+def test_what_the_docstrings_warn_of_fewer_errors_can_look_worse(name):
+    spec = SPECS[name]
+    confidence = np.arange(6, 0, -1) / 10
+    before, after = (
+        RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
+        for loss in BETTER_BUT_LOWER[name]
+    )
+    assert spec.as_score(spec.kernel(after)) < spec.as_score(spec.kernel(before))
+    assert after.augrc() < before.augrc()
