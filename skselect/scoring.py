@@ -23,7 +23,7 @@ from skselect._typing import BoolArray, FloatArray
 from skselect.confidence import confidence_of_proba
 from skselect.metrics import SPECS, MetricSpec
 from skselect.metrics._evaluate import Judged, judge, kernel_value
-from skselect.metrics._metric_spec import check_parameters
+from skselect.metrics._metric_spec import check_direction, check_parameters
 from skselect.predictions import Predictions
 
 #: Threshold at which a classifier that never abstains is scored.
@@ -196,7 +196,7 @@ class SelectiveScorer(BaseScorer):
         coverage = SPECS["coverage"].kernel(outcomes, threshold)
         must_not_reward = coverage == 0 and spec.name != "selective_cost"
         if must_not_reward or not check.reaches(coverage, self.min_coverage):
-            return spec.worst
+            return max(spec.worst, params.get("abstention_cost", spec.worst))
         return spec.kernel(outcomes, threshold, **params)
 
 
@@ -241,7 +241,20 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
     if min_coverage and not spec.at_threshold:
         raise ValueError(f"min_coverage goes with a metric at a threshold, not with {name!r}.")
     check_parameters(spec, params)
+    if not spec.signed:  # its scorer takes the absolute value
+        check_direction(spec, params)
+    _try_parameters(spec, params)
     return SelectiveScorer(name, min_coverage, **params)
+
+
+def _try_parameters(spec: MetricSpec, params: dict[str, Any]) -> None:
+    """Score four rows, so that a bad value fails here and not as nan inside a search."""
+    if "pos_label" in params:  # only the rows to come know the classes
+        return
+    rows = Predictions.from_proba([0, 1, 1, 0], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        kernel_value(spec, judge(rows), params)
 
 
 def get_scorer_names() -> list[str]:

@@ -173,6 +173,20 @@ def test_bad_requests_are_explained(arguments, message):
         get_scorer(**arguments)
 
 
+def test_bad_values_fail_where_they_are_written():
+    with pytest.raises(ValueError, match="positive must be one of"):
+        get_scorer("failure_average_precision", positive="foo")
+    with pytest.raises(ValueError, match="more of this area is worse"):
+        get_scorer("aumcc", metric="selective_risk")
+
+
+def test_abstaining_never_pays_more_than_its_worst_cost(binary):
+    X, y = binary
+    model = GaussianNB().fit(X, y)
+    scorer = get_scorer("neg_selective_cost", threshold=2, abstention_cost=5.0, min_coverage=0.5)
+    assert scorer(model, X, y) == -5.0
+
+
 def test_scorer_equals_metric_with_sign(data):
     X, y = data
     model = GaussianNB().fit(X, y)

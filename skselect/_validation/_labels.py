@@ -91,12 +91,12 @@ def check_known(
     return codes
 
 
-def check_two_classes(classes: LabelArray, option: str) -> None:
-    """Refuse an option that needs a positive class where there are not two classes."""
+def check_two_classes(classes: LabelArray, option: str, remedy: str = "") -> None:
+    """Refuse what needs a positive class where there are not two classes."""
     if len(classes) != 2:
         raise ValueError(
             f"{option} needs two classes, got the {len(classes)} classes "
-            f"{classes[:5].tolist()}; use 'macro', 'weighted', 'micro' or None."
+            f"{classes[:5].tolist()}{remedy}."
         )
 
 

@@ -79,13 +79,13 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
-def check_models(models: Any, baseline: Any) -> list[Any]:
+def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
     """Return the names of at least two models, one of which may be the baseline."""
     if not isinstance(models, Mapping) or len(models) < 2:
+        size = f" with {len(models)}" if isinstance(models, Mapping) else ""
         raise ValueError(
-            "y_probas must map the names of at least two models to their predictions, such as "
-            f"{{'forest': p1, 'boosting': p2}}, got {type(models).__name__}"
-            f"{f' of {len(models)}' if isinstance(models, Mapping) else ''}."
+            f"{argument} must hold at least two models by name, such as {{'forest': ..., "
+            f"'boosting': ...}}, got {type(models).__name__}{size}."
         )
     names = list(models)
     if baseline is not None and baseline not in names:

@@ -77,7 +77,9 @@ def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | Non
     """Return the number of each row's cluster, or None; refuse missing ones."""
     if values is None:
         return None
-    codes, seen = pd.factorize(np.asarray(values))
+    # numpy would turn a list such as ["a", nan] into strings without a word.
+    listed = isinstance(values, list | tuple)
+    codes, seen = pd.factorize(np.asarray(values, dtype=object) if listed else np.asarray(values))
     check_length(name, codes, n)
     if np.any(codes < 0):
         raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
@@ -105,7 +107,10 @@ def check_subgroups(values: Any, n: int, name: str = "subgroups") -> pd.DataFram
 
 def check_value_table(values: Any, name: str = "values") -> pd.DataFrame:
     """Return one finite number per data set (row) and model (column)."""
-    frame = pd.DataFrame(values)
+    frame = pd.DataFrame(values.to_pandas() if hasattr(values, "to_pandas") else values)
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()].tolist()
+        raise ValueError(f"{name} names the models {twice} twice.")
     try:
         numbers = frame.to_numpy(dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -15,7 +15,14 @@ from skselect._typing import BoolArray, FloatArray
 from skselect.metrics import _threshold
 from skselect.metrics._door import DoorOptions, metric, predictions_of
 from skselect.metrics._evaluate import Judged, kernel_value, requests
-from skselect.metrics._interval import FEW_ERRORS, errors_behind, interval_of, is_shaky, judge_for
+from skselect.metrics._interval import (
+    FEW_ERRORS,
+    errors_behind,
+    interval_of,
+    is_shaky,
+    judge_for,
+    with_pos_label,
+)
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.outcomes import Outcomes
 
@@ -71,6 +78,40 @@ def _groups(subgroups: Any, n: int) -> Iterable[tuple[str, Any, BoolArray]]:
             yield str(attribute), labels[place], codes == place
 
 
+def _record(
+    spec: MetricSpec,
+    whole: Judged,
+    parameters: Mapping[str, Any],
+    rows: BoolArray,
+    how: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what the table says of one metric of some rows."""
+    part = _subset(whole, rows)
+    low = high = np.nan
+    shaky = False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a value of nan speaks for itself here
+            if how["level"] is None:
+                value = kernel_value(spec, part, parameters)
+            else:
+                found = interval_of(spec, part, parameters, **how)
+                value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
+    except ValueError as error:
+        raise ValueError(f"{error} (in a subgroup of {int(np.sum(rows))} rows)") from error
+    terms = _contributions(spec, whole, parameters)
+    return {
+        "metric": spec.name,
+        "value": value,
+        "low": low,
+        "high": high,
+        "n_rows": int(np.sum(rows)),
+        "n_errors": errors_behind(spec, part, parameters),
+        "contribution": np.nan if terms is None else float(np.sum(terms[rows])),
+        "shaky": shaky,
+    }
+
+
 # Door ------------------------------------------------------------------------------------
 
 
@@ -116,7 +157,8 @@ def metrics_by_group(
         `value`, `low`, `high`, `n_rows`, `n_errors` (those accepted, for a metric at a
         threshold), and the `contribution` of the subgroup
         to the value of all rows: for CWSA and CWSA+ the contributions of an attribute's
-        subgroups add up to it, for other metrics it is nan.
+        subgroups add up to it, for other metrics it is nan. A subgroup in which a metric is
+        undefined has the value nan.
 
     Raises
     ------
@@ -145,7 +187,7 @@ def metrics_by_group(
     """
     wanted = requests(metrics)
     check.check_choice("method", method, ["analytic", "bootstrap"])
-    check.check_count("n_resamples", n_resamples)
+    check.check_count("n_resamples", n_resamples, 2)
     rng = check.check_generator(random_state)
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     predictions = predictions_of(y_true, y_proba, **options)
@@ -154,30 +196,30 @@ def metrics_by_group(
         remedy = ", or pass confidence_level=None for values without intervals"
         check.refuse_weights(predictions.sample_weight, "an interval", remedy)
         predictions = replace(predictions, sample_weight=None)
-    judged = [judge_for(spec, predictions, confidence, loss) for spec, _ in wanted]
-    records, shaky = [], []
-    for attribute, label, rows in _groups(subgroups, len(predictions)):
-        for (spec, parameters), whole in zip(wanted, judged, strict=True):
-            part = _subset(whole, rows)
-            record = {"attribute": attribute, "subgroup": label, "metric": spec.name}
-            if confidence_level is None:
-                record |= {"value": kernel_value(spec, part, parameters)}
-            else:
-                found = interval_of(
-                    spec, part, parameters,
-                    method=method, level=confidence_level, n_resamples=n_resamples, rng=rng,
-                )  # fmt: skip
-                record |= {"value": found.estimate, "low": found.low, "high": found.high}
-                shaky += [f"{spec.name} of {label}"] * is_shaky(found)
-            terms = _contributions(spec, whole, parameters)
-            record["n_rows"] = int(np.sum(rows))
-            record["n_errors"] = errors_behind(spec, part, parameters)
-            record["contribution"] = np.nan if terms is None else float(np.sum(terms[rows]))
-            records.append(record)
-    if shaky:
+    whole = [
+        (
+            spec,
+            judge_for(spec, predictions, confidence, loss),
+            with_pos_label(spec, parameters, options.get("pos_label")),
+        )
+        for spec, parameters in wanted
+    ]
+    weight = predictions.sample_weight
+    exists = np.ones(len(predictions), dtype=bool) if weight is None else weight > 0
+    how = {"method": method, "level": confidence_level, "n_resamples": n_resamples, "rng": rng}
+    records = [
+        {"attribute": attribute, "subgroup": label} | _record(*metric, rows & exists, how)
+        for attribute, label, rows in _groups(subgroups, len(predictions))
+        if np.any(rows & exists)
+        for metric in whole
+    ]
+    table = pd.DataFrame(records)
+    shaky = table[table.pop("shaky")]
+    if len(shaky):
+        names = [f"{row.metric} of {row.subgroup}" for row in shaky.itertuples()]
         warnings.warn(
             f"intervals rest on fewer than {FEW_ERRORS} errors and may be far off: "
-            f"{', '.join(shaky[:10])}{' ...' if len(shaky) > 10 else ''}.",
+            f"{', '.join(names[:10])}{' ...' if len(names) > 10 else ''}.",
             stacklevel=2,
         )
-    return pd.DataFrame(records)
+    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Mapping
@@ -9,16 +10,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import expit, ndtri, stdtrit
 
 from skselect import _validation as check
-from skselect._typing import IntArray
+from skselect._typing import FloatArray, IntArray
 from skselect.metrics import _threshold
+from skselect.metrics._calibration_tests import ecce_test_of
 from skselect.metrics._door import DoorOptions, metric, predictions_of
 from skselect.metrics._evaluate import Judged, judge, kernel_value, request
 from skselect.metrics._influence import INFLUENCES, Influence, standard_error
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.metrics._resampling import Resampler, bootstrap
+from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
 #: With fewer errors than this an interval is not to be relied on.
@@ -26,6 +29,9 @@ FEW_ERRORS = 10
 
 # What a simulation of the tail of CSR would need, no interval can give.
 _NO_INTERVAL = {
+    "mce": "the bin with the fewest rows decides it; take 'ece' or 'smooth_ece'",
+    "classwise_ece": "its bootstrap is biased in every class; take 'ece', or t_cal_test",
+    "tce": "it counts the outcomes of tests, which change with the number of rows",
     "csr": "its mean rests on a few rare errors; csr_test tells whether it could be chance",
     "p_risk": "it is a probability computed from the rows themselves; see csr_test",
 }
@@ -68,6 +74,10 @@ class MetricInterval:
         )
 
 
+#: Errors that are 0 for a calibrated classifier but not in any sample: their bootstrap lies
+#: above the truth there.
+_NEVER_ZERO = {"ece", "smooth_ece", "debiased_l2", "ecce_mad", "ecce_r", "isotonic_distance"}
+
 # Kernels ---------------------------------------------------------------------------------
 
 
@@ -94,20 +104,21 @@ def interval_around(
     estimate, error = influence.estimate, standard_error(influence.values, cluster)
     z = quantile(level, cluster)
     scale = influence.scale
+    if not error > check.ROUNDING * max(abs(estimate), 1.0) and scale != "proportion":
+        return math.nan, math.nan, error, "none"  # the rows do not differ: they say nothing
     if scale == "proportion" and cluster is None:
         assert influence.n_trials is not None
         return *_wilson(estimate, influence.n_trials, z), error, "wilson"
     if scale == "log" and estimate > 0:
-        factor = math.exp(z * error / estimate)
+        factor = math.exp(min(z * error / estimate, 700.0))  # beyond, floats end
         return estimate / factor, estimate * factor, error, "log"
     if scale in ("logit", "proportion") and 0 < estimate < 1:
         odds = math.log(estimate / (1.0 - estimate))
         step = z * error / (estimate * (1.0 - estimate))
-        low, high = (1.0 / (1.0 + math.exp(-x)) for x in (odds - step, odds + step))
-        return low, high, error, "logit"
-    if scale == "identity" and error > 0:
+        return float(expit(odds - step)), float(expit(odds + step)), error, "logit"
+    if scale == "identity":
         return estimate - z * error, estimate + z * error, error, "normal"
-    return math.nan, math.nan, error, "none"  # at the edge of its range: the rows say nothing
+    return math.nan, math.nan, error, "none"  # at the edge of its range
 
 
 def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
@@ -139,22 +150,40 @@ def interval_of(
     else:
         resampler = Resampler(spec, judged, parameters)
         drawn = bootstrap([resampler], len(judged.outcomes), n_resamples, cluster, rng)[:, 0]
-        drawn = drawn[np.isfinite(drawn)]  # draws in which the metric has no value
-        low, high, error, used = math.nan, math.nan, math.nan, "bootstrap"
-        if len(drawn) > 1:
-            low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]).tolist()
-            error = float(np.std(drawn, ddof=1))
+        low, high, error, used = _percentiles(drawn, level)
+        if spec.name in _NEVER_ZERO and used == "bootstrap":
+            excluded = cluster is None and _excludes_calibration(judged, level)
+            low = min(low, estimate) if excluded else 0.0
+    lowest, highest = spec.bounds
     return MetricInterval(
         metric=spec.name,
         estimate=estimate,
-        low=low,
-        high=high,
+        low=float(np.maximum(low, lowest)),  # nan stays nan
+        high=float(np.minimum(high, highest)),
         standard_error=error,
         confidence_level=level,
         method=used,
         n_rows=len(judged.outcomes),
         n_errors=errors_behind(spec, judged, parameters),
     )
+
+
+def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, str]:
+    """Return low, high, standard error and method from bootstrap values."""
+    drawn = drawn[np.isfinite(drawn)]  # draws in which the metric has no value
+    if len(drawn) < 2 or np.ptp(drawn) <= check.ROUNDING:
+        return math.nan, math.nan, math.nan, "none"  # the draws do not differ: they say nothing
+    low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]).tolist()
+    return low, high, float(np.std(drawn, ddof=1)), "bootstrap"
+
+
+def _excludes_calibration(judged: Judged, level: float) -> bool:
+    """Tell whether a test finds the classifier miscalibrated."""
+    loss = judged.outcomes.loss
+    if np.any((loss != 0) & (loss != 1)):
+        return False
+    found = ecce_test_of(Outcomes(loss, judged.outcomes.confidence))
+    return min(found.mad_p_value, found.r_p_value) <= (1.0 - level) / 2.0
 
 
 def errors_behind(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
@@ -178,6 +207,14 @@ def is_shaky(interval: MetricInterval) -> bool:
         return False
     right = interval.n_rows - interval.n_errors if interval.metric == "failure_auroc" else np.inf
     return min(interval.n_errors, right) < FEW_ERRORS
+
+
+def with_pos_label(
+    spec: MetricSpec, parameters: Mapping[str, Any], pos_label: Any
+) -> dict[str, Any]:
+    """Hand on the positive class to a kernel that asks for it."""
+    asks = pos_label is not None and "pos_label" in inspect.signature(spec.kernel).parameters
+    return {"pos_label": pos_label, **parameters} if asks else dict(parameters)
 
 
 def judge_for(spec: MetricSpec, predictions: Predictions, confidence: Any, loss: Any) -> Judged:
@@ -234,8 +271,8 @@ def metric_interval(
     Raises
     ------
     ValueError
-        If weights are not constant, the metric has no interval (csr, p_risk), or an argument
-        is malformed.
+        If weights are not constant, the metric has no interval (csr, p_risk, mce,
+        classwise_ece, tce), or an argument is malformed.
 
     Warns
     -----
@@ -250,7 +287,9 @@ def metric_interval(
     method; shares of rows (coverage, risk and accuracy of 0/1 losses) by Wilson's interval.
     In simulations nominal 95 % intervals covered 93-97 % from 15 expected errors on. The
     interval is about new rows for the same model: how much another training would change it
-    is not in it. Bootstrap intervals of calibration errors inherit their upward bias.
+    is not in it. A calibration error is never 0 in a sample, so its bootstrap lies too high
+    for a calibrated classifier: the lower end is 0 unless :func:`ecce_test` finds it
+    miscalibrated.
 
     References
     ----------
@@ -271,9 +310,10 @@ def metric_interval(
     """
     check.check_choice("method", method, ["analytic", "bootstrap"])
     level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-    check.check_count("n_resamples", n_resamples)
+    check.check_count("n_resamples", n_resamples, 2)
     rng = check.check_generator(random_state)
     spec, parameters = request(metric, metric_params)
+    parameters = with_pos_label(spec, parameters, options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     predictions = predictions_of(y_true, y_proba, **options)
     check.refuse_weights(predictions.sample_weight, "an interval")

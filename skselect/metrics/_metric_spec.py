@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,12 @@ class MetricSpec:
         """The name of its scorer, where larger is always better."""
         return self.name if self.greater_is_better else f"neg_{self.name}"
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of the range, infinite where a parameter decides."""
+        low, _, high = self.range.strip("[]()").partition(", ")
+        return float(low), math.inf if high.startswith("max") else float(high)
+
     def as_score(self, value: float) -> float:
         """Return a value of the metric as a score: larger is better."""
         value = abs(value) if self.signed else value
@@ -96,4 +103,19 @@ def check_parameters(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
     if "average" in parameters and parameters["average"] is None:
         raise ValueError(
             f"average=None gives one value per class; {spec.name!r} must be one number here."
+        )
+
+
+def check_direction(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
+    """Refuse what cannot be ranked by its size."""
+    if spec.signed:
+        raise ValueError(
+            f"metric: {spec.name!r} is best at 0 and its sign tells the direction, so differences "
+            f"say nothing; test each model with {spec.name}_test."
+        )
+    along = str(parameters.get("metric", ""))
+    if along.endswith("_risk"):
+        raise ValueError(
+            f"metric={along!r}: more of this area is worse; use 'selective_accuracy' or the metric "
+            "'augrc' where models are ranked."
         )

@@ -18,6 +18,9 @@ from skselect.metrics._evaluate import Judged
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.outcomes import Outcomes
 
+#: Estimators of areas that are defined for rows that count once.
+_UNWEIGHTED = ("ln", "unbiased")
+
 
 def draw_counts(n: int, cluster: IntArray | None, rng: np.random.Generator) -> IntArray:
     """Return how often each row is drawn, rows or clusters being drawn independently."""
@@ -38,6 +41,11 @@ class Resampler:
     """
 
     def __init__(self, spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> None:
+        if parameters.get("estimator") in _UNWEIGHTED:
+            raise ValueError(
+                f"estimator={parameters['estimator']!r} has no weighted form, which the bootstrap "
+                "needs; leave it out, or take method='analytic' with augrc."
+            )
         self.spec = spec
         self.parameters = dict(parameters)
         self.predictions = judged.predictions

@@ -114,7 +114,8 @@ def mean_of_defined(values: FloatArray, share: FloatArray, average: str | None, 
 
 def _positive(predictions: Predictions, pos_label: Any) -> slice:
     classes = predictions.classes
-    check.check_two_classes(classes, "average='binary'")
+    remedy = "; use 'macro', 'weighted', 'micro' or None"
+    check.check_two_classes(classes, "average='binary'", remedy)
     label = check.resolve_pos_label(classes, pos_label)
     place = classes.tolist().index(label)
     return slice(place, place + 1)

@@ -141,7 +141,7 @@ def cw_roc_curve(
     """
     predictions = confident_predictions_of(y_true, y_proba, **options)
     classes = predictions.classes
-    check.check_two_classes(classes, "cw_roc_curve")
+    check.check_two_classes(classes, "cw_roc_curve", "; cw_auc_score takes any number")
     place = classes.tolist().index(check.resolve_pos_label(classes, options.get("pos_label")))
     proba = check.check_has_proba(predictions.y_proba, "cw_roc_curve")
     mass, positive = mass_of(predictions), predictions.y_true == place

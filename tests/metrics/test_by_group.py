@@ -97,6 +97,23 @@ def test_missing_values_form_a_subgroup(rows):
     assert table["subgroup"].isna().sum() == 1
 
 
+def test_rows_of_weight_zero_do_not_exist(rows):
+    y_true, y_proba, group = rows
+    weight = (group != "x").astype(float)
+    table = metrics_by_group(y_true, y_proba, group, ["cwsa"], confidence_level=None,
+                             sample_weight=weight)  # fmt: skip
+    assert table["subgroup"].tolist() == ["all", "f", "m"]
+    assert table["n_rows"].iloc[0] == weight.sum()
+
+
+def test_a_subgroup_that_cannot_be_judged_is_named(rows):
+    y_true, y_proba, _ = rows
+    one = np.where(np.arange(600) == 0, "one", "rest")
+    with pytest.raises(ValueError, match=r"needs at least two rows. \(in a subgroup of 1 rows"):
+        metrics_by_group(y_true, y_proba, one, {"augrc": {"estimator": "unbiased"}},
+                         confidence_level=None)  # fmt: skip
+
+
 def test_few_errors_are_named_once(rows):
     y_true, y_proba, group = rows
     group = np.where(np.arange(600) < 8, "rare", group)

@@ -1,9 +1,8 @@
 """Comparisons: paired, adjusted, and no more errors than they promise."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import wilcoxon
 
@@ -107,13 +106,6 @@ def test_the_bootstrap_serves_metrics_without_a_closed_form(name):
     pd.testing.assert_frame_equal(table, again)
 
 
-def test_signed_metrics_are_best_at_zero():
-    y_true, models = draw(2000, 0, (0.1, 0.1))
-    models["b"] = models["b"] ** 3 / (models["b"] ** 3 + (1 - models["b"]) ** 3)  # overconfident
-    assert SPECS["ecd"].signed
-    assert compare_models(y_true, models, "ecd").index[0] == "a"
-
-
 def test_clusters_widen_the_difference():
     y_true, models = draw(300, 0, (0.5, 0.9))
     copies = np.tile(np.arange(300), 4)
@@ -121,6 +113,23 @@ def test_clusters_widen_the_difference():
     rows = compare_models(y_true[copies], many, "augrc")
     clusters = compare_models(y_true[copies], many, "augrc", cluster=copies)
     assert clusters["p_value"].min() > rows["p_value"].min()
+
+
+@pytest.mark.filterwarnings("ignore:.*rest on fewer")
+def test_what_cannot_be_told_apart_is_tied():
+    table = compare_models([1], {"a": [0.9], "b": [0.6]}, "cw_accuracy")
+    assert table["tied_with_best"].all()
+
+
+def test_the_positive_class_reaches_the_metric():
+    y_true, models = draw(300, 0)
+    names = np.array(["no", "yes"])[y_true]
+    table = compare_models(
+        names, models, "cw_f1",
+        metric_params={"average": "binary"}, pos_label="yes", n_resamples=20, random_state=0,
+    )  # fmt: skip
+    expected = SPECS["cw_f1"].function(y_true, models["a"], average="binary")
+    assert table.loc["a", "estimate"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_few_errors_warn():
@@ -132,10 +141,16 @@ def test_few_errors_warn():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y_probas": {}}, "y_probas must map the names of at least two models"),
-        ({"y_probas": [0.1] * 30}, "y_probas must map .* got list"),
+        ({"y_probas": {}}, "y_probas must hold at least two models by name"),
+        ({"y_probas": [0.1] * 30}, "y_probas must hold .* got list"),
         ({"baseline": "z"}, r"baseline must be one of \['a', 'b'\]"),
         ({"metric": "csr"}, "no interval"),
+        ({"metric": "ecd"}, "'ecd' is best at 0 .* test each model with ecd_test"),
+        (
+            {"metric": "aumcc", "metric_params": {"metric": "selective_risk"}},
+            "more of this area is worse; use 'selective_accuracy'",
+        ),
+        ({"n_resamples": 1}, "n_resamples must be an integer of at least 2"),
         ({"sample_weight": np.arange(30)}, "a comparison counts independent rows"),
         ({"cluster": [0, 1]}, "cluster has 2 rows"),
     ],
@@ -213,13 +228,15 @@ def test_across_data_sets_is_wilcoxon_with_holm():
 
 def test_across_data_sets_ties_and_bad_input():
     same = {"a": [0.1, 0.2, 0.3], "b": [0.1, 0.2, 0.3]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(UserWarning, match="values has 3 data sets; with fewer than 6"):
         table = compare_across_datasets(same, greater_is_better=False, baseline="b")
     assert table["p_value"].tolist() == [1.0, 1.0]
     assert table["tied_with_baseline"].all()
+    frame = pl.DataFrame({"a": np.arange(8) / 8, "b": np.arange(8) / 7})
+    assert set(compare_across_datasets(frame, greater_is_better=True).index) == {"a", "b"}
     for values, message in [
-        ({"a": [0.1, 0.2]}, "at least two models"),
+        (pd.DataFrame([[0.1, 0.2]] * 8, columns=["a", "a"]), r"names the models \['a'\] twice"),
+        ({"a": [0.1] * 6}, "values must hold at least two models"),
         ({"a": [0.1], "b": [0.2]}, "at least two data sets"),
         ({"a": [0.1, np.nan], "b": [0.2, 0.3]}, "1 missing or infinite"),
         ({"a": ["x", "y"], "b": [1, 2]}, "must hold numbers"),

@@ -19,7 +19,9 @@ def some_predictions(n=400, seed=0):
     return (rng.random(n) < p).astype(int), p
 
 
-@pytest.mark.parametrize("name", sorted(set(SPECS) - {"csr", "p_risk"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(SPECS) - {"csr", "p_risk", "mce", "classwise_ece", "tce"})
+)
 @pytest.mark.parametrize("method", ["analytic", "bootstrap"])
 def test_every_metric_has_an_interval_around_its_value(name, method):
     y_true, y_proba = some_predictions()
@@ -31,8 +33,8 @@ def test_every_metric_has_an_interval_around_its_value(name, method):
     )  # fmt: skip
     assert found.estimate == SPECS[name].function(y_true, y_proba, **needed)
     assert found.n_rows == 400
-    if name == "coverage":  # everything is accepted at one half
-        assert found.high == 1.0
+    if name in ("coverage", "coverage_at_risk") and found.estimate == 1.0:  # in every draw, too
+        assert found.method == "none" if found.method != "wilson" else found.high == 1.0
     elif method == "analytic" and name in INFLUENCES:
         assert found.low < found.estimate < found.high
         assert found.method in {"log", "logit", "normal", "wilson"}
@@ -77,6 +79,42 @@ def test_an_area_without_errors_has_no_interval():
     assert found.estimate == 0.0
     assert math.isnan(found.low)
     assert math.isnan(found.high)
+
+
+@pytest.mark.filterwarnings("ignore:.*rests on")
+def test_rows_that_do_not_differ_say_nothing():
+    for name in ("cwsa", "top_label_brier", "cw_accuracy"):
+        found = metric_interval([1] * 30, [0.9] * 30, name)
+        assert found.method == "none"
+        assert math.isnan(found.low)
+
+
+@pytest.mark.filterwarnings("ignore:.*rests on")
+def test_an_interval_stays_in_the_range_of_the_metric():
+    found = metric_interval([1] * 5, [0.999, 0.99, 0.98, 0.999, 0.7], "cwsa")
+    assert found.high == 1.0
+    two = np.arange(300) % 2
+    y_true, y_proba = some_predictions(300)
+    wide = metric_interval(y_true, y_proba, "augrc", cluster=two, confidence_level=0.9999)
+    assert 0 <= wide.low < wide.estimate < wide.high <= 0.5
+
+
+@pytest.mark.parametrize("name", ["ece", "smooth_ece", "ecce_r", "isotonic_distance"])
+def test_a_calibration_error_may_be_zero_unless_a_test_says_otherwise(name):
+    y_true, y_proba = some_predictions(500)
+    found = metric_interval(y_true, y_proba, name, n_resamples=50, random_state=0)
+    assert found.low == 0.0
+    assert found.high > found.estimate
+    sharper = y_proba**3 / (y_proba**3 + (1 - y_proba) ** 3)
+    found = metric_interval(y_true, sharper, name, n_resamples=50, random_state=0)
+    assert 0 < found.low <= found.estimate
+
+
+def test_draws_that_do_not_differ_say_nothing():
+    with pytest.warns(UserWarning, match="rests on 0 errors"):
+        found = metric_interval([0, 1] * 20, [0.1, 0.9] * 20, "augrc", method="bootstrap")
+    assert found.method == "none"
+    assert math.isnan(found.low)
 
 
 def test_a_higher_level_is_wider():
@@ -125,6 +163,7 @@ def test_constant_weights_are_ignored():
         ({"metric": "neg_augrc"}, "metrics do not"),
         ({"metric": "csr"}, "'csr' has no interval: .*csr_test"),
         ({"metric": "p_risk"}, "'p_risk' has no interval"),
+        ({"metric": "mce"}, "'mce' has no interval: the bin with the fewest rows"),
         ({"metric": "augrc", "method": "hope"}, "method must be one of"),
         ({"metric": "augrc", "confidence_level": 95}, r"confidence_level must be .* in \(0, 1\)"),
         ({"metric": "augrc", "metric_params": {"threshold": 1}}, "'augrc' has no such parameter"),
@@ -133,7 +172,15 @@ def test_constant_weights_are_ignored():
         ({"metric": "augrc", "cluster": [1, 2]}, "cluster has 2 rows, but y_true has 400"),
         ({"metric": "augrc", "cluster": np.zeros(400)}, "at least two clusters"),
         ({"metric": "augrc", "cluster": [None] + [1, 2, 3] * 133}, "cluster has 1 missing"),
-        ({"metric": "augrc", "n_resamples": 0}, "n_resamples must be an integer"),
+        ({"metric": "augrc", "n_resamples": 1}, "n_resamples must be an integer of at least 2"),
+        (
+            {"metric": "aurc", "metric_params": {"estimator": "ln"}},
+            "estimator='ln' has no weighted form, which the bootstrap needs",
+        ),
+        (
+            {"metric": "augrc", "cluster": ["a", float("nan")] * 200},
+            "cluster has 200 missing",
+        ),
         ({"metric": "ece", "random_state": "x"}, "random_state must be a seed"),
     ],
 )

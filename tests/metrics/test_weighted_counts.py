@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -11,7 +12,8 @@ import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect import metrics
+from skselect import Predictions, metrics
+from skselect.metrics import _weighted_counts
 from tests import brute
 from tests.brute import assert_close, examples, of_probabilities, of_rows, proba_cases, row_cases
 
@@ -349,6 +351,33 @@ def test_rounding_does_not_turn_nothing_into_something(case):
 def test_gain_without_errors_is_nan_with_a_warning():
     with pytest.warns(UserWarning, match=r"cw_gain is undefined \(nan\): there are no errors"):
         assert math.isnan(metrics.cw_gain_score([0, 1], [[0.75, 0.25], [0.0, 1.0]]))
+
+
+def test_the_binary_average_of_a_class_without_value_is_nan_with_a_warning():
+    with pytest.warns(UserWarning, match="cw_precision is undefined"):
+        value = metrics.cw_precision_score([0, 1], [[0.75, 0.25]] * 2, average="binary")
+    assert math.isnan(value)
+
+
+@quiet
+@pytest.mark.parametrize("name", ["precision", "recall", "specificity", "f1", "matthews"])
+@examples(15)
+@given(case=proba_cases())
+def test_a_class_the_model_does_not_know_is_one_it_never_predicts(name, case):
+    """Scorers meet true classes that training lacked: as if the class had probability 0."""
+    wider = np.column_stack([case.y_proba, np.zeros(len(case.y_true))])
+    k = case.y_proba.shape[1]
+    y_true = np.where(np.arange(len(case.y_true)) % 3 == 0, k, case.y_true)
+    known = Predictions.from_proba(y_true, wider, labels=range(k + 1), sample_weight=case.weight)
+    unknown = replace(
+        known, y_true=np.where(y_true == k, -1, y_true), classes=np.arange(k),
+        y_proba=case.y_proba,
+    )  # fmt: skip
+    kernel = getattr(_weighted_counts, f"cw_{name}")
+    if name == "matthews":
+        assert_close(kernel(unknown), kernel(known), tiny=1e-10)
+    else:
+        assert_close(kernel(unknown, None), kernel(known, None)[:k])
 
 
 # Bad input -------------------------------------------------------------------------------
