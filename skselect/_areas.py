@@ -32,9 +32,9 @@ def harmonic_gap(start: FloatArray, width: FloatArray) -> FloatArray:
         x = np.where(small, x + _SERIES_FROM, x)
     y = x + width
     # psi(x) = ln x - 1/(2x) - 1/(12x^2) + 1/(120x^4) - 1/(252x^6) + 1/(240x^8) - ...
-    gap += np.log1p(width / x) + width / (2.0 * x * y)
-    p, r = 1.0 / (x * x), 1.0 / (y * y)
-    drop = width * (x + y) * p * r  # 1/x^2 - 1/y^2
+    gap += np.log1p(width / x) + width / x / (2.0 * y)
+    p, r = (1.0 / x) ** 2, (1.0 / y) ** 2  # in this order nothing overflows
+    drop = width * p * ((x + y) * r)  # 1/x^2 - 1/y^2
     gap += drop / 12.0
     gap -= drop * (p + r) / 120.0
     gap += drop * (p * p + p * r + r * r) / 252.0

@@ -93,6 +93,21 @@ def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
     return names
 
 
+def check_eps(eps: Any, *, zero: bool) -> None:
+    """Refuse a clipping distance outside [1e-100, 0.5); 0 does not clip, where that is possible."""
+    if check_number("eps", eps, 0.0, 0.5, closed="left") > 0 or not zero:
+        check_number("eps", eps, 1e-100, 0.5, closed="left")
+
+
+def check_shared_confidence(confidence: Any) -> None:
+    """Refuse an array of confidences where each model has its own."""
+    if confidence is not None and not isinstance(confidence, str) and not callable(confidence):
+        raise ValueError(
+            "confidence: one array cannot be the confidence of several models; pass a name or a "
+            "function of the probabilities."
+        )
+
+
 def check_average(average: Any) -> None:
     """Refuse an average that scikit-learn does not know."""
     known = ["macro", "weighted", "micro", "binary", None]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from skselect._typing import BoolArray, FloatArray, IntArray
+
+#: Sums of weights beyond it, or below its inverse, soon leave the range of floats.
+_LARGEST = 1e200
 
 
 def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
@@ -79,7 +83,12 @@ def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | Non
         return None
     # numpy would turn a list such as ["a", nan] into strings without a word.
     listed = isinstance(values, list | tuple)
-    codes, seen = pd.factorize(np.asarray(values, dtype=object) if listed else np.asarray(values))
+    array = np.asarray(values, dtype=object) if listed else np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must hold one name or number per row, got the shape {array.shape}."
+        )
+    codes, seen = pd.factorize(array)
     check_length(name, codes, n)
     if np.any(codes < 0):
         raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
@@ -92,8 +101,15 @@ def check_subgroups(values: Any, n: int, name: str = "subgroups") -> pd.DataFram
     """Return subgroups as a frame, one column per attribute."""
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
-    if isinstance(values, pd.DataFrame):
-        frame = values
+    if isinstance(values, pd.DataFrame | Mapping):
+        frame = pd.DataFrame(values)
+        if not frame.columns.is_unique:
+            raise ValueError(f"{name} has several columns of one name: {list(frame.columns)}.")
+    elif isinstance(values, str) or np.ndim(values) != 1:
+        raise ValueError(
+            f"{name} must hold one value per row, or be a DataFrame with a column per attribute, "
+            f"got {type(values).__name__} of shape {np.shape(values)}."
+        )
     else:
         title = getattr(values, "name", None)
         column = np.empty(len(values), dtype=object)
@@ -139,8 +155,12 @@ def check_weight(
         raise ValueError(f"{name} must hold finite numbers that are not negative.")
     if not np.any(weight > 0):
         raise ValueError(f"{name} is zero for every row; at least one row must count.")
-    if float(np.max(weight)) > np.finfo(np.float64).max / len(weight):
-        raise ValueError(f"{name} is too large to be added up; divide it by a constant.")
+    smallest, largest = float(np.min(weight[weight > 0])), float(np.max(weight))
+    if largest > _LARGEST or smallest < 1.0 / _LARGEST:
+        raise ValueError(
+            f"{name} must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0; "
+            "multiply it by a constant."
+        )
     return weight
 
 
@@ -170,9 +190,14 @@ def warn_small_weights(total: float, n_rows: int, metric: str, remedy: str = "")
 
 
 def check_whole(weight: FloatArray, purpose: str) -> None:
-    """Refuse weights that are not whole numbers where rows are counted."""
+    """Refuse weights that are not whole numbers, or too many, where rows are counted."""
     if np.any(weight != np.rint(weight)):
         raise ValueError(f"sample_weight: {purpose} counts rows, so weights must be whole numbers.")
+    if np.sum(weight) > 2**31:
+        raise ValueError(
+            f"sample_weight: {purpose} counts rows, and these weights stand for "
+            f"{np.sum(weight):g}; more than 2^31 cannot be counted."
+        )
 
 
 def check_least_rows(n: int, least: int, purpose: str) -> None:

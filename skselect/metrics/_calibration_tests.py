@@ -51,7 +51,7 @@ def brownian_range_tail(x: float) -> float:
 
 def _log_odds(confidence: FloatArray, eps: float) -> FloatArray:
     """Return log(c/(1 - c)), c clipped to [eps, 1 - eps]."""
-    check.check_number("eps", eps, 0.0, 0.5, closed="neither")
+    check.check_eps(eps, zero=False)
     doubt = np.clip(1.0 - confidence, eps, 1.0 - eps)
     return np.log1p(-doubt) - np.log(doubt)
 
@@ -259,7 +259,7 @@ def ecd_score(
     Parameters
     ----------
     %(data)s
-    eps : float in (0, 0.5), default=1e-8
+    eps : float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps].
     %(options)s
 
@@ -320,7 +320,7 @@ def ecd_test(
         Simulate errors given the confidences, or use the normal approximation.
     n_draws : int, default=4999
         Simulated classifiers.
-    eps : float in (0, 0.5), default=1e-8
+    eps : float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps].
     random_state : int, Generator or None, default=None
         Seed of the simulation.

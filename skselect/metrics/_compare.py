@@ -260,6 +260,7 @@ def compare_models(
     names = check.check_models("y_probas", y_probas, baseline)
     parameters = with_pos_label(spec, parameters, options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
+    check.check_shared_confidence(confidence)
     tables = [predictions_of(y_true, y_probas[name], **options) for name in names]
     check.refuse_weights(tables[0].sample_weight, "a comparison")
     tables = [replace(table, sample_weight=None) for table in tables]

@@ -48,7 +48,7 @@ def _log_entropies(proba: FloatArray, eps: float) -> tuple[FloatArray, FloatArra
 
 def components_of(predictions: Predictions, eps: float = 1e-8) -> CauComponents:
     """Return both parts, each a weighted mean."""
-    check.check_number("eps", eps, 0.0, 0.5, closed="neither")
+    check.check_eps(eps, zero=False)
     proba = check.check_has_proba(predictions.y_proba, "cau")
     log_h, log_rest = _log_entropies(proba, eps)
     weight = predictions.sample_weight
@@ -95,7 +95,7 @@ def cau_components(
     Parameters
     ----------
     %(data)s
-    eps : float in (0, 0.5), default=1e-8
+    eps : float in [1e-100, 0.5), default=1e-8
         Normalised entropies are clipped to [eps, 1 - eps].
     %(options)s
 
@@ -145,7 +145,7 @@ def cau_score(
     %(data)s
     lambda_ : float, not negative, default=1.0
         How much being sure where wrong weighs.
-    eps : float in (0, 0.5), default=1e-8
+    eps : float in [1e-100, 0.5), default=1e-8
         Normalised entropies are clipped to [eps, 1 - eps].
     %(options)s
 

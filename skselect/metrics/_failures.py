@@ -98,6 +98,7 @@ def auroc_aurc(predictions: Predictions) -> float:
     weight = np.ones(len(predictions)) if weight is None else weight
     exists = (predictions.y_true >= 0) & (weight > 0)
     truth, weight = predictions.y_true[exists], weight[exists]
+    weight = weight / np.max(weight, initial=0.0)  # pairs multiply weights
     _, block = np.unique(-confidence_of(predictions)[exists], return_inverse=True)
     _, rank = np.unique(proba[exists, 1], return_inverse=True)
     positive, negative = weight * (truth == 1), weight * (truth == 0)

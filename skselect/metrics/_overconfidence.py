@@ -24,7 +24,7 @@ def _doubt(confidence: FloatArray, eps: float) -> FloatArray:
 
 
 def _checked(outcomes: Outcomes, eps: float) -> FloatArray:
-    check.check_number("eps", eps, 0.0, 0.5, closed="left")
+    check.check_eps(eps, zero=True)
     return check.check_unit_confidence(outcomes.confidence, "CSR")
 
 
@@ -167,7 +167,7 @@ def csr_score(
     Parameters
     ----------
     %(data)s
-    eps : float in [0, 0.5), default=1e-8
+    eps : 0 or float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps]; 0 does not clip (an error at confidence
         1 then gives inf).
     %(options)s
@@ -215,7 +215,7 @@ def p_risk_score(
     Parameters
     ----------
     %(data)s
-    eps : float in [0, 0.5), default=1e-8
+    eps : 0 or float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps].
     %(options)s
 
@@ -273,7 +273,7 @@ def csr_test(
     Parameters
     ----------
     %(data)s
-    eps : float in [0, 0.5), default=1e-8
+    eps : 0 or float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps].
     n_draws : int, default=999
         How many honest classifiers are simulated for the p-value.

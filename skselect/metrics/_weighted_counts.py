@@ -130,6 +130,7 @@ cw_f1 = _ratio_metric("cw_f1", lambda n: (2.0 * n.tp, 2.0 * n.tp + n.fp + n.fn))
 def cw_matthews(predictions: Predictions) -> float:
     """Return Gorodkin's correlation of true and predicted classes, weighted by confidence."""
     matrix = _confusion(predictions)
+    matrix = matrix / max(float(matrix.sum()), np.finfo(np.float64).tiny)  # whatever their scale
     total = matrix.sum()
     truth, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
     if min(np.count_nonzero(truth), np.count_nonzero(predicted)) < 2:

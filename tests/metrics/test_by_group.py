@@ -147,3 +147,22 @@ def test_a_metric_without_interval_still_has_values(rows):
     y_true, y_proba, group = rows
     table = metrics_by_group(y_true, y_proba, group, ["csr"], confidence_level=None)
     assert np.isfinite(table["value"]).all()
+
+
+@pytest.mark.parametrize(
+    ("subgroups", "message"),
+    [
+        ("f" * 600, "subgroups must hold one value per row"),
+        (np.zeros((600, 2)), r"subgroups must hold one value per row.* of shape \(600, 2\)"),
+        (pd.DataFrame(np.zeros((600, 2)), columns=["a", "a"]), "several columns of one name"),
+    ],
+)
+def test_odd_subgroups_are_refused(rows, subgroups, message):
+    with pytest.raises(ValueError, match=message):
+        metrics_by_group(rows[0], rows[1], subgroups)
+
+
+def test_subgroups_may_be_a_mapping(rows):
+    y_true, y_proba, group = rows
+    named = metrics_by_group(y_true, y_proba, {"sex": group}, ["coverage"], confidence_level=None)
+    assert named["attribute"].unique().tolist() == ["all", "sex"]

@@ -243,3 +243,13 @@ def test_across_data_sets_ties_and_bad_input():
     ]:
         with pytest.raises(ValueError, match=message):
             compare_across_datasets(values, greater_is_better=True)
+
+
+def test_one_confidence_for_all_models_is_a_name_or_a_function():
+    y_true, models = draw(100, 0)
+    with pytest.raises(ValueError, match="one array cannot be the confidence of several models"):
+        compare_models(y_true, models, "augrc", confidence=np.ones(100))
+    table = compare_models(y_true, models, "augrc", confidence="entropy")
+    assert table.loc["a", "estimate"] == SPECS["augrc"].function(
+        y_true, models["a"], confidence="entropy"
+    )

@@ -256,3 +256,10 @@ def test_intervals_cover_the_population_value_at_length(name, profile, times):
     n = times * PROFILES[profile][1]
     share = covered(name, profile, n, 4000, seed=2)
     assert 0.93 - 3 * 0.004 <= share <= 0.97 + 3 * 0.0027
+
+
+def test_odd_clusters_are_refused():
+    y_true, y_proba = some_predictions(100)
+    for cluster in ("a", np.zeros((100, 1)), [("a", 1)] * 100):
+        with pytest.raises(ValueError, match="cluster"):
+            metric_interval(y_true, y_proba, "augrc", cluster=cluster)

@@ -291,6 +291,16 @@ def test_errors_of_certain_rows_are_as_unlikely_as_can_be():
     assert result.reject
 
 
+@pytest.mark.parametrize("doubt", [1e-3, 1e-6, 1e-8, 1e-12, 0.0])
+def test_right_answers_near_certainty_are_no_evidence(doubt):
+    """At 16 bins only the two surest rows share one, and both are right, as they must be."""
+    confidence = np.array([0.52, 0.6, 0.7, 0.83, 1 - doubt, 1 - doubt])
+    result = of_rows(metrics.t_cal_test, RowCase(np.zeros(6), confidence, None))
+    assert result.n_bins[-1] == 16
+    assert result.p_values[-1] > 0.9
+    assert not result.reject
+
+
 # Bad input -------------------------------------------------------------------------------
 
 BAD = {
