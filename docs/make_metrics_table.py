@@ -13,7 +13,7 @@ HEAD = """# Metrics
 This page is written by `python docs/make_metrics_table.py` from `skselect.metrics.SPECS`, the one
 table of names in the code. Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None,
 sample_weight=None)`, and `confidence=`, `loss=` where it reads how sure and how wrong a row is. A weight
-of 2 equals the row twice, the order of rows never matters, and tied confidences are never parted.
+of 2 equals the row twice, the order of rows never matters (but to a bootstrap of clusters), and tied confidences are never parted.
 
 ## Which one?
 

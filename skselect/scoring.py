@@ -185,6 +185,8 @@ class SelectiveScorer(BaseScorer):
         if spec.at_threshold:
             return spec.as_score(self._at_threshold(spec, answers))
         judged = answers.honest if spec.reads_probability else answers.own
+        if spec.needs_right and not np.any(judged.outcomes.loss < 1):
+            return float("nan")
         return spec.as_score(kernel_value(spec, judged, self.params))
 
     def _at_threshold(self, spec: MetricSpec, answers: _Answers) -> float:
@@ -214,7 +216,8 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
         An estimator that accepts less gets the worst value of the metric (metrics at a
         threshold only).
     **params
-        Parameters of the metric, such as ``max_risk=.02``. ``threshold=`` replaces the
+        Parameters of the metric, such as ``max_risk=.02`` (or ``average="binary"`` with
+        ``pos_label=``). ``threshold=`` replaces the
         threshold of the estimator, which otherwise counts; a classifier that never abstains
         is scored at 0.5.
 
@@ -241,8 +244,7 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
     if min_coverage and not spec.at_threshold:
         raise ValueError(f"min_coverage goes with a metric at a threshold, not with {name!r}.")
     check_parameters(spec, params)
-    if not spec.signed:  # its scorer takes the absolute value
-        check_direction(spec, params)
+    check_direction(params)
     _try_parameters(spec, params)
     return SelectiveScorer(name, min_coverage, **params)
 

@@ -107,7 +107,8 @@ def check_subgroups(values: Any, n: int, name: str = "subgroups") -> pd.DataFram
             raise ValueError(f"{name} has several columns of one name: {list(frame.columns)}.")
     elif isinstance(values, str) or np.ndim(values) != 1:
         raise ValueError(
-            f"{name} must hold one value per row, or be a DataFrame with a column per attribute, "
+            f"{name} must hold one value per row, such as X['sex'], or be a DataFrame with a "
+            "column per attribute, "
             f"got {type(values).__name__} of shape {np.shape(values)}."
         )
     else:

@@ -296,7 +296,8 @@ def aumcc_score(
 
     References
     ----------
-    .. [1] "CWSA: confidence-weighted selective accuracy", arXiv 2505.18622.
+    .. [1] Shahnazari et al., "Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation", arXiv 2505.18622, 2025.
 
     Examples
     --------

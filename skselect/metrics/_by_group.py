@@ -100,12 +100,13 @@ def _record(
     except ValueError as error:
         raise ValueError(f"{error} (in a subgroup of {int(np.sum(rows))} rows)") from error
     terms = _contributions(spec, whole, parameters)
+    weight = part.outcomes.sample_weight
     return {
         "metric": spec.name,
         "value": value,
         "low": low,
         "high": high,
-        "n_rows": int(np.sum(rows)),
+        "n_rows": len(part.outcomes) if weight is None else float(np.sum(weight)),
         "n_errors": errors_behind(spec, part, parameters),
         "contribution": np.nan if terms is None else float(np.sum(terms[rows])),
         "shaky": shaky,
@@ -154,8 +155,8 @@ def metrics_by_group(
     -------
     DataFrame
         A row per subgroup and metric, all rows first: `attribute`, `subgroup`, `metric`,
-        `value`, `low`, `high`, `n_rows`, `n_errors` (those accepted, for a metric at a
-        threshold), and the `contribution` of the subgroup
+        `value`, `low`, `high`, `n_rows` and `n_errors`, counted by weight (the accepted errors,
+        for a metric at a threshold), and the `contribution` of the subgroup
         to the value of all rows: for CWSA and CWSA+ the contributions of an attribute's
         subgroups add up to it, for other metrics it is nan. A subgroup in which a metric is
         undefined has the value nan.

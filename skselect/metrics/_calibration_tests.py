@@ -254,7 +254,7 @@ def ecce_test(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> Ecce
 def ecd_score(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
 ) -> float:
-    """Compute the expected calibration difference, ECD: negative, zero or positive.
+    """Compute the entropic calibration difference, ECD: negative, zero or positive.
 
     Parameters
     ----------
@@ -286,7 +286,8 @@ def ecd_score(
 
     References
     ----------
-    .. [1] Sumler et al., "Expected calibration difference", arXiv 2502.14545, 2025.
+    .. [1] Sumler et al., "An entropic metric for measuring calibration of machine learning
+       models", arXiv 2502.14545, 2025.
 
     Examples
     --------
@@ -309,7 +310,7 @@ def ecd_test(
     random_state: Any = None,
     **options: Unpack[DoorOptions],
 ) -> EcdTest:
-    """Test for over- or underconfidence by the expected calibration difference.
+    """Test for over- or underconfidence by the entropic calibration difference.
 
     Parameters
     ----------
@@ -344,7 +345,8 @@ def ecd_test(
 
     References
     ----------
-    .. [1] Sumler et al., "Expected calibration difference", arXiv 2502.14545, 2025.
+    .. [1] Sumler et al., "An entropic metric for measuring calibration of machine learning
+       models", arXiv 2502.14545, 2025.
 
     Examples
     --------

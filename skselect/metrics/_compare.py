@@ -29,7 +29,7 @@ from skselect.metrics._interval import (
     refuse_without_interval,
     with_pos_label,
 )
-from skselect.metrics._metric_spec import MetricSpec, check_direction
+from skselect.metrics._metric_spec import MetricSpec, check_comparable
 from skselect.metrics._resampling import Resampler, bootstrap
 
 NOTE = (
@@ -125,6 +125,8 @@ def _comparison(
     intervals = [interval_of(spec, judged, parameters, level=level, **work) for judged in models]
     paired = _paired(spec, models, parameters, **work)
     reference = _best(spec, paired.estimates) if baseline is None else baseline
+    if math.isnan(paired.estimates[reference]):
+        raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
     family = {
         (i, j): paired.p_value(i, j, cluster)
         for i, j in combinations(range(len(models)), 2)
@@ -142,10 +144,17 @@ def _comparison(
             "difference_low": difference - reach,
             "difference_high": difference + reach,
             "p_value": p_values,
-            _tied(baseline): ~(p_values <= 1.0 - level),
+            _tied(baseline): _not_told_apart(p_values, level),
             "shaky": [is_shaky(interval) for interval in intervals],
         }
     )
+
+
+def _not_told_apart(p_values: FloatArray, level: float) -> Any:
+    """Tell which p-values are not small, missing where there is none."""
+    tied = pd.array(p_values > 1.0 - level, dtype="boolean")
+    tied[np.isnan(p_values)] = pd.NA
+    return tied
 
 
 def _tied(baseline: Any) -> str:
@@ -202,14 +211,15 @@ def compare_models(
         A row per model, the best first: `estimate` with its interval `low`, `high`;
         `difference` to the best model (or to the baseline) with its interval; the `p_value`
         of no difference, adjusted by Holm; `tied_with_best` (or `tied_with_baseline`): the
-        p-value is not as small as 1 - confidence_level. ``attrs["note"]`` says what is not
-        included.
+        p-value exceeds 1 - confidence_level, missing where there is none.
+        ``attrs["note"]`` says what is not included.
 
     Raises
     ------
     ValueError
-        If there are fewer than two models, the baseline is not one of them, weights are not
-        constant, larger values are neither better nor worse (ecd), or an argument is malformed.
+        If there are fewer than two models, the baseline is not one of them or has no value,
+        weights are not constant, differences of the metric say nothing (ecd) or measure chance
+        (ece, smooth_ece, ecce, isotonic_distance), or an argument is malformed.
 
     Warns
     -----
@@ -228,8 +238,8 @@ def compare_models(
     considered: retraining the models would change their values too, and that variance is not
     in the table. A Wilcoxon test over bootstrap samples is no substitute: its p-value falls
     with the number of bootstrap samples, and it finds a difference between equal models in
-    about nine of ten data sets. Differences of calibration errors are unreliable where both
-    models are nearly calibrated: there the errors measure chance.
+    about nine of ten data sets. The intervals of the differences are not adjusted for the
+    number of models, the p-values are.
 
     References
     ----------
@@ -256,7 +266,7 @@ def compare_models(
     check.check_count("n_resamples", n_resamples, 2)
     spec, parameters = request(metric, metric_params)
     refuse_without_interval(spec)
-    check_direction(spec, parameters)
+    check_comparable(spec, parameters)
     names = check.check_models("y_probas", y_probas, baseline)
     parameters = with_pos_label(spec, parameters, options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
@@ -365,7 +375,7 @@ def compare_across_datasets(
             "wins": (gain > 0).sum(axis=0),
             "losses": (gain < 0).sum(axis=0),
             "p_value": p_values,
-            _tied(baseline): ~(p_values <= 1.0 - level),
+            _tied(baseline): _not_told_apart(p_values, level),
         },
         index=pd.Index(names, name=None),
     )

@@ -28,13 +28,14 @@ class CauComponents:
         nan without right rows.
     cau_0 : float
         Mean of -log h over wrong rows: how sure it is where it is wrong. nan without errors.
-    n_right, n_wrong : int
+    n_right, n_wrong : float
+        Rows of each kind, counted by their weights.
     """
 
     cau_1: float
     cau_0: float
-    n_right: int
-    n_wrong: int
+    n_right: float
+    n_wrong: float
 
 
 def _log_entropies(proba: FloatArray, eps: float) -> tuple[FloatArray, FloatArray]:
@@ -58,8 +59,8 @@ def components_of(predictions: Predictions, eps: float = 1e-8) -> CauComponents:
     return CauComponents(
         cau_1=_mean(-log_rest[right], weight[right]),
         cau_0=_mean(-log_h[wrong], weight[wrong]),
-        n_right=int(np.sum(right)),
-        n_wrong=int(np.sum(wrong)),
+        n_right=float(np.sum(weight[right])),
+        n_wrong=float(np.sum(weight[wrong])),
     )
 
 
@@ -117,7 +118,8 @@ def cau_components(
 
     References
     ----------
-    .. [1] "CAU: conditional cross-entropy for neural classifiers", eqs. 5 and 8.
+    .. [1] "Uncertainty quantification revisited: conditional cross-entropy for neural
+       classifiers", eqs. 5 and 8.
 
     Examples
     --------
@@ -170,7 +172,8 @@ def cau_score(
 
     References
     ----------
-    .. [1] "CAU: conditional cross-entropy for neural classifiers", eqs. 5-8.
+    .. [1] "Uncertainty quantification revisited: conditional cross-entropy for neural
+       classifiers", eqs. 5-8.
 
     Examples
     --------

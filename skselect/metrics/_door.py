@@ -25,7 +25,8 @@ _DATA = """y_true : array-like of shape (n,)
 _AVERAGE = """average : {"macro", "weighted", "micro", "binary", None}, default="macro"
         How the classes' values become one, as in scikit-learn: their mean, their mean
         weighted by support, the value of all counts together, the value of `pos_label`
-        (two classes), or no average. Classes without a value are left out of a mean.
+        (two classes), or no average. Classes without a value are left out of a mean, where
+        scikit-learn counts 0.
     """
 
 #: Every shared keyword: its default and what its docstring says.

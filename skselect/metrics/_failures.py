@@ -97,8 +97,10 @@ def auroc_aurc(predictions: Predictions) -> float:
     weight = predictions.sample_weight
     weight = np.ones(len(predictions)) if weight is None else weight
     exists = (predictions.y_true >= 0) & (weight > 0)
+    if not np.any(exists):
+        return _without_two_classes()
     truth, weight = predictions.y_true[exists], weight[exists]
-    weight = weight / np.max(weight, initial=0.0)  # pairs multiply weights
+    weight = weight / np.max(weight)  # pairs multiply weights
     _, block = np.unique(-confidence_of(predictions)[exists], return_inverse=True)
     _, rank = np.unique(proba[exists, 1], return_inverse=True)
     positive, negative = weight * (truth == 1), weight * (truth == 0)
@@ -107,10 +109,15 @@ def auroc_aurc(predictions: Predictions) -> float:
     pairs = np.cumsum(sizes[0]) * np.cumsum(sizes[1])
     defined = pairs > 0
     if not np.any(defined):
-        warnings.warn("auroc_aurc is undefined (nan): there is only one class.", stacklevel=3)
-        return float("nan")
+        return _without_two_classes()
     risk = np.clip(1.0 - concordant[defined] / pairs[defined], 0.0, 1.0)
     return float(np.sum(sizes[2][defined] * risk) / np.sum(sizes[2][defined]))
+
+
+def _without_two_classes() -> float:
+    message = "auroc_aurc is undefined (nan): there are not rows of both classes."
+    warnings.warn(message, stacklevel=4)
+    return float("nan")
 
 
 def _concordant_pairs(

@@ -29,7 +29,8 @@ class Influence:
     ----------
     estimate : float
     values : ndarray of shape (n,)
-    scale : {"identity", "log", "logit", "proportion"}
+    scale : {"identity", "signed share", "log", "logit", "proportion"}
+        "signed share": normal, but within [-1, 1].
         "proportion": a share of `n_trials` independent rows.
     n_trials : float or None
     """
@@ -118,7 +119,7 @@ def _cwsa_of(
 def _cwsa(
     outcomes: Outcomes, threshold: float = 0.5, normalize: str = "selected"
 ) -> Influence | None:
-    return _cwsa_of(outcomes, threshold, normalize, -1.0, "identity")
+    return _cwsa_of(outcomes, threshold, normalize, -1.0, "signed share")
 
 
 def _cwsa_plus(

@@ -27,7 +27,7 @@ from skselect.predictions import Predictions
 #: With fewer errors than this an interval is not to be relied on.
 FEW_ERRORS = 10
 
-# What a simulation of the tail of CSR would need, no interval can give.
+#: Metrics for which no interval can be relied on, and why.
 _NO_INTERVAL = {
     "mce": "the bin with the fewest rows decides it; take 'ece' or 'smooth_ece'",
     "classwise_ece": "its bootstrap is biased in every class; take 'ece', or t_cal_test",
@@ -35,6 +35,10 @@ _NO_INTERVAL = {
     "csr": "its mean rests on a few rare errors; csr_test tells whether it could be chance",
     "p_risk": "it is a probability computed from the rows themselves; see csr_test",
 }
+
+#: Errors that chance alone makes positive: for a calibrated classifier their bootstrap lies
+#: above the truth, which is 0.
+_RAISED_BY_CHANCE = {"ece", "smooth_ece", "debiased_l2", "ecce_mad", "ecce_r", "isotonic_distance"}
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class MetricInterval:
         "log", "logit" or "normal": closed form, normal on that scale; "wilson": a share of
         rows; "bootstrap": percentiles of resampled rows.
     n_rows : int
+    n_accepted : int or None
+        For a metric at a threshold.
     n_errors : float
         The errors that the estimate rests on: those accepted, for a metric at a threshold.
     """
@@ -64,19 +70,18 @@ class MetricInterval:
     confidence_level: float
     method: str
     n_rows: int
+    n_accepted: int | None
     n_errors: float
 
     def __str__(self) -> str:
+        rows = f"{self.n_rows} rows"
+        if self.n_accepted is not None:
+            rows += f", {self.n_accepted} accepted"
         return (
             f"{self.metric} {self.estimate:.4g}, {100 * self.confidence_level:g} % interval "
-            f"[{self.low:.4g}, {self.high:.4g}] ({self.method}; {self.n_rows} rows, "
-            f"{self.n_errors:g} errors)"
+            f"[{self.low:.4g}, {self.high:.4g}] ({self.method}; {rows}, {self.n_errors:g} errors)"
         )
 
-
-#: Errors that are 0 for a calibrated classifier but not in any sample: their bootstrap lies
-#: above the truth there.
-_NEVER_ZERO = {"ece", "smooth_ece", "debiased_l2", "ecce_mad", "ecce_r", "isotonic_distance"}
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -116,8 +121,11 @@ def interval_around(
         odds = math.log(estimate / (1.0 - estimate))
         step = z * error / (estimate * (1.0 - estimate))
         return float(expit(odds - step)), float(expit(odds + step)), error, "logit"
-    if scale == "identity":
-        return estimate - z * error, estimate + z * error, error, "normal"
+    if scale in ("identity", "signed share"):
+        low, high = estimate - z * error, estimate + z * error
+        if scale == "signed share":
+            low, high = max(low, -1.0), min(high, 1.0)
+        return low, high, error, "normal"
     return math.nan, math.nan, error, "none"  # at the edge of its range
 
 
@@ -151,19 +159,19 @@ def interval_of(
         resampler = Resampler(spec, judged, parameters)
         drawn = bootstrap([resampler], len(judged.outcomes), n_resamples, cluster, rng)[:, 0]
         low, high, error, used = _percentiles(drawn, level)
-        if spec.name in _NEVER_ZERO and used == "bootstrap":
+        if spec.name in _RAISED_BY_CHANCE and used == "bootstrap":
             excluded = cluster is None and _excludes_calibration(judged, level)
             low = min(low, estimate) if excluded else 0.0
-    lowest, highest = spec.bounds
     return MetricInterval(
         metric=spec.name,
         estimate=estimate,
-        low=float(np.maximum(low, lowest)),  # nan stays nan
-        high=float(np.minimum(high, highest)),
+        low=low,
+        high=high,
         standard_error=error,
         confidence_level=level,
         method=used,
         n_rows=len(judged.outcomes),
+        n_accepted=_n_accepted(spec, judged, parameters),
         n_errors=errors_behind(spec, judged, parameters),
     )
 
@@ -193,6 +201,13 @@ def errors_behind(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any
     if spec.at_threshold:
         loss = loss[_threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))]
     return float(np.sum(loss))
+
+
+def _n_accepted(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> int | None:
+    if not spec.at_threshold:
+        return None
+    threshold = parameters.get("threshold", 0.5)
+    return int(np.sum(_threshold.accepted_rows(judged.outcomes, threshold)))
 
 
 def refuse_without_interval(spec: MetricSpec) -> None:
@@ -287,8 +302,8 @@ def metric_interval(
     method; shares of rows (coverage, risk and accuracy of 0/1 losses) by Wilson's interval.
     In simulations nominal 95 % intervals covered 93-97 % from 15 expected errors on. The
     interval is about new rows for the same model: how much another training would change it
-    is not in it. A calibration error is never 0 in a sample, so its bootstrap lies too high
-    for a calibrated classifier: the lower end is 0 unless :func:`ecce_test` finds it
+    is not in it. Chance alone raises a calibration error, so its bootstrap lies too high for a
+    calibrated classifier: the lower end is 0 unless :func:`ecce_test` finds it
     miscalibrated.
 
     References

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +39,8 @@ class MetricSpec:
         Whether the confidence must be a probability of being right.
     scale_free : bool
         Whether multiplying all weights by a constant changes nothing.
+    needs_right : bool
+        Whether scorers return nan when no answer is right, so as not to reward it.
     signed : bool
         Whether 0 is best and the sign tells the direction; scorers take the absolute value.
     worst : float
@@ -63,6 +64,7 @@ class MetricSpec:
     at_threshold: bool = False
     reads_probability: bool = False
     scale_free: bool = True
+    needs_right: bool = False
     signed: bool = False
     worst: float = float("nan")
     registered: bool = False
@@ -71,12 +73,6 @@ class MetricSpec:
     def scorer_name(self) -> str:
         """The name of its scorer, where larger is always better."""
         return self.name if self.greater_is_better else f"neg_{self.name}"
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The ends of the range, infinite where a parameter decides."""
-        low, _, high = self.range.strip("[]()").partition(", ")
-        return float(low), math.inf if high.startswith("max") else float(high)
 
     def as_score(self, value: float) -> float:
         """Return a value of the metric as a score: larger is better."""
@@ -106,13 +102,27 @@ def check_parameters(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
         )
 
 
-def check_direction(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
-    """Refuse what cannot be ranked by its size."""
+#: Calibration errors whose differences measure chance where models are nearly calibrated.
+_BIASED = ("ece", "smooth_ece", "ecce_mad", "ecce_r", "isotonic_distance")
+
+
+def check_comparable(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
+    """Refuse what a test of differences cannot judge."""
     if spec.signed:
         raise ValueError(
             f"metric: {spec.name!r} is best at 0 and its sign tells the direction, so differences "
             f"say nothing; test each model with {spec.name}_test."
         )
+    if spec.name in _BIASED:
+        raise ValueError(
+            f"metric: {spec.name!r} is never 0 in a sample, and by how much differs from model to "
+            "model; compare 'top_label_brier' or 'debiased_l2', and test each with t_cal_test."
+        )
+    check_direction(parameters)
+
+
+def check_direction(parameters: Mapping[str, Any]) -> None:
+    """Refuse an area of which more is worse where larger counts as better."""
     along = str(parameters.get("metric", ""))
     if along.endswith("_risk"):
         raise ValueError(

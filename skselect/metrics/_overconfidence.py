@@ -1,4 +1,4 @@
-"""Overconfidence near certainty: CSR, its probability of risk, and a test."""
+"""Overconfidence near certainty: calibrated size ratio (CSR), P_risk, and a test."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def csr_test_of(
 def csr_score(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
 ) -> float:
-    """Compute CSR, which explodes when a classifier errs while it is nearly certain.
+    """Compute the calibrated size ratio, CSR, which explodes with errors near certainty.
 
     Parameters
     ----------
@@ -195,7 +195,8 @@ def csr_score(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -247,7 +248,8 @@ def p_risk_score(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -303,7 +305,8 @@ def csr_test(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796,
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026,
        definition 4 and proposition 6.
 
     Examples

@@ -73,6 +73,17 @@ class Resampler:
         )
 
 
+def _canonical_order(resamplers: list[Resampler]) -> IntArray:
+    """Return an order of the rows that does not depend on the one they came in."""
+    keys: list[Any] = []
+    for resampler in resamplers:
+        original = np.argsort(resampler.order)
+        keys += [resampler.loss[original], resampler.confidence[original]]
+        if resampler.predictions is not None:
+            keys += [resampler.predictions.y_true, resampler.predictions.y_pred]
+    return np.lexsort(keys)
+
+
 def bootstrap(
     resamplers: list[Resampler],
     n_rows: int,
@@ -87,7 +98,8 @@ def bootstrap(
     ndarray of shape (n_resamples, len(resamplers))
     """
     values = np.empty((n_resamples, len(resamplers)))
+    place = np.argsort(_canonical_order(resamplers)) if cluster is None else slice(None)
     for draw in range(n_resamples):
-        counts = draw_counts(n_rows, cluster, rng)
+        counts = draw_counts(n_rows, cluster, rng)[place]
         values[draw] = [resampler.value(counts) for resampler in resamplers]
     return values

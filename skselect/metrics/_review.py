@@ -98,7 +98,8 @@ def review_at_reliability(
 
     References
     ----------
-    .. [1] "CAU: conditional cross-entropy for neural classifiers".
+    .. [1] "Uncertainty quantification revisited: conditional cross-entropy for neural
+       classifiers".
 
     Examples
     --------

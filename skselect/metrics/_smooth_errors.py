@@ -241,7 +241,8 @@ def isotonic_calibration_distance(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
     .. [2] Qiao & Zheng, "On the distance from calibration in sequential prediction", 2024.
 
     Examples

@@ -30,12 +30,12 @@ from skselect.metrics._metric_spec import MetricSpec
 _Curve = RiskCoverageCurve
 _CWSA = "arXiv 2505.18622"
 _CSR = "arXiv 2605.01796"
-_CAU = "CAU paper"
+_CAU = "conditional cross-entropy paper"
 _AUGRC = "Traub et al. 2024"
 _AURC = "Geifman et al. 2019"
 _SELECTIVE = "Geifman & El-Yaniv 2017"
 _NEVER = "always defined"
-_HONEST = "needs confidences in [0, 1] that claim to be probabilities"
+_CHANCE = "comparing models: never 0 in a sample; a test says more"
 
 
 def _table(needs: str, **shared: Any) -> Callable[..., MetricSpec]:
@@ -187,7 +187,7 @@ _ROWS = [
     _weighted(
         "cw_precision", _weighted_counts.cw_precision_score, _weighted_counts.cw_precision,
         "higher", "[0, 1]", formula="cwTP/(cwTP + cwFP)",
-        undefined="class never predicted: nan, left out of the mean",
+        undefined="class never predicted: nan alone, 0 in a mean",
         use="false alarms, the sure ones most", avoid="confidences that are not probabilities"),
     _weighted(
         "cw_recall", _weighted_counts.cw_recall_score, _weighted_counts.cw_recall,
@@ -246,17 +246,17 @@ _ROWS = [
     _honest(
         "smooth_ece", _smooth_errors.smooth_calibration_error, _smooth_errors.smooth_ece,
         "lower", "[0, 1]", formula="s with integral |residuals smoothed by s| = s",
-        undefined=_NEVER, use="the error without bins: first choice", avoid=_HONEST,
+        undefined=_NEVER, use="the error without bins: first choice", avoid=_CHANCE,
         reference="Blasiok & Nakkiran 2023"),
     _honest_curve(
         "ecce_mad", _smooth_errors.ecce_mad, _smooth_errors.largest_cumulative_gap,
         "lower", "[0, 1]", formula="max over k of |sum over the k least sure of (a - c)|/n",
-        use="one-sided miscalibration, with a p-value (ecce_test)", avoid=_HONEST,
+        use="one-sided miscalibration, with a p-value (ecce_test)", avoid=_CHANCE,
         reference="Arrieta-Ibarra et al. 2022"),
     _honest_curve(
         "ecce_r", _smooth_errors.ecce_r, _smooth_errors.range_of_cumulative_gaps,
         "lower", "[0, 1]", formula="largest |sum of (a - c)|/n over an interval of c",
-        use="miscalibration anywhere, with a p-value (ecce_test)", avoid=_HONEST,
+        use="miscalibration anywhere, with a p-value (ecce_test)", avoid=_CHANCE,
         reference="Arrieta-Ibarra et al. 2022"),
     _honest_curve(
         "isotonic_distance", _smooth_errors.isotonic_calibration_distance,
@@ -272,7 +272,7 @@ _ROWS = [
     _honest(
         "tce", _tce.tce_score, _tce.tce, "lower", "[0, 100]", undefined=_NEVER, scale_free=False,
         formula="percent of rows with p-value <= alpha in their bin",
-        use="an error in units of evidence", avoid="fractional weights; comparing sample sizes",
+        use="an error in units of evidence", avoid="comparing sample sizes: more rows find more",
         reference="Matsubara et al. 2023"),
     _honest(
         "ecd", _calibration_tests.ecd_score, _calibration_tests.ecd, "lower", "(-inf, inf)",
@@ -282,7 +282,8 @@ _ROWS = [
     _table("predictions")(
         "cau", _correctness.cau_score, _correctness.cau, "lower", "[0, inf)",
         formula="mean -log(1 - h) if right + lambda mean -log h if wrong, h = H(p)/log K",
-        undefined="a part without rows: left out", use="entropy that knows right from wrong",
+        undefined="a part without rows: left out; scorer without right rows: nan",
+        needs_right=True, use="entropy that knows right from wrong",
         avoid="calibration: it rewards certainty", reference=f"{_CAU}, eqs. 5-8", registered=True),
 ]
 # fmt: on

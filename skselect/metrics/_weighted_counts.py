@@ -83,6 +83,9 @@ def _ratio_metric(
         over, under = ratio(counts)
         values = np.divide(over, under, out=np.full(len(over), np.nan), where=under > 0)
         values = np.minimum(values, 1.0)  # sums of floats round
+        if average in ("macro", "weighted") and name == "cw_precision":
+            # Never to predict a class must not raise a mean; scikit-learn counts 0, too.
+            values = np.where(np.isnan(values) & (counts.fn > 0), 0.0, values)
         if average == "binary":
             values = values[_positive(predictions, pos_label)]
         share = counts.tp + counts.fn if average == "weighted" else np.ones(len(values))
@@ -200,7 +203,8 @@ def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOption
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -236,15 +240,17 @@ def cw_precision_score(
     Warns
     -----
     UserWarning
-        If a class is never predicted: it has no precision (nan).
+        If a class is neither true nor predicted: it has no precision.
 
     Notes
     -----
-    cwTP/(cwTP + cwFP), the counts of :func:`cw_confusion_matrix` [1]_.
+    cwTP/(cwTP + cwFP), the counts of :func:`cw_confusion_matrix` [1]_. A class with rows that
+    is never predicted has no precision (nan); in an average it counts 0, as in scikit-learn.
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -289,7 +295,8 @@ def cw_recall_score(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -334,7 +341,8 @@ def cw_specificity_score(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -378,7 +386,8 @@ def cw_f1_score(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -421,7 +430,8 @@ def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptio
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -457,7 +467,8 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions])
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -493,7 +504,8 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> 
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------

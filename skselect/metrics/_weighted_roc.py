@@ -91,7 +91,8 @@ def cw_auc_score(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796.
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
 
     Examples
     --------
@@ -129,7 +130,8 @@ def cw_roc_curve(
 
     References
     ----------
-    .. [1] "Confidence-weighted metrics and the confidence-scaled risk", arXiv 2605.01796,
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026,
        proposition 15.
 
     Examples

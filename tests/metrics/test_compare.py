@@ -92,7 +92,7 @@ def test_a_model_ties_with_its_copy():
     assert table["difference_high"].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("name", ["ece", "cw_auc", "eaurc"])
+@pytest.mark.parametrize("name", ["debiased_l2", "cw_auc", "eaurc"])
 def test_the_bootstrap_serves_metrics_without_a_closed_form(name):
     y_true, models = draw(500, 0, (0.2, 3.0))
     table = compare_models(
@@ -117,8 +117,19 @@ def test_clusters_widen_the_difference():
 
 @pytest.mark.filterwarnings("ignore:.*rest on fewer")
 def test_what_cannot_be_told_apart_is_tied():
-    table = compare_models([1], {"a": [0.9], "b": [0.6]}, "cw_accuracy")
-    assert table["tied_with_best"].all()
+    table = compare_models([1], {"a": [0.9], "b": [0.6]}, "cwsa")
+    assert table["tied_with_best"].isna().tolist() == [False, True]
+    assert np.isnan(table["p_value"].iloc[1])
+
+
+def test_a_baseline_without_a_value_is_refused():
+    y_true, models = draw(50, 0)
+    models["perfect"] = np.where(y_true == 1, 0.9, 0.1)
+    with (
+        pytest.warns(UserWarning, match="undefined"),
+        pytest.raises(ValueError, match=r"baseline: 'failure_auroc' is undefined \(nan\) for it"),
+    ):
+        compare_models(y_true, models, "failure_auroc", baseline="perfect")
 
 
 def test_the_positive_class_reaches_the_metric():
@@ -150,6 +161,7 @@ def test_few_errors_warn():
             {"metric": "aumcc", "metric_params": {"metric": "selective_risk"}},
             "more of this area is worse; use 'selective_accuracy'",
         ),
+        ({"metric": "smooth_ece"}, "'smooth_ece' is never 0 in a sample.*'top_label_brier'"),
         ({"n_resamples": 1}, "n_resamples must be an integer of at least 2"),
         ({"sample_weight": np.arange(30)}, "a comparison counts independent rows"),
         ({"cluster": [0, 1]}, "cluster has 2 rows"),

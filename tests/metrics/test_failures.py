@@ -277,7 +277,7 @@ UNDEFINED = {
     "oc_auc, no errors": ("oc_auc", [0, 1], {}, "no errors"),
     "oc_auc, all errors reviewed": ("oc_auc", [0, 0], {"review_fraction": 0.5}, "no errors"),
     "oc_auc, all errors": ("oc_auc", [1, 0], {"review_fraction": 0}, "no right answers"),
-    "auroc_aurc, one class": ("auroc_aurc", [1, 1], {}, "only one class"),
+    "auroc_aurc, one class": ("auroc_aurc", [1, 1], {}, "not rows of both classes"),
 }  # fmt: skip
 
 
