@@ -137,10 +137,12 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
         How sure it is of a row, from the (calibrated) probabilities. The named ones lie in
         [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
-    calibration : {None, "isotonic", "platt"}, default=None
+    calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
+"isotonic"}, default=None
         How raw scores become honest probabilities: one map for two classes, else one per
-        class with rows rescaled to sum to one. "platt" is the safe choice for acting on the
-        surest rows; isotonic probabilities reach exactly 0 and 1.
+        class with rows rescaled to sum to one ("temperature": one for all classes). Only
+        "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode;
+        "smooth_isotonic" is its safe replacement. See :mod:`skselect.calibration`.
     calibration_scope : {"probabilities"}, default="probabilities"
         What is calibrated.
     cv : int, splitter or iterable, default=5

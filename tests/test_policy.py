@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
+from skselect.calibration import CALIBRATORS
 from skselect.policy import VERSION
 
 
@@ -100,7 +101,7 @@ def test_published_schema_describes_the_file(rng):
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
     from sklearn.naive_bayes import GaussianNB
 
-    for calibration in ("isotonic", "platt"):
+    for calibration in CALIBRATORS:
         base = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=2)
         tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=2).fit(X, y)
         stored = json.loads(tuner.policy_.to_json())

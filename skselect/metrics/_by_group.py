@@ -26,7 +26,7 @@ from skselect.metrics._interval import (
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.outcomes import Outcomes
 
-DEFAULT_METRICS = ("coverage", "selective_risk", "cwsa", "augrc")
+_DEFAULT = ("coverage", "selective_risk", "cwsa", "augrc")
 
 # Metrics to which every row contributes a term, and the sign of a loss in it.
 _ADDITIVE = {"cwsa": -1.0, "cwsa_plus": 0.0}
@@ -121,7 +121,7 @@ def metrics_by_group(
     y_true: Any,
     y_proba: Any,
     subgroups: Any,
-    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = _DEFAULT,
     *,
     confidence_level: float | None = 0.95,
     method: str = "analytic",

@@ -1,0 +1,65 @@
+"""What calibrators share: the protocol, log-odds, checked rows, the safeguard."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import FloatArray
+
+#: Log-odds of probabilities nearer to 0 or 1 than this are cut off.
+LOG_ODDS_EPS = 1e-15
+
+
+class Calibrator(Protocol):
+    """What a calibrator can do: learn from scores and 0/1 outcomes, and map scores."""
+
+    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn the map."""
+
+    def predict(self, score: Any) -> FloatArray:
+        """Return a probability for each score."""
+
+
+def log_odds(probability: FloatArray) -> FloatArray:
+    """Return log(p/(1 - p)), finite for every p in [0, 1]."""
+    p = np.clip(np.asarray(probability, dtype=np.float64), LOG_ODDS_EPS, 1.0 - LOG_ODDS_EPS)
+    return np.log(p) - np.log1p(-p)
+
+
+def checked_rows(
+    score: Any, y: Any, sample_weight: Any
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return scores, outcomes and weights of the rows that count."""
+    scores = check.check_confidence(score, "score")
+    outcome = check.check_loss(y, "y")
+    check.check_length("score", scores, len(outcome), "y")
+    weight = check.check_weight(sample_weight, len(outcome))
+    if weight is None:
+        return scores, outcome, np.ones(len(outcome))
+    counted = weight > 0
+    return scores[counted], outcome[counted], weight[counted]
+
+
+def checked_scores(score: Any) -> FloatArray:
+    """Return scores to be mapped as float64."""
+    return np.asarray(score, dtype=np.float64)
+
+
+def warn_small_weights(weight: FloatArray, name: str) -> None:
+    """Warn where weights count as rows but add up to far fewer."""
+    check.warn_small_weights(float(np.sum(weight)), len(weight), name)
+
+
+def blocks_of(
+    score: FloatArray, y: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the distinct scores, ascending, with the weight and the weighted sum of y of each."""
+    order = np.argsort(score, kind="stable")
+    ordered = score[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    total = np.add.reduceat(weight[order], starts)
+    success = np.add.reduceat((weight * y)[order], starts)
+    return ordered[starts], total, success

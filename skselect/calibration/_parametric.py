@@ -1,0 +1,339 @@
+"""Calibrators with one to three parameters: Platt, temperature, beta.
+
+They read log-odds (or decision values), so that an honest classifier can be left as it is.
+Each mixes its map with the base rate of the calibration rows, which keeps it from certainty.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import optimize, special
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from skselect._typing import FloatArray, IntArray
+from skselect.calibration._common import checked_rows, checked_scores, warn_small_weights
+
+#: The sharpest and the bluntest temperature: beyond them all rows are certain, or all alike.
+TEMPERATURES = (1e-3, 1e3)
+#: The steepest slope of a beta map.
+STEEPEST = 1e3
+
+
+class _Safeguarded(BaseEstimator):
+    """A fitted map q, safeguarded as (n q + base rate)/(n + 1) for n calibration rows.
+
+    On separable rows a map of few parameters runs to certainty; n rows cannot tell more than
+    about 1 - 1/n.
+    """
+
+    def __init__(self, *, safeguard: bool = True) -> None:
+        self.safeguard = safeguard
+
+    def _remember(self, y: FloatArray, weight: FloatArray) -> None:
+        total = float(np.sum(weight))
+        prior = np.sum(weight * y, axis=0) / total
+        self.prior_: Any = prior if np.ndim(prior) else float(prior)
+        self.share_ = 1.0 / (total + 1.0) if self.safeguard else 0.0
+
+    def _map(self, score: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def predict(self, score: Any) -> FloatArray:
+        """Return a probability for each score, in [0, 1]."""
+        check_is_fitted(self)
+        return (1.0 - self.share_) * self._map(checked_scores(score)) + self.share_ * self.prior_
+
+
+class PlattCalibrator(_Safeguarded):
+    """Fit a logistic curve to log-odds: p = expit(slope * score + intercept).
+
+    Feed it log-odds (or decision values), not probabilities: only then can it leave an
+    already honest classifier as it is. The targets are smoothed as Platt did, so that it
+    stays finite on separable rows.
+
+    Parameters
+    ----------
+    safeguard : bool, default=True
+        Mix the map with the base rate: (n p + base rate)/(n + 1) for n rows.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float
+    share_, prior_ : float
+        Share of the base rate in the map, and the base rate.
+
+    References
+    ----------
+    .. [1] Platt, "Probabilistic outputs for support vector machines", 1999.
+
+    Examples
+    --------
+    >>> from skselect.calibration import PlattCalibrator
+    >>> calibrator = PlattCalibrator().fit([-2., -1., 1., 2.], [0, 1, 0, 1])
+    >>> calibrator.predict([-2., 0., 2.]).round(3)
+    array([0.42, 0.5 , 0.58])
+    """
+
+    #: What a policy file keeps.
+    stored = ("slope", "intercept", "share", "prior")
+
+    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> PlattCalibrator:
+        """Learn slope and intercept by weighted maximum likelihood.
+
+        Parameters
+        ----------
+        score : array-like of shape (n,)
+            Finite log-odds or decision values; larger speaks for y = 1.
+        y : array-like of shape (n,)
+            Outcomes, 0 or 1.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        score, y, weight = checked_rows(score, y, sample_weight)
+        warn_small_weights(weight, "PlattCalibrator")
+        self._remember(y, weight)
+        positive = np.sum(weight * y)
+        negative = np.sum(weight) - positive
+        target = np.where(y > 0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
+        # Standardised scores make the problem well conditioned whatever their scale.
+        largest = float(np.max(np.abs(score))) or 1.0
+        score = score / largest
+        center = np.average(score, weights=weight)
+        spread = np.sqrt(np.average((score - center) ** 2, weights=weight))
+        scale = spread if spread > 0 else 1.0
+        slope, intercept = _fit_logistic((score - center) / scale, target, weight)
+        slope = float(slope / scale) if spread > 0 else 0.0
+        self.slope_ = slope / largest
+        self.intercept_ = float(intercept - slope * center)
+        return self
+
+    def _map(self, score: FloatArray) -> FloatArray:
+        return np.asarray(special.expit(self.slope_ * score + self.intercept_))
+
+
+class TemperatureCalibrator(_Safeguarded):
+    """Divide log-odds by a temperature: p = expit(score / T).
+
+    One parameter, so it needs few rows, and the answer (the side of 1/2) never changes but
+    for the safeguard. For more than two classes ``calibration="temperature"`` divides the
+    logits of all classes by one temperature.
+
+    Parameters
+    ----------
+    safeguard : bool, default=True
+        Mix the map with the base rate: (n p + base rate)/(n + 1) for n rows.
+
+    Attributes
+    ----------
+    temperature_ : float in [0.001, 1000]
+        Above 1 the classifier was overconfident.
+    share_, prior_ : float
+        Share of the base rate in the map, and the base rate.
+
+    References
+    ----------
+    .. [1] Guo et al., "On calibration of modern neural networks", 2017.
+
+    Examples
+    --------
+    >>> from skselect.calibration import TemperatureCalibrator
+    >>> calibrator = TemperatureCalibrator().fit([-4., -2., -2., 2., 2., 4.], [0, 0, 1, 1, 0, 1])
+    >>> round(calibrator.temperature_, 2)
+    2.64
+    """
+
+    #: What a policy file keeps.
+    stored = ("temperature", "share", "prior")
+
+    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> TemperatureCalibrator:
+        """Learn the temperature by weighted maximum likelihood.
+
+        Parameters
+        ----------
+        score : array-like of shape (n,)
+            Finite log-odds or decision values; larger speaks for y = 1.
+        y : array-like of shape (n,)
+            Outcomes in [0, 1].
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        score, y, weight = checked_rows(score, y, sample_weight)
+        warn_small_weights(weight, "TemperatureCalibrator")
+        self._remember(y, weight)
+
+        def slope(log_temperature: float) -> float:
+            # Derivative of the log loss by 1/T: it grows with 1/T.
+            chance = special.expit(score * np.exp(-log_temperature))
+            return float(np.sum(weight * score * (chance - y)))
+
+        self.temperature_ = temperature_where(slope)
+        return self
+
+    def _map(self, score: FloatArray) -> FloatArray:
+        return np.asarray(special.expit(score / self.temperature_))
+
+
+class SoftmaxTemperature(_Safeguarded):
+    """Divide the logits of all classes by one temperature; see :class:`TemperatureCalibrator`.
+
+    Parameters
+    ----------
+    safeguard : bool, default=True
+        Mix the probabilities with the class shares: (n p + share)/(n + 1) for n rows.
+
+    Attributes
+    ----------
+    temperature_ : float in [0.001, 1000]
+    share_ : float
+    prior_ : ndarray of shape (K,)
+        Share of each class among the calibration rows.
+    """
+
+    #: What a policy file keeps.
+    stored = ("temperature", "share", "prior")
+
+    def fit(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> SoftmaxTemperature:
+        """Learn the temperature from logits of shape (n, K) and class codes."""
+        known = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
+        logits, codes, weight = logits[known], codes[known], weight[known]
+        self._remember(np.eye(logits.shape[1])[codes], weight[:, None])
+        own = np.take_along_axis(logits, codes[:, None], axis=1)[:, 0]
+
+        def slope(log_temperature: float) -> float:
+            chance = special.softmax(logits * np.exp(-log_temperature), axis=1)
+            return float(np.sum(weight * (np.sum(chance * logits, axis=1) - own)))
+
+        self.temperature_ = temperature_where(slope)
+        return self
+
+    def _map(self, score: FloatArray) -> FloatArray:
+        return np.asarray(special.softmax(score / self.temperature_, axis=1))
+
+
+class BetaCalibrator(_Safeguarded):
+    """Fit a beta map: log-odds of p = a log q - b log(1 - q) + c, with a, b >= 0.
+
+    It can be steeper on one side than on the other, and has the identity in it (a = b = 1,
+    c = 0).
+
+    Parameters
+    ----------
+    safeguard : bool, default=True
+        Mix the map with the base rate: (n p + base rate)/(n + 1) for n rows.
+
+    Attributes
+    ----------
+    a_, b_ : float in [0, 1000]
+    c_ : float
+    share_, prior_ : float
+        Share of the base rate in the map, and the base rate.
+
+    References
+    ----------
+    .. [1] Kull, Silva Filho & Flach, "Beta calibration: a well-founded and easily implemented
+       improvement on logistic calibration for binary classifiers", 2017.
+
+    Examples
+    --------
+    >>> from skselect.calibration import BetaCalibrator
+    >>> calibrator = BetaCalibrator().fit([-4., -2., -2., 2., 2., 4.], [0, 0, 1, 1, 0, 1])
+    >>> calibrator.predict([-3., 0., 3.]).round(2)
+    array([0.28, 0.5 , 0.72])
+    """
+
+    #: What a policy file keeps.
+    stored = ("a", "b", "c", "share", "prior")
+
+    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> BetaCalibrator:
+        """Learn a, b and c by weighted maximum likelihood.
+
+        Parameters
+        ----------
+        score : array-like of shape (n,)
+            Finite log-odds log(q/(1 - q)), or decision values; larger speaks for y = 1.
+        y : array-like of shape (n,)
+            Outcomes in [0, 1].
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        score, y, weight = checked_rows(score, y, sample_weight)
+        warn_small_weights(weight, "BetaCalibrator")
+        self._remember(y, weight)
+        features = np.stack([*_sides(score), np.ones_like(score)])
+        scale = np.append(np.maximum(features[:2].std(axis=1), 1e-12), 1.0)
+        design = features / scale[:, None]
+        total = float(np.sum(weight))
+
+        def loss(theta: FloatArray) -> tuple[float, FloatArray]:
+            z = theta @ design
+            small = np.exp(-np.abs(z))
+            chance = np.where(z >= 0, 1.0, small) / (1.0 + small)
+            value = np.sum(weight * (np.maximum(z, 0.0) + np.log1p(small) - y * z))
+            return float(value / total), design @ (weight * (chance - y)) / total
+
+        result = optimize.minimize(
+            loss,
+            np.array([scale[0], scale[1], 0.0]),  # the identity
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, STEEPEST * scale[0]), (0.0, STEEPEST * scale[1]), (-STEEPEST, STEEPEST)],
+            options={"gtol": 1e-10, "ftol": 1e-15, "maxiter": 1000},
+        )
+        self.a_, self.b_, self.c_ = (float(x) for x in result.x / scale)
+        return self
+
+    def _map(self, score: FloatArray) -> FloatArray:
+        low, high = _sides(score)
+        return np.asarray(special.expit(self.a_ * low + self.b_ * high + self.c_))
+
+
+def _sides(score: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log q and -log(1 - q) of log-odds."""
+    return -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
+
+
+def temperature_where(slope: Any) -> float:
+    """Return the temperature at which the derivative of the log loss by 1/T is zero."""
+    low, high = np.log(TEMPERATURES)
+    if slope(low) <= 0:  # ever sharper is ever better
+        return TEMPERATURES[0]
+    if slope(high) >= 0:
+        return TEMPERATURES[1]
+    return float(np.exp(optimize.brentq(slope, low, high, xtol=1e-12, rtol=1e-12)))
+
+
+def _fit_logistic(x: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:
+    """Minimise the weighted logistic loss over slope and intercept (a convex problem)."""
+    total = np.sum(weight)
+    design = np.column_stack([x, np.ones_like(x)])
+
+    def loss(theta: FloatArray) -> tuple[float, FloatArray]:
+        z = design @ theta
+        value = np.sum(weight * (np.logaddexp(0.0, z) - target * z)) / total
+        gradient = design.T @ (weight * (special.expit(z) - target)) / total
+        return float(value), gradient
+
+    def curvature(theta: FloatArray) -> FloatArray:
+        p = special.expit(design @ theta)
+        return np.asarray((design.T * (weight * p * (1.0 - p))) @ design / total)
+
+    start = np.array([0.0, float(special.logit(np.average(target, weights=weight)))])
+    result = optimize.minimize(
+        loss, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10}
+    )
+    return np.asarray(result.x)

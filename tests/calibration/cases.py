@@ -1,0 +1,41 @@
+"""Random calibration rows, with ties and whole weights."""
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from skselect.calibration import (
+    BetaCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    SmoothIsotonicCalibrator,
+    TemperatureCalibrator,
+    VennAbersCalibrator,
+)
+
+ALL = [
+    IsotonicCalibrator, SmoothIsotonicCalibrator, VennAbersCalibrator,
+    PlattCalibrator, TemperatureCalibrator, BetaCalibrator,
+]  # fmt: skip
+SMOOTH = [kind for kind in ALL if kind is not IsotonicCalibrator]
+PARAMETRIC = [PlattCalibrator, TemperatureCalibrator, BetaCalibrator]
+
+profile = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+@st.composite
+def rows(draw, *, least=2):
+    """Draw scores around zero (log-odds), outcomes and weights from 1 to 3."""
+    n = draw(st.integers(least, 50))
+    levels = draw(st.sampled_from([4, 1000]))
+    score = np.array([draw(st.integers(-levels, levels)) * 3 / levels for _ in range(n)])
+    y = np.array([draw(st.integers(0, 1)) for _ in range(n)])
+    weight = np.array([draw(st.integers(1, 3)) for _ in range(n)])
+    return score, y, weight
+
+
+def overlapping(n=400, seed=0):
+    """Return log-odds that are too sure, and outcomes."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0.4, 1.5, n)
+    return 1.7 * z, (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
