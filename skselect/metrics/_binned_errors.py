@@ -32,15 +32,16 @@ _BLOCK = 1 << 14
 _Columns = Callable[[slice], list[FloatArray | None]]
 
 
-def _equal_width(confidence: FloatArray, edges: FloatArray) -> IntArray:
+def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
     """Return the bin 0..n-1 of each row, closed on the right; 0 belongs to the first."""
-    scaled = confidence * (len(edges) - 1)
+    scaled = confidence * n_bins
     floor = np.floor(scaled)
     bins = floor.astype(np.int64)
     scaled -= floor
     # Next to an edge k/n rounding may hide the side: such rows, if any, look at the edges.
     if scaled.min() < 1e-9 or scaled.max() > 1.0 - 1e-9:
         near = np.flatnonzero((scaled < 1e-9) | (scaled > 1.0 - 1e-9))
+        edges = np.arange(n_bins + 1) / n_bins
         place = np.searchsorted(edges, confidence[near], side="left") - 1
         bins[near] = np.maximum(place, 0)
     return bins
@@ -72,21 +73,21 @@ def _bin_sums(
     """
     check.check_count("n_bins", n_bins)
     check.check_choice("strategy", strategy, ["uniform", "quantile"])
-    uniform = strategy == "uniform"
-    edges = np.arange(n_bins + 1) / n_bins if uniform else _quantiles(confidence, weight, n_bins)
+    edges = None if strategy == "uniform" else _quantiles(confidence, weight, n_bins)
     total: Any = 0.0
     for start in range(0, len(confidence), _BLOCK):
         rows = slice(start, start + _BLOCK)
         part = confidence[rows]
-        bins = _equal_width(part, edges) if uniform else np.searchsorted(edges, part)
+        bins = _equal_width(part, n_bins) if edges is None else np.searchsorted(edges, part)
         counted = None if weight is None else weight[rows]
         total = total + np.array(
             [
                 np.bincount(bins, weights=_product(counted, column), minlength=n_bins)
                 for column in columns(rows)
-            ]
+            ],
+            dtype=np.float64,
         )
-    return np.asarray(total, dtype=np.float64)
+    return np.asarray(total)
 
 
 def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray | None:
@@ -106,7 +107,7 @@ def ece(outcomes: Outcomes, n_bins: int = 15, strategy: str = "uniform") -> floa
     c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
     check.check_unit_confidence(c, "expected_calibration_error")
     (gap,) = _bin_sums(c, weight, lambda r: [_gap(loss[r], c[r])], n_bins, strategy)
-    return float(np.sum(np.abs(gap)) / (len(c) if weight is None else np.sum(weight)))
+    return float(np.abs(gap).sum() / (len(c) if weight is None else np.sum(weight)))
 
 
 def mce(outcomes: Outcomes, n_bins: int = 15, strategy: str = "uniform") -> float:
