@@ -12,6 +12,7 @@ from skselect.display import RiskCoverageDisplay
 from skselect.metrics import evaluate
 from skselect.outcomes import Outcomes
 from skselect.policy import AbstentionPolicy
+from skselect.precomputed import PrecomputedClassifier
 from skselect.predictions import Predictions
 from skselect.scoring import (
     get_scorer,
@@ -31,6 +32,7 @@ __all__ = [
     "Certificate",
     "InfeasibleTargetError",
     "Outcomes",
+    "PrecomputedClassifier",
     "Predictions",
     "RiskCoverageCurve",
     "RiskCoverageDisplay",

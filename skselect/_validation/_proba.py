@@ -133,3 +133,43 @@ def match_columns(names: list[Any], classes: LabelArray, name: str = "y_proba") 
             "columns to the classes, or pass an array with its columns in the order of labels=."
         )
     return [position[label] for label in wanted]
+
+
+def check_columns(
+    columns: Any, names: list[Any] | None, shape: tuple[int, ...], n_classes: int
+) -> list[int]:
+    """Return the positions of the columns that hold the classes."""
+    wanted = list(columns) if not isinstance(columns, str) else [columns]
+    if len(wanted) != n_classes and (len(wanted), n_classes) != (1, 2):
+        raise ValueError(f"columns names {len(wanted)} columns for {n_classes} classes.")
+    known = list(range(shape[1])) if names is None else names
+    missing = [column for column in wanted if column not in known]
+    if missing:
+        raise ValueError(f"columns: X has no {missing}; it has {known[:20]}.")
+    return [known.index(column) for column in wanted]
+
+
+def check_matrix(values: Any, name: str) -> FloatArray:
+    """Return finite numbers (or minus infinity) of shape (n, K) as float64."""
+    raw = as_array(values, name)
+    try:
+        matrix = raw.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}.") from error
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    if matrix.ndim != 2 or matrix.shape[0] == 0:
+        raise ValueError(f"{name} must have one row per case, got the shape {raw.shape}.")
+    if np.any(np.isnan(matrix)) or np.any(matrix == np.inf):
+        raise ValueError(f"{name} has NaN or infinite values.")
+    return matrix
+
+
+def check_log_proba(values: FloatArray, name: str) -> FloatArray:
+    """Refuse logarithms of probabilities above 0, but for rounding."""
+    highest = float(np.max(values))
+    if highest > RANGE_TOLERANCE:
+        raise ValueError(
+            f"{name} must hold logarithms of probabilities, none above 0, got values up to "
+            f"{highest:g}; logits need kind='logit'."
+        )
+    return np.minimum(values, 0.0)

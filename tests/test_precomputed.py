@@ -1,0 +1,178 @@
+"""Stored predictions serve calibration, tuning, searches and scorers like a classifier."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+
+from skselect import (
+    AbstentionPolicy,
+    PrecomputedClassifier,
+    SelectiveClassifier,
+    ThresholdTuner,
+)
+from skselect.metrics import augrc_score
+
+CLASSES = ["cat", "dog", "owl"]
+
+
+@pytest.fixture
+def answers():
+    """Return logits of three classes that are too sure, and the true labels."""
+    rng = np.random.default_rng(0)
+    honest = rng.normal(0, 1.5, (600, 3))
+    codes = np.array([rng.choice(3, p=p) for p in softmax(honest, axis=1)])
+    return 2 * honest, np.array(CLASSES)[codes]
+
+
+@pytest.mark.parametrize(
+    ("kind", "turn"),
+    [
+        ("proba", lambda z: softmax(z, axis=1)),
+        ("logit", lambda z: z + 5.0),
+        ("logprob", lambda z: log_softmax(z, axis=1)),
+    ],
+)
+def test_all_kinds_are_the_same_probabilities(answers, kind, turn):
+    logits, y = answers
+    model = PrecomputedClassifier(CLASSES, kind=kind)
+    np.testing.assert_allclose(
+        model.predict_proba(turn(logits)), softmax(logits, axis=1), atol=1e-12
+    )
+    assert model.fit(turn(logits), y).classes_.tolist() == CLASSES
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [("proba", [0.2, 0.9]), ("logit", np.log([0.25, 9.0])), ("logprob", np.log([0.2, 0.9]))],
+)
+@pytest.mark.parametrize("shape", [(-1, 1), (-1,)])
+def test_one_column_is_that_of_the_second_class(kind, column, shape):
+    model = PrecomputedClassifier([0, 1], kind=kind)
+    found = model.predict_proba(np.reshape(column, shape))
+    np.testing.assert_allclose(found, [[0.8, 0.2], [0.1, 0.9]], atol=1e-12)
+
+
+def test_columns_are_found_by_name_or_position(answers):
+    logits, _ = answers
+    expected = PrecomputedClassifier(CLASSES, kind="logit").predict_proba(logits)
+    frame = pd.DataFrame(logits, columns=CLASSES)
+    mixed = frame[["owl", "cat", "dog"]]
+    by_name = PrecomputedClassifier(CLASSES, kind="logit")
+    np.testing.assert_array_equal(by_name.predict_proba(mixed), expected)
+    np.testing.assert_array_equal(by_name.predict_proba(pl.from_pandas(mixed)), expected)
+    wide = mixed.assign(id=1, note="x")
+    chosen = PrecomputedClassifier(CLASSES, columns=CLASSES, kind="logit")
+    np.testing.assert_array_equal(chosen.predict_proba(wide), expected)
+    np.testing.assert_array_equal(chosen.predict_proba(pl.from_pandas(wide)), expected)
+    placed = PrecomputedClassifier(CLASSES, columns=[1, 2, 0], kind="logit")
+    np.testing.assert_array_equal(placed.predict_proba(mixed.to_numpy()), expected)
+
+
+def test_nothing_warns_that_it_is_fitted_already(answers):
+    logits, y = answers
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SelectiveClassifier(PrecomputedClassifier(CLASSES, kind="logit"), threshold=0.8).fit(
+            logits, y
+        )
+
+
+def test_a_deep_net_can_be_calibrated_and_scored(answers):
+    """The same as logistic regression on the logits, seen as a table of its answers."""
+    logits, y = answers
+    model = SelectiveClassifier(
+        PrecomputedClassifier(CLASSES, kind="logit"), calibration="temperature", threshold=0.7
+    ).fit(logits, y)
+    assert model.calibration_.maps[0].temperature_ == pytest.approx(2, abs=0.3)
+    scores = cross_val_score(model, logits, y, scoring="cwsa_plus", cv=3)
+    assert np.all((scores > 0.1) & (scores < 1))
+    plain = cross_val_score(clone(model.estimator), logits, y, scoring="neg_augrc", cv=3)
+    assert np.all(plain < 0)
+
+
+def test_a_table_equals_the_classifier_that_it_came_from():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    table = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")
+    served = PrecomputedClassifier([0, 1]).predict_proba(table)
+    assert augrc_score(y, served) == augrc_score(y, table)
+
+
+def test_searches_choose_among_calibrations(answers):
+    logits, y = answers
+    search = GridSearchCV(
+        SelectiveClassifier(PrecomputedClassifier(CLASSES, kind="logit"), threshold=0.6),
+        {"calibration": [None, "temperature", "isotonic"]},
+        scoring="neg_log_loss", cv=3,
+    ).fit(logits, y)  # fmt: skip
+    assert search.best_params_["calibration"] == "temperature"
+
+
+def test_a_tuner_certifies_stored_answers_and_saves_them(answers, tmp_path):
+    logits, y = answers
+    tuner = ThresholdTuner(
+        PrecomputedClassifier(CLASSES, kind="logit"),
+        objective="risk", target=0.3, delta=0.1, cv=0.5, refit=False, random_state=0,
+    ).fit(logits, y)  # fmt: skip
+    assert str(tuner.certificate_).startswith("CERTIFIED")
+    path = tmp_path / "policy.json"
+    tuner.policy_.to_json(path)
+    policy = AbstentionPolicy.from_json(path)
+    proba = PrecomputedClassifier(CLASSES, kind="logit").predict_proba(logits)
+    pd.testing.assert_frame_equal(
+        policy.decide(proba).reset_index(drop=True), tuner.decide(logits).reset_index(drop=True)
+    )
+
+
+def test_it_travels(answers):
+    logits, _ = answers
+    model = PrecomputedClassifier(CLASSES, kind="logit")
+    copy = pickle.loads(pickle.dumps(clone(model)))
+    np.testing.assert_array_equal(copy.predict(logits), model.predict(logits))
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "message"),
+    [
+        (PrecomputedClassifier([0, 1]), [[0.5, 0.9]], "each row must sum to one"),
+        (PrecomputedClassifier([0, 1], kind="odds"), [[0.5, 0.5]], "kind must be one of"),
+        (PrecomputedClassifier([0, 1]), [[0.2, 0.3, 0.5]], "X has 3 columns for the 2 classes"),
+        (PrecomputedClassifier([0, 1, 2], columns=[0, 1]), [[0.5, 0.5]], "columns names 2 columns"),
+        (
+            PrecomputedClassifier([0, 1], columns=["a", "b"]),
+            pd.DataFrame({"a": [1.0], "c": [0.0]}),
+            r"columns: X has no \['b'\]; it has \['a', 'c'\]",
+        ),
+        (PrecomputedClassifier([0, 1]), [["a", "b"]], "X must hold numbers"),
+        (PrecomputedClassifier([0, 1]), [[np.nan, 1.0]], "X has NaN or infinite"),
+        (PrecomputedClassifier([0, 1], kind="logprob"), [[3.0, 800.0]], "logits need kind='logit'"),
+        (
+            PrecomputedClassifier([0, 1], kind="logit"),
+            [[-np.inf, -np.inf]],
+            "X has NaN or infinite",
+        ),
+        (PrecomputedClassifier([0, 0]), [[0.5, 0.5]], "classes"),
+        (PrecomputedClassifier([0, 1], kind="logit"), np.zeros((0, 2)), "one row per case"),
+    ],
+)
+def test_bad_tables_are_explained(model, X, message):
+    with pytest.raises(ValueError, match=message):
+        model.predict_proba(X)
+
+
+def test_labels_it_does_not_know_are_refused(answers):
+    logits, y = answers
+    model = PrecomputedClassifier(CLASSES, kind="logit")
+    with pytest.raises(ValueError, match="y has labels that are not among the classes"):
+        model.fit(logits, np.where(y == "owl", "bat", y))
+    with pytest.raises(ValueError, match="X has 600 rows, but y has 599"):
+        model.fit(logits, y[:-1])
