@@ -63,9 +63,9 @@ class _Paired:
         if difference == 0:
             return 1.0
         error = float(self.error[i, j])
-        if math.isnan(difference) or math.isnan(error):
-            return math.nan
-        z = difference / error if error > 0 else math.inf
+        if math.isnan(difference) or not error > check.ROUNDING:
+            return math.nan  # rows or draws that do not differ say nothing
+        z = difference / error
         return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
 
 

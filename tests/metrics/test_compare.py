@@ -122,6 +122,12 @@ def test_what_cannot_be_told_apart_is_tied():
     assert np.isnan(table["p_value"].iloc[1])
 
 
+@pytest.mark.filterwarnings("ignore:.*rest on fewer")
+def test_rows_that_do_not_differ_say_nothing():
+    table = compare_models([1] * 40, {"a": [0.9] * 40, "b": [0.6] * 40}, "cwsa")
+    assert np.isnan(table["p_value"].iloc[1])
+
+
 def test_a_baseline_without_a_value_is_refused():
     y_true, models = draw(50, 0)
     models["perfect"] = np.where(y_true == 1, 0.9, 0.1)
