@@ -17,7 +17,6 @@ from skselect._validation._estimators import (
     refuse_abstainer,
 )
 from skselect._validation._labels import (
-    check_binary,
     check_classes,
     check_known,
     check_labels,
@@ -91,7 +90,6 @@ __all__ = [
     "check_answerable",
     "check_argmax_decision",
     "check_average",
-    "check_binary",
     "check_both_kinds",
     "check_calibration",
     "check_choice",

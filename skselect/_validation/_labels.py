@@ -98,12 +98,3 @@ def check_two_classes(classes: LabelArray, option: str, remedy: str = "") -> Non
             f"{option} needs two classes, got the {len(classes)} classes "
             f"{classes[:5].tolist()}{remedy}."
         )
-
-
-def check_binary(classes: LabelArray, metric: str) -> None:
-    """Refuse a metric that is defined for two classes only."""
-    if len(classes) != 2:
-        raise ValueError(
-            f"{metric} is defined for two classes, got the {len(classes)} classes "
-            f"{classes[:5].tolist()}; augrc_score and failure_auroc_score take any number."
-        )

@@ -93,7 +93,8 @@ def f1_retention_auc(curve: RiskCoverageCurve) -> float:
 def auroc_aurc(predictions: Predictions) -> float:
     """Return the mean over rows of 1 - AUROC of the rows at least as sure (two classes)."""
     proba = check.check_has_proba(predictions.y_proba, "auroc_aurc")
-    check.check_binary(predictions.classes, "auroc_aurc")
+    remedy = "; augrc_score and failure_auroc_score take any number"
+    check.check_two_classes(predictions.classes, "auroc_aurc", remedy)
     weight = predictions.sample_weight
     weight = np.ones(len(predictions)) if weight is None else weight
     exists = (predictions.y_true >= 0) & (weight > 0)

@@ -316,5 +316,5 @@ def test_a_bad_argument_is_named(name, options, argument):
     ids=["three classes", "one column"],
 )
 def test_auroc_aurc_needs_two_classes(y_true, y_proba):
-    with pytest.raises(ValueError, match="auroc_aurc is defined for two classes"):
+    with pytest.raises(ValueError, match="auroc_aurc needs two classes"):
         metrics.auroc_aurc_score(y_true, y_proba)
