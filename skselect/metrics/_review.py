@@ -40,6 +40,15 @@ class ReviewPlan:
     invalid_review_cost: float
     silent_errors: float
 
+    def __str__(self) -> str:
+        return (
+            f"Review {100 * self.review_rate:.4g} % of the rows, those with a confidence below "
+            f"{self.threshold:.4g}, for a reliability of {self.reliability:g}:\n"
+            f"  {100 * self.pass_rate:.4g} % of the right answers pass, "
+            f"{self.invalid_review_cost:.4g} of 10,000 rows are reviewed although right,\n"
+            f"  {100 * self.silent_errors:.4g} % of the rows are errors that nobody sees"
+        )
+
 
 def review_rate_at_reliability(curve: RiskCoverageCurve, reliability: float) -> float:
     """Return one minus the largest coverage that keeps the reliability."""

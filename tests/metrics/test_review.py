@@ -131,3 +131,9 @@ def test_a_rate_of_silent_errors_that_is_just_reached_is_allowed(n):
 def test_a_bad_reliability_is_refused(name, reliability):
     with pytest.raises(ValueError, match="reliability"):
         getattr(metrics, name)(TRUTH, PROBA, reliability=reliability)
+
+
+def test_a_plan_reads_as_a_sentence():
+    plan = metrics.review_at_reliability([0, 1, 1, 0], [0.1, 0.9, 0.6, 0.7], reliability=0.9)
+    assert str(plan).startswith("Review 50 % of the rows, those with a confidence below 0.9,")
+    assert "66.67 % of the right answers pass, 2500 of 10,000 rows" in str(plan)
