@@ -138,11 +138,13 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         How sure it is of a row, from the (calibrated) probabilities. The named ones lie in
         [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
     calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
-"isotonic"}, default=None
+"isotonic"} or calibrator, default=None
         How raw scores become honest probabilities: one map for two classes, else one per
         class with rows rescaled to sum to one ("temperature": one for all classes). Only
         "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode;
-        "smooth_isotonic" is its safe replacement. See :mod:`skselect.calibration`.
+        "smooth_isotonic" is its safe replacement. See :mod:`skselect.calibration`. A calibrator
+        is a scikit-learn estimator with ``fit(score, y, sample_weight)`` and
+        ``predict(score)``; it gets log-odds if its attribute `reads_log_odds` is true.
     calibration_scope : {"probabilities"}, default="probabilities"
         What is calibrated.
     cv : int, splitter or iterable, default=5
@@ -190,7 +192,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         *,
         threshold: float | None = None,
         confidence: Any = "max_proba",
-        calibration: str | None = None,
+        calibration: Any = None,
         calibration_scope: str = "probabilities",
         cv: Any = 5,
         abstain_label: Any = "auto",

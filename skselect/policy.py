@@ -246,13 +246,16 @@ class AbstentionPolicy:
                     "pass allow_external=True and hand the function over yourself after loading."
                 )
             confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
+        calibration = self.calibration
         return {
             "schema": SCHEMA,
             "version": VERSION,
             "classes": self.classes.tolist(),
             "classes_dtype": self.classes.dtype.str,
             "response": self.response,
-            "calibration": None if self.calibration is None else self.calibration.to_dict(),
+            "calibration": (
+                None if calibration is None else calibration.to_dict(allow_external=allow_external)
+            ),
             "confidence": confidence,
             "threshold": threshold_to_json(self.threshold),
             "abstain_label": _plain(self.abstain_label),
@@ -275,9 +278,10 @@ class AbstentionPolicy:
         path : path, default=None
             Where to write. None returns the text instead.
         allow_external : bool, default=False
-            Save a policy whose confidence is a function of yours. The file then only names
-            it, and says so: such a policy decides after you have handed the function over
-            with ``dataclasses.replace(policy, confidence=function)``.
+            Save a policy whose confidence is a function, or whose calibrator an object, of
+            yours. The file then only names it, and says so: such a policy decides after you
+            have handed it over with ``dataclasses.replace(policy, confidence=function)`` (or
+            ``calibration=``).
 
         Returns
         -------

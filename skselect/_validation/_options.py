@@ -24,15 +24,19 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     return value
 
 
-def check_calibration(kind: Any, known: Iterable[str]) -> str | None:
-    """Return the name of a calibration, or None."""
-    if kind == "sigmoid":
+def check_calibration(calibration: Any, known: Iterable[str]) -> None:
+    """Refuse what is neither None, nor the name of a calibration, nor a calibrator object."""
+    if isinstance(calibration, str) and calibration == "sigmoid":
         raise ValueError(
             "calibration='sigmoid' is scikit-learn's name for a logistic map, which it fits to "
             "probabilities where a classifier has no decision_function. Use calibration='platt', "
             "which is fitted to log-odds."
         )
-    return None if kind is None else check_choice("calibration", kind, known)
+    is_object = not isinstance(calibration, type) and all(
+        hasattr(calibration, method) for method in ("fit", "predict", "get_params")
+    )
+    if calibration is not None and not is_object:
+        check_choice("calibration", calibration, known)
 
 
 def refuse_unavailable(name: str, value: Any) -> None:

@@ -29,6 +29,9 @@ class _Safeguarded(BaseEstimator):
     about 1 - 1/n.
     """
 
+    #: Whether probabilities are turned into log-odds before they come here.
+    reads_log_odds = True
+
     def __init__(self, *, safeguard: bool = True) -> None:
         self.safeguard = safeguard
 

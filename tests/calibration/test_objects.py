@@ -1,0 +1,97 @@
+"""Calibrators as objects: built-in ones with options, and one of the user's own."""
+
+import dataclasses
+
+import jsonschema
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+
+from skselect import AbstentionPolicy, SelectiveClassifier
+from skselect.calibration import CALIBRATORS, PlattCalibrator, TemperatureCalibrator
+from tests.calibration.test_labels import rows
+
+
+class Halfway(BaseEstimator):
+    """Half the score, half the base rate."""
+
+    def __init__(self, share=0.5):
+        self.share = share
+
+    def fit(self, score, y, sample_weight=None):
+        self.rate_ = np.average(y, weights=sample_weight)
+        return self
+
+    def predict(self, score):
+        return (1 - self.share) * score + self.share * self.rate_
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_an_object_is_the_same_as_its_name(kind, n_classes):
+    X, y = rows(n_classes)
+    named = SelectiveClassifier(GaussianNB(), calibration=kind, cv=3).fit(X, y)
+    built = SelectiveClassifier(GaussianNB(), calibration=CALIBRATORS[kind](), cv=3).fit(X, y)
+    np.testing.assert_array_equal(built.predict_proba(X), named.predict_proba(X))
+    assert built.calibration_.kind == kind
+
+
+def test_options_of_an_object_count_and_can_be_searched():
+    X, y = rows(2)
+    plain = SelectiveClassifier(GaussianNB(), calibration=PlattCalibrator(safeguard=False)).fit(
+        X, y
+    )
+    assert plain.calibration_.maps[0].share_ == 0.0
+    search = GridSearchCV(
+        SelectiveClassifier(GaussianNB(), calibration=TemperatureCalibrator()),
+        {"calibration__safeguard": [True, False]}, scoring="neg_log_loss", cv=2,
+    ).fit(X, y)  # fmt: skip
+    assert len(search.cv_results_["params"]) == 2
+
+
+def test_a_calibrator_of_your_own_gets_the_probabilities():
+    X, y = rows(2)
+    model = SelectiveClassifier(GaussianNB(), calibration=Halfway(), cv=3).fit(X, y)
+    raw = GaussianNB().fit(X, y).predict_proba(X)
+    shares = np.array([1 - y.mean(), y.mean()])
+    np.testing.assert_allclose(model.predict_proba(X), 0.5 * raw + 0.5 * shares)
+    assert model.calibration_.kind == "external:Halfway"
+
+
+def test_scikit_learns_isotonic_regression_is_a_calibrator():
+    X, y = rows(3)
+    own = IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1)
+    theirs = SelectiveClassifier(GaussianNB(), calibration=own, cv=3).fit(X, y)
+    ours = SelectiveClassifier(GaussianNB(), calibration="isotonic", cv=3).fit(X, y)
+    np.testing.assert_allclose(theirs.predict_proba(X), ours.predict_proba(X), atol=1e-12)
+
+
+def test_it_is_saved_by_name_only_and_on_demand():
+    from importlib.resources import files
+    from json import loads
+
+    X, y = rows(2)
+    model = SelectiveClassifier(GaussianNB(), calibration=Halfway(), threshold=0.7).fit(X, y)
+    policy = AbstentionPolicy(
+        classes=model.classes_, threshold=0.7, calibration=model.calibration_, abstain_label=-1
+    )
+    with pytest.raises(ValueError, match=r"Halfway is a calibrator of your own.*allow_external"):
+        policy.to_json()
+    text = policy.to_json(allow_external=True)
+    schema = loads(files("skselect").joinpath("policy.schema.json").read_text())
+    jsonschema.validate(loads(text), schema)
+    restored = AbstentionPolicy.from_json(text)
+    with pytest.raises(ValueError, match=r"cannot hold it; hand .* dataclasses\.replace"):
+        restored.decide([[0.1, 0.9]])
+    again = dataclasses.replace(restored, calibration=model.calibration_)
+    assert again.decide([[0.1, 0.9]]).equals(policy.decide([[0.1, 0.9]]))
+
+
+@pytest.mark.parametrize("calibration", ["hope", 3, PlattCalibrator, object()])
+def test_what_is_no_calibrator_is_refused(calibration):
+    X, y = rows(2)
+    with pytest.raises(ValueError, match="calibration must be one of"):
+        SelectiveClassifier(GaussianNB(), calibration=calibration).fit(X, y)
