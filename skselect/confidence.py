@@ -55,13 +55,18 @@ def entropy(y_proba: FloatArray) -> FloatArray:
     >>> entropy(np.array([[1., 0.], [.5, .5]]))
     array([1., 0.])
     """
+    return np.clip(1.0 - normalized_entropy(y_proba), 0.0, 1.0)
+
+
+def normalized_entropy(y_proba: FloatArray) -> FloatArray:
+    """Return H(p)/log K of each row, in [0, 1] but for rounding; 0 for a single class."""
     n_classes = y_proba.shape[1]
     if n_classes == 1:
-        return np.ones(len(y_proba))
+        return np.zeros(len(y_proba))
     p = y_proba.astype(np.float64)
     # Zero probabilities add nothing: p log p -> 0.
     logs = np.log(p, out=np.zeros_like(p), where=p > 0)
-    return np.clip(1.0 + np.sum(p * logs, axis=1) / np.log(n_classes), 0.0, 1.0)
+    return np.asarray(-np.sum(p * logs, axis=1) / np.log(n_classes))
 
 
 def gini(y_proba: FloatArray) -> FloatArray:

@@ -278,7 +278,7 @@ class RiskCoverageCurve:
         if estimator == "ln":
             self._need_counted("estimator='ln'")
         if estimator == "empirical" and ties == "expected":
-            check.warn_small_weights(
+            check.warn_small_total(
                 float(self.accepted_weight[-1]),
                 self.n_rows,
                 "the empirical AURC",

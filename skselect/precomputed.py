@@ -135,11 +135,9 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         else:
             places = None
         table = check.check_matrix(X if places is None else _take(X, names, places), "X")
-        if table.shape[1] != len(classes) and (table.shape[1], len(classes)) != (1, 2):
-            raise ValueError(
-                f"X has {table.shape[1]} columns for the {len(classes)} classes "
-                f"{classes[:10].tolist()}; name those that hold predictions with columns=."
-            )
+        if (table.shape[1], len(classes)) != (1, 2):
+            remedy = "; name those that hold predictions with columns="
+            check.check_class_columns(table.shape[1], classes, "X", remedy)
         return table
 
 

@@ -109,11 +109,8 @@ class Predictions:
             classes = _column_classes(truth, labels, names)
             if names is not None:
                 proba = proba[:, check.match_columns(names, classes)]
-        if proba.shape[1] != len(classes):
-            raise ValueError(
-                f"y_proba has {proba.shape[1]} columns for the {len(classes)} classes "
-                f"{classes[:10].tolist()}. Pass labels= with the class of every column."
-            )
+        remedy = ". Pass labels= with the class of every column"
+        check.check_class_columns(proba.shape[1], classes, "y_proba", remedy)
         codes = check.encode_labels(truth, classes)
         return cls(
             y_true=check.check_known(codes, truth, classes, "y_true"),

@@ -198,6 +198,7 @@ class SelectiveScorer(BaseScorer):
         coverage = SPECS["coverage"].kernel(outcomes, threshold)
         must_not_reward = coverage == 0 and spec.name != "selective_cost"
         if must_not_reward or not check.reaches(coverage, self.min_coverage):
+            # Abstaining may cost more than any error.
             return max(spec.worst, params.get("abstention_cost", spec.worst))
         return spec.kernel(outcomes, threshold, **params)
 

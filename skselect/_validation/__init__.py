@@ -50,6 +50,7 @@ from skselect._validation._options import (
 from skselect._validation._proba import (
     RANGE_TOLERANCE,
     SUM_TOLERANCE,
+    check_class_columns,
     check_columns,
     check_has_proba,
     check_log_proba,
@@ -74,9 +75,11 @@ from skselect._validation._rows import (
     check_vector,
     check_weight,
     check_whole,
+    is_graded,
     refuse_graded,
     refuse_graded_test,
     refuse_weights,
+    warn_small_total,
     warn_small_weights,
 )
 
@@ -94,6 +97,7 @@ __all__ = [
     "check_calibration",
     "check_choice",
     "check_class_average",
+    "check_class_columns",
     "check_classes",
     "check_clusters",
     "check_columns",
@@ -129,6 +133,7 @@ __all__ = [
     "check_whole",
     "column_names",
     "encode_labels",
+    "is_graded",
     "match_columns",
     "named_classes",
     "plain_labels",
@@ -142,5 +147,6 @@ __all__ = [
     "resolve_pos_label",
     "same_kind",
     "stays_within",
+    "warn_small_total",
     "warn_small_weights",
 ]

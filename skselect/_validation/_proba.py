@@ -135,6 +135,15 @@ def match_columns(names: list[Any], classes: LabelArray, name: str = "y_proba") 
     return [position[label] for label in wanted]
 
 
+def check_class_columns(n_columns: int, classes: LabelArray, name: str, remedy: str) -> None:
+    """Refuse a table that does not have one column per class."""
+    if n_columns != len(classes):
+        raise ValueError(
+            f"{name} has {n_columns} columns for the {len(classes)} classes "
+            f"{classes[:10].tolist()}{remedy}."
+        )
+
+
 def check_columns(
     columns: Any, names: list[Any] | None, shape: tuple[int, ...], n_classes: int
 ) -> list[int]:

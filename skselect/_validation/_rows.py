@@ -165,9 +165,14 @@ def check_weight(
     return weight
 
 
+def is_graded(loss: FloatArray) -> bool:
+    """Tell whether there are losses other than 0 and 1."""
+    return bool(np.any((loss != 0.0) & (loss != 1.0)))
+
+
 def refuse_graded(loss: FloatArray) -> None:
     """Refuse losses other than 0 and 1 where errors must be counted."""
-    if np.any((loss != 0.0) & (loss != 1.0)):
+    if is_graded(loss):
         raise ValueError(
             "loss: certificates for graded losses are not available yet; use a loss of 0 or 1 per "
             "row, or method='empirical', which promises nothing."
@@ -176,12 +181,18 @@ def refuse_graded(loss: FloatArray) -> None:
 
 def refuse_graded_test(loss: FloatArray, purpose: str = "a test that simulates errors") -> None:
     """Refuse losses other than 0 and 1 where errors are drawn or counted."""
-    if np.any((loss != 0.0) & (loss != 1.0)):
+    if is_graded(loss):
         raise ValueError(f"loss: {purpose} needs a loss of 0 or 1 per row; use loss='zero_one'.")
 
 
-def warn_small_weights(total: float, n_rows: int, metric: str, remedy: str = "") -> None:
+def warn_small_weights(weight: FloatArray | None, metric: str) -> None:
     """Warn where weights count as rows but add up to far fewer."""
+    if weight is not None:
+        warn_small_total(float(np.sum(weight)), int(np.sum(weight > 0)), metric)
+
+
+def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -> None:
+    """Warn where a sum of weights stands for far fewer rows than there are."""
     if total < n_rows / 2:
         warnings.warn(
             f"sample_weight sums to {total:g} for {n_rows} rows, but {metric} counts weights as "

@@ -105,11 +105,10 @@ class ClassCalibration:
 
         A row for which every class map says "never" gets equal probabilities.
         """
-        if isinstance(self.maps[0], SoftmaxTemperature):
-            return self.maps[0].predict(_logits(self.response, scores))
-        columns = _columns(self.maps[0], self.response, scores)
-        if isinstance(self.maps[0], _Missing):
-            columns = columns[:1]  # it explains itself
+        first = self.maps[0]
+        if isinstance(first, SoftmaxTemperature | _Missing):  # one map for all classes, or none
+            return first.predict(_logits(self.response, scores))
+        columns = _columns(first, self.response, scores)
         mapped = [m.predict(x) for m, x in zip(self.maps, columns, strict=True)]
         if len(mapped) == 1:
             return np.column_stack([1.0 - mapped[0], mapped[0]])

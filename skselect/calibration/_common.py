@@ -1,4 +1,4 @@
-"""What calibrators share: the protocol, log-odds, checked rows, the safeguard."""
+"""What calibrators share: the protocol, log-odds, checked rows, blocks of equal scores."""
 
 from __future__ import annotations
 
@@ -41,16 +41,6 @@ def checked_rows(
         return scores, outcome, np.ones(len(outcome))
     counted = weight > 0
     return scores[counted], outcome[counted], weight[counted]
-
-
-def checked_scores(score: Any) -> FloatArray:
-    """Return scores to be mapped as float64."""
-    return np.asarray(score, dtype=np.float64)
-
-
-def warn_small_weights(weight: FloatArray, name: str) -> None:
-    """Warn where weights count as rows but add up to far fewer."""
-    check.warn_small_weights(float(np.sum(weight)), len(weight), name)
 
 
 def blocks_of(

@@ -9,13 +9,9 @@ from scipy.optimize import isotonic_regression
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from skselect import _validation as check
 from skselect._typing import FloatArray
-from skselect.calibration._common import (
-    blocks_of,
-    checked_rows,
-    checked_scores,
-    warn_small_weights,
-)
+from skselect.calibration._common import blocks_of, checked_rows
 
 
 class IsotonicCalibrator(BaseEstimator):
@@ -77,7 +73,7 @@ class IsotonicCalibrator(BaseEstimator):
     def predict(self, score: Any) -> FloatArray:
         """Return a probability for each score, in [0, 1]."""
         check_is_fitted(self)
-        return np.interp(checked_scores(score), self.knots_, self.values_)
+        return np.interp(np.asarray(score, dtype=np.float64), self.knots_, self.values_)
 
 
 class SmoothIsotonicCalibrator(BaseEstimator):
@@ -134,7 +130,7 @@ class SmoothIsotonicCalibrator(BaseEstimator):
         self
         """
         rows = checked_rows(score, y, sample_weight)
-        warn_small_weights(rows[2], "SmoothIsotonicCalibrator")
+        check.warn_small_weights(rows[2], "SmoothIsotonicCalibrator")
         knots, total, success = blocks_of(*rows)
         fit = isotonic_regression(success / total, weights=total)
         starts = fit.blocks[:-1]
@@ -152,7 +148,7 @@ class SmoothIsotonicCalibrator(BaseEstimator):
     def predict(self, score: Any) -> FloatArray:
         """Return a probability for each score, strictly inside (0, 1)."""
         check_is_fitted(self)
-        return np.interp(checked_scores(score), self.knots_, self.values_)
+        return np.interp(np.asarray(score, dtype=np.float64), self.knots_, self.values_)
 
 
 class VennAbersCalibrator(BaseEstimator):
@@ -212,7 +208,7 @@ class VennAbersCalibrator(BaseEstimator):
         self
         """
         rows = checked_rows(score, y, sample_weight)
-        warn_small_weights(rows[2], "VennAbersCalibrator")
+        check.warn_small_weights(rows[2], "VennAbersCalibrator")
         self.knots_, total, success = blocks_of(*rows)
         self.upper_: FloatArray = _fits_with_a_success(total, success)
         # A failure is a success of the mirrored problem.
@@ -228,7 +224,7 @@ class VennAbersCalibrator(BaseEstimator):
     def predict_interval(self, score: Any) -> tuple[FloatArray, FloatArray]:
         """Return p0 and p1 for each score; between two knots they are those next to it."""
         check_is_fitted(self)
-        scores = checked_scores(score)
+        scores = np.asarray(score, dtype=np.float64)
         above = np.append(self.upper_, 1.0)[np.searchsorted(self.knots_, scores, side="left")]
         below = np.append(0.0, self.lower_)[np.searchsorted(self.knots_, scores, side="right")]
         return below, above

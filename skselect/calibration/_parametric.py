@@ -6,6 +6,8 @@ Each mixes its map with the base rate of the calibration rows, which keeps it fr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ from scipy import optimize, special
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
-from skselect.calibration._common import checked_rows, checked_scores, warn_small_weights
+from skselect.calibration._common import checked_rows
 
 #: The sharpest and the bluntest temperature: beyond them all rows are certain, or all alike.
 TEMPERATURES = (1e-3, 1e3)
@@ -22,7 +25,7 @@ TEMPERATURES = (1e-3, 1e3)
 STEEPEST = 1e3
 
 
-class _Safeguarded(BaseEstimator):
+class _Safeguarded(BaseEstimator, ABC):
     """A fitted map q, safeguarded as (n q + base rate)/(n + 1) for n calibration rows.
 
     On separable rows a map of few parameters runs to certainty; n rows cannot tell more than
@@ -41,13 +44,15 @@ class _Safeguarded(BaseEstimator):
         self.prior_: Any = prior if np.ndim(prior) else float(prior)
         self.share_ = 1.0 / (total + 1.0) if self.safeguard else 0.0
 
+    @abstractmethod
     def _map(self, score: FloatArray) -> FloatArray:
-        raise NotImplementedError
+        """Return q, the fitted map without the safeguard."""
 
     def predict(self, score: Any) -> FloatArray:
         """Return a probability for each score, in [0, 1]."""
         check_is_fitted(self)
-        return (1.0 - self.share_) * self._map(checked_scores(score)) + self.share_ * self.prior_
+        fitted = self._map(np.asarray(score, dtype=np.float64))
+        return (1.0 - self.share_) * fitted + self.share_ * self.prior_
 
 
 class PlattCalibrator(_Safeguarded):
@@ -100,7 +105,7 @@ class PlattCalibrator(_Safeguarded):
         self
         """
         score, y, weight = checked_rows(score, y, sample_weight)
-        warn_small_weights(weight, "PlattCalibrator")
+        check.warn_small_weights(weight, "PlattCalibrator")
         self._remember(y, weight)
         positive = np.sum(weight * y)
         negative = np.sum(weight) - positive
@@ -172,7 +177,7 @@ class TemperatureCalibrator(_Safeguarded):
         self
         """
         score, y, weight = checked_rows(score, y, sample_weight)
-        warn_small_weights(weight, "TemperatureCalibrator")
+        check.warn_small_weights(weight, "TemperatureCalibrator")
         self._remember(y, weight)
 
         def slope(log_temperature: float) -> float:
@@ -275,7 +280,7 @@ class BetaCalibrator(_Safeguarded):
         self
         """
         score, y, weight = checked_rows(score, y, sample_weight)
-        warn_small_weights(weight, "BetaCalibrator")
+        check.warn_small_weights(weight, "BetaCalibrator")
         self._remember(y, weight)
         features = np.stack([*_sides(score), np.ones_like(score)])
         scale = np.append(np.maximum(features[:2].std(axis=1), 1e-12), 1.0)
@@ -310,7 +315,7 @@ def _sides(score: FloatArray) -> tuple[FloatArray, FloatArray]:
     return -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
 
 
-def temperature_where(slope: Any) -> float:
+def temperature_where(slope: Callable[[float], float]) -> float:
     """Return the temperature at which the derivative of the log loss by 1/T is zero."""
     low, high = np.log(TEMPERATURES)
     if slope(low) <= 0:  # ever sharper is ever better

@@ -137,8 +137,7 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
     """Return the root of the mean squared gap, less what chance adds to it."""
     c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
     check.check_unit_confidence(c, "debiased_calibration_error")
-    if weight is not None:
-        check.warn_small_weights(float(np.sum(weight)), int(np.sum(weight > 0)), "debiased_l2")
+    check.warn_small_weights(weight, "debiased_l2")
 
     def columns(rows: slice) -> list[FloatArray | None]:
         right = 1.0 - loss[rows]

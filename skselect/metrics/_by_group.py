@@ -21,6 +21,7 @@ from skselect.metrics._interval import (
     interval_of,
     is_shaky,
     judge_for,
+    measure,
     with_pos_label,
 )
 from skselect.metrics._metric_spec import MetricSpec
@@ -83,6 +84,7 @@ def _record(
     whole: Judged,
     parameters: Mapping[str, Any],
     rows: BoolArray,
+    method: str,
     how: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what the table says of one metric of some rows."""
@@ -95,7 +97,7 @@ def _record(
             if how["level"] is None:
                 value = kernel_value(spec, part, parameters)
             else:
-                found = interval_of(spec, part, parameters, **how)
+                found = interval_of(measure(spec, part, parameters, method), **how)
                 value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
     except ValueError as error:
         raise ValueError(f"{error} (in a subgroup of {int(np.sum(rows))} rows)") from error
@@ -207,9 +209,9 @@ def metrics_by_group(
     ]
     weight = predictions.sample_weight
     exists = np.ones(len(predictions), dtype=bool) if weight is None else weight > 0
-    how = {"method": method, "level": confidence_level, "n_resamples": n_resamples, "rng": rng}
+    how = {"level": confidence_level, "n_resamples": n_resamples, "rng": rng}
     records = [
-        {"attribute": attribute, "subgroup": label} | _record(*metric, rows & exists, how)
+        {"attribute": attribute, "subgroup": label} | _record(*metric, rows & exists, method, how)
         for attribute, label, rows in _groups(subgroups, len(predictions))
         if np.any(rows & exists)
         for metric in whole

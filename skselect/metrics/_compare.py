@@ -17,14 +17,15 @@ from scipy.stats import wilcoxon
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
 from skselect.metrics._door import DoorOptions, metric, predictions_of
-from skselect.metrics._evaluate import Judged, kernel_value, request
+from skselect.metrics._evaluate import request
 from skselect.metrics._influence import standard_error
 from skselect.metrics._interval import (
     FEW_ERRORS,
-    influence_of,
+    Measured,
     interval_of,
     is_shaky,
     judge_for,
+    measure,
     quantile,
     refuse_without_interval,
     with_pos_label,
@@ -70,26 +71,24 @@ class _Paired:
 
 
 def _paired(
-    spec: MetricSpec,
-    models: Sequence[Judged],
-    parameters: Mapping[str, Any],
+    measured: Sequence[Measured],
     *,
-    method: str,
     n_resamples: int,
     rng: np.random.Generator,
     cluster: IntArray | None,
 ) -> _Paired:
-    estimates = np.array([kernel_value(spec, judged, parameters) for judged in models])
-    influences = [influence_of(spec, judged, parameters) for judged in models]
-    error = np.zeros((len(models), len(models)))
-    closed = [found.values for found in influences if found is not None]  # noqa: PD011
-    if method == "analytic" and len(closed) == len(models):
-        for i, j in combinations(range(len(models)), 2):
+    estimates = np.array([model.estimate for model in measured])
+    error = np.zeros((len(measured), len(measured)))
+    pairs = list(combinations(range(len(measured)), 2))
+    closed = [model.influence.values for model in measured if model.influence is not None]  # noqa: PD011
+    if len(closed) == len(measured):
+        for i, j in pairs:
             error[i, j] = error[j, i] = standard_error(closed[i] - closed[j], cluster)
         return _Paired(estimates, error)
-    resamplers = [Resampler(spec, judged, parameters) for judged in models]
-    drawn = bootstrap(resamplers, len(models[0].outcomes), n_resamples, cluster, rng)
-    for i, j in combinations(range(len(models)), 2):
+    resamplers = [Resampler(model.spec, model.judged, model.parameters) for model in measured]
+    n_rows = len(measured[0].judged.outcomes)
+    drawn = bootstrap(resamplers, n_rows, n_resamples, cluster, rng)
+    for i, j in pairs:
         differences = drawn[:, i] - drawn[:, j]
         differences = differences[np.isfinite(differences)]
         error[i, j] = error[j, i] = np.std(differences, ddof=1) if len(differences) > 1 else np.nan
@@ -111,9 +110,7 @@ def _adjusted(p: Mapping[tuple[int, int], float], reference: int, n_models: int)
 
 
 def _comparison(
-    spec: MetricSpec,
-    models: Sequence[Judged],
-    parameters: Mapping[str, Any],
+    measured: Sequence[Measured],
     baseline: int | None,
     *,
     level: float,
@@ -122,17 +119,18 @@ def _comparison(
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models`, a row per model, unsorted and unnamed."""
     work["cluster"] = cluster
-    intervals = [interval_of(spec, judged, parameters, level=level, **work) for judged in models]
-    paired = _paired(spec, models, parameters, **work)
+    spec, n_models = measured[0].spec, len(measured)
+    intervals = [interval_of(model, level=level, **work) for model in measured]
+    paired = _paired(measured, **work)
     reference = _best(spec, paired.estimates) if baseline is None else baseline
     if math.isnan(paired.estimates[reference]):
         raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
     family = {
         (i, j): paired.p_value(i, j, cluster)
-        for i, j in combinations(range(len(models)), 2)
+        for i, j in combinations(range(n_models), 2)
         if baseline is None or reference in (i, j)
     }
-    p_values = _adjusted(family, reference, len(models))
+    p_values = _adjusted(family, reference, n_models)
     difference = paired.estimates - paired.estimates[reference]
     reach = quantile(level, cluster) * paired.error[reference]
     return pd.DataFrame(
@@ -274,15 +272,15 @@ def compare_models(
     tables = [predictions_of(y_true, y_probas[name], **options) for name in names]
     check.refuse_weights(tables[0].sample_weight, "a comparison")
     tables = [replace(table, sample_weight=None) for table in tables]
-    models = [judge_for(spec, table, confidence, loss) for table in tables]
+    judged = [judge_for(spec, table, confidence, loss) for table in tables]
     found = _comparison(
-        spec, models, parameters, None if baseline is None else names.index(baseline),
+        [measure(spec, model, parameters, method) for model in judged],
+        None if baseline is None else names.index(baseline),
         level=level,
-        method=method,
         n_resamples=n_resamples,
         rng=check.check_generator(random_state),
         cluster=check.check_clusters(cluster, len(tables[0])),
-    )  # fmt: skip
+    )
     found.index = pd.Index(names)
     shaky = found.index[found.pop("shaky")].tolist()
     if shaky:

@@ -11,6 +11,7 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import FloatArray
+from skselect.confidence import normalized_entropy
 from skselect.metrics._door import ClassOptions, class_metric, predictions_of
 from skselect.predictions import Predictions
 
@@ -40,10 +41,7 @@ class CauComponents:
 
 def _log_entropies(proba: FloatArray, eps: float) -> tuple[FloatArray, FloatArray]:
     """Return log h and log(1 - h), h the entropy over log K, clipped to [eps, 1 - eps]."""
-    p = proba.astype(np.float64)
-    logs = np.log(p, out=np.zeros_like(p), where=p > 0)
-    n_classes = max(p.shape[1], 2)  # a single class has entropy 0 in any unit
-    h = np.clip(-np.sum(p * logs, axis=1) / np.log(n_classes), eps, 1.0 - eps)
+    h = np.clip(normalized_entropy(proba), eps, 1.0 - eps)
     return np.log(h), np.log1p(-h)
 
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
-from skselect.curves import RiskCoverageCurve
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import ecd_terms
+from skselect.metrics._evaluate import Judged
 from skselect.outcomes import Outcomes
 
 
@@ -68,7 +69,7 @@ def _ratio(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
 def _share(events: FloatArray, trials: FloatArray) -> Influence | None:
     """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
     found = _ratio(events, trials, "logit")
-    if found is None or np.any((events != 0) & (events != 1)):
+    if found is None or check.is_graded(events):
         return found
     return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
 
@@ -80,76 +81,63 @@ def _accepted(outcomes: Outcomes, threshold: float) -> FloatArray:
     return _threshold.accepted_rows(outcomes, threshold).astype(np.float64)
 
 
-def _coverage(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(outcomes, threshold)
+def _coverage(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
     return _share(accepted, np.ones_like(accepted))
 
 
-def _selective_risk(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(outcomes, threshold)
-    return _share(accepted * outcomes.loss, accepted)
+def _selective_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _share(accepted * judged.outcomes.loss, accepted)
 
 
-def _selective_accuracy(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(outcomes, threshold)
-    return _share(accepted * (1.0 - outcomes.loss), accepted)
+def _selective_accuracy(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _share(accepted * (1.0 - judged.outcomes.loss), accepted)
 
 
-def _generalized_risk(outcomes: Outcomes, threshold: float = 0.5) -> Influence | None:
-    silent = _accepted(outcomes, threshold) * outcomes.loss
+def _generalized_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    silent = _accepted(judged.outcomes, threshold) * judged.outcomes.loss
     return _share(silent, np.ones_like(silent))
 
 
 def _selective_cost(
-    outcomes: Outcomes, threshold: float = 0.5, abstention_cost: float = 0.1
+    judged: Judged, threshold: float = 0.5, abstention_cost: float = 0.1
 ) -> Influence:
-    accepted = _accepted(outcomes, threshold)
-    return _mean(accepted * outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
+    accepted = _accepted(judged.outcomes, threshold)
+    return _mean(accepted * judged.outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
 
 
 def _cwsa_of(
-    outcomes: Outcomes, threshold: float, normalize: str, sign: float, scale: str
+    judged: Judged, threshold: float, normalize: str, sign: float, scale: str
 ) -> Influence | None:
-    accepted = _accepted(outcomes, threshold)
-    gain = (1.0 - outcomes.loss) + sign * outcomes.loss
-    terms = _threshold.cwsa_weight(outcomes, threshold) * gain
+    accepted = _accepted(judged.outcomes, threshold)
+    gain = (1.0 - judged.outcomes.loss) + sign * judged.outcomes.loss
+    terms = _threshold.cwsa_weight(judged.outcomes, threshold) * gain
     return _mean(terms, scale) if normalize == "all" else _ratio(terms, accepted, scale)
 
 
-def _cwsa(
-    outcomes: Outcomes, threshold: float = 0.5, normalize: str = "selected"
-) -> Influence | None:
-    return _cwsa_of(outcomes, threshold, normalize, -1.0, "signed share")
+def _cwsa(judged: Judged, threshold: float = 0.5, normalize: str = "selected") -> Influence | None:
+    return _cwsa_of(judged, threshold, normalize, -1.0, "signed share")
 
 
 def _cwsa_plus(
-    outcomes: Outcomes, threshold: float = 0.5, normalize: str = "selected"
+    judged: Judged, threshold: float = 0.5, normalize: str = "selected"
 ) -> Influence | None:
-    return _cwsa_of(outcomes, threshold, normalize, 0.0, "logit")
+    return _cwsa_of(judged, threshold, normalize, 0.0, "logit")
 
 
 # Areas -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class _Ranked:
     """Rows in blocks of equal confidence, surest first: what precedes each row's block."""
 
-    curve: RiskCoverageCurve
-    block: IntArray  # of each row, in the order of the rows
-    before: FloatArray  # rows before each block
-    loss_before: FloatArray
-
-    @classmethod
-    def of(cls, outcomes: Outcomes) -> _Ranked:
-        curve = RiskCoverageCurve.from_outcomes(outcomes)
-        block = curve.n_blocks_accepted(outcomes.confidence) - 1
-        return cls(
-            curve,
-            block,
-            curve.accepted_weight - curve.block_weight,
-            curve.accepted_loss - curve.block_loss,
-        )
+    def __init__(self, judged: Judged) -> None:
+        self.curve = curve = judged.curve
+        self.block = curve.n_blocks_accepted(judged.outcomes.confidence) - 1
+        self.before = curve.accepted_weight - curve.block_weight
+        self.loss_before = curve.accepted_loss - curve.block_loss
 
     def per_block(self, values: FloatArray) -> FloatArray:
         """Return the mean over the positions of each block."""
@@ -158,13 +146,13 @@ class _Ranked:
 
 
 def _augrc(
-    outcomes: Outcomes, estimator: str = "trapezoid", coverage_range: Any = None
+    judged: Judged, estimator: str = "trapezoid", coverage_range: Any = None
 ) -> Influence | None:
     """Return the pseudo-values of the U-statistic (its kernel made symmetric)."""
-    n = len(outcomes)
+    n = len(judged.outcomes)
     if coverage_range is not None or n < 3:
         return None
-    ranked, loss = _Ranked.of(outcomes), outcomes.loss
+    ranked, loss = _Ranked(judged), judged.outcomes.loss
     size, block = ranked.curve.block_weight, ranked.block
     lower = n - ranked.before - size + (size - 1.0) / 2.0  # ties count by half
     upper_loss = ranked.loss_before + ranked.curve.block_loss / 2.0
@@ -174,15 +162,13 @@ def _augrc(
     return Influence(estimate, values, "log")
 
 
-def _aurc(
-    outcomes: Outcomes, estimator: str = "empirical", ties: str = "expected"
-) -> Influence | None:
+def _aurc(judged: Judged, estimator: str = "empirical", ties: str = "expected") -> Influence | None:
     """Return R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k - AURC, averaged inside tie blocks."""
     if estimator != "empirical" or ties != "expected":
         return None
-    ranked, loss = _Ranked.of(outcomes), outcomes.loss
+    ranked, loss = _Ranked(judged), judged.outcomes.loss
     curve = ranked.curve
-    rank = np.arange(1.0, len(outcomes) + 1.0)
+    rank = np.arange(1.0, len(judged.outcomes) + 1.0)
     place = np.repeat(np.arange(len(curve)), curve.block_rows)
     rho = curve.block_loss / curve.block_weight
     risk = (ranked.loss_before[place] + rho[place] * (rank - ranked.before[place])) / rank
@@ -194,31 +180,31 @@ def _aurc(
     return Influence(estimate, values - np.mean(values), "log")
 
 
-def _eaurc(outcomes: Outcomes) -> Influence | None:
-    error = float(np.mean(outcomes.loss))
-    area = _aurc(outcomes)
-    if area is None or not error < 1 or np.any((outcomes.loss != 0) & (outcomes.loss != 1)):
+def _eaurc(judged: Judged) -> Influence | None:
+    error = float(np.mean(judged.outcomes.loss))
+    area = _aurc(judged)
+    if area is None or not error < 1 or check.is_graded(judged.outcomes.loss):
         return None
-    best = -math.log1p(-error) * (outcomes.loss - error)
-    estimate = RiskCoverageCurve.from_outcomes(outcomes).eaurc()
+    best = -math.log1p(-error) * (judged.outcomes.loss - error)
+    estimate = judged.curve.eaurc()
     return Influence(estimate, area.values - best, "log")
 
 
-def _accuracy_rejection_auc(outcomes: Outcomes, estimator: str = "empirical") -> Influence | None:
-    area = _aurc(outcomes, estimator)
+def _accuracy_rejection_auc(judged: Judged, estimator: str = "empirical") -> Influence | None:
+    area = _aurc(judged, estimator)
     if area is None:
         return None
     return Influence(1.0 - area.estimate, -area.values, "logit")
 
 
-def _failure_auroc(outcomes: Outcomes) -> Influence | None:
+def _failure_auroc(judged: Judged) -> Influence | None:
     """Return DeLong's placements, scaled so that the standard error is DeLong's."""
-    wrong = outcomes.loss == 1
-    n_wrong, n = int(np.sum(wrong)), len(outcomes)
+    wrong = judged.outcomes.loss == 1
+    n_wrong, n = int(np.sum(wrong)), len(judged.outcomes)
     n_right = n - n_wrong
-    if min(n_wrong, n_right) < 2 or np.any(outcomes.loss[~wrong] != 0):
+    if min(n_wrong, n_right) < 2 or np.any(judged.outcomes.loss[~wrong] != 0):
         return None
-    ranked = _Ranked.of(outcomes)
+    ranked = _Ranked(judged)
     curve = ranked.curve
     right = curve.block_weight - curve.block_loss
     right_above = (np.cumsum(right) - right / 2.0)[ranked.block] / n_right
@@ -236,20 +222,20 @@ def _failure_auroc(outcomes: Outcomes) -> Influence | None:
 # Confidence as a probability -------------------------------------------------------------
 
 
-def _cw_accuracy(outcomes: Outcomes) -> Influence | None:
-    right = outcomes.confidence * (1.0 - outcomes.loss)
-    return _ratio(right, outcomes.confidence, "logit")
+def _cw_accuracy(judged: Judged) -> Influence | None:
+    right = judged.outcomes.confidence * (1.0 - judged.outcomes.loss)
+    return _ratio(right, judged.outcomes.confidence, "logit")
 
 
-def _top_label_brier(outcomes: Outcomes) -> Influence:
-    return _mean((1.0 - outcomes.loss - outcomes.confidence) ** 2, "log")
+def _top_label_brier(judged: Judged) -> Influence:
+    return _mean((1.0 - judged.outcomes.loss - judged.outcomes.confidence) ** 2, "log")
 
 
-def _ecd(outcomes: Outcomes, eps: float = 1e-8) -> Influence:
-    return _mean(ecd_terms(outcomes, eps), "identity")
+def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
+    return _mean(ecd_terms(judged.outcomes, eps), "identity")
 
 
-#: Metrics with a closed form: ``influence(outcomes, **parameters)``, None where it has none.
+#: Metrics with a closed form: ``influence(judged, **parameters)``, None where it has none.
 INFLUENCES: Mapping[str, Callable[..., Influence | None]] = {
     "coverage": _coverage,
     "selective_risk": _selective_risk,

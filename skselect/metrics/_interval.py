@@ -21,7 +21,6 @@ from skselect.metrics._evaluate import Judged, judge, kernel_value, request
 from skselect.metrics._influence import INFLUENCES, Influence, standard_error
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.metrics._resampling import Resampler, bootstrap
-from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
 #: With fewer errors than this an interval is not to be relied on.
@@ -86,12 +85,26 @@ class MetricInterval:
 # Kernels ---------------------------------------------------------------------------------
 
 
-def influence_of(
-    spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]
-) -> Influence | None:
-    """Return the closed form of the metric's influence, None if it has none."""
-    closed = INFLUENCES.get(spec.name)
-    return None if closed is None else closed(judged.outcomes, **parameters)
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A metric of unweighted rows, with its influence values where there is a closed form."""
+
+    spec: MetricSpec
+    judged: Judged
+    parameters: Mapping[str, Any]
+    estimate: float
+    influence: Influence | None
+
+
+def measure(
+    spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any], method: str
+) -> Measured:
+    """Compute a metric and, for method="analytic", what its rows add to its error."""
+    refuse_without_interval(spec)
+    estimate = kernel_value(spec, judged, parameters)
+    closed = INFLUENCES.get(spec.name) if method == "analytic" else None
+    influence = None if closed is None else closed(judged, **parameters)
+    return Measured(spec, judged, parameters, estimate, influence)
 
 
 def quantile(confidence_level: float, cluster: IntArray | None) -> float:
@@ -137,20 +150,16 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
 
 
 def interval_of(
-    spec: MetricSpec,
-    judged: Judged,
-    parameters: Mapping[str, Any],
+    measured: Measured,
     *,
-    method: str,
     level: float,
     n_resamples: int,
     rng: np.random.Generator,
     cluster: IntArray | None = None,
 ) -> MetricInterval:
-    """Return the metric of unweighted rows with its interval."""
-    refuse_without_interval(spec)
-    estimate = kernel_value(spec, judged, parameters)
-    influence = influence_of(spec, judged, parameters) if method == "analytic" else None
+    """Return the interval of a metric that has been measured."""
+    spec, judged, parameters = measured.spec, measured.judged, measured.parameters
+    estimate, influence = measured.estimate, measured.influence
     if math.isnan(estimate):
         low, high, error, used = math.nan, math.nan, math.nan, "none"
     elif influence is not None:
@@ -187,10 +196,9 @@ def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, 
 
 def _excludes_calibration(judged: Judged, level: float) -> bool:
     """Tell whether a test finds the classifier miscalibrated."""
-    loss = judged.outcomes.loss
-    if np.any((loss != 0) & (loss != 1)):
+    if check.is_graded(judged.outcomes.loss):
         return False
-    found = ecce_test_of(Outcomes(loss, judged.outcomes.confidence))
+    found = ecce_test_of(judged.outcomes)
     return min(found.mad_p_value, found.r_p_value) <= (1.0 - level) / 2.0
 
 
@@ -334,10 +342,7 @@ def metric_interval(
     check.refuse_weights(predictions.sample_weight, "an interval")
     predictions = replace(predictions, sample_weight=None)
     found = interval_of(
-        spec,
-        judge_for(spec, predictions, confidence, loss),
-        parameters,
-        method=method,
+        measure(spec, judge_for(spec, predictions, confidence, loss), parameters, method),
         level=level,
         n_resamples=n_resamples,
         rng=rng,

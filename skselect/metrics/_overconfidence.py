@@ -64,8 +64,7 @@ def csr_z(value: float, sigma: float) -> float:
 
 def p_risk(outcomes: Outcomes, eps: float = 1e-8) -> float:
     """Return Phi((CSR - 1)/sigma) where CSR > 1, else 0."""
-    if (weight := outcomes.sample_weight) is not None:
-        check.warn_small_weights(float(np.sum(weight)), int(np.sum(weight > 0)), "p_risk")
+    check.warn_small_weights(outcomes.sample_weight, "p_risk")
     return _p_risk_of(csr(outcomes, eps), csr_sigma(outcomes, eps))
 
 

@@ -87,7 +87,9 @@ def _ratio_metric(
             # Never to predict a class must not raise a mean; scikit-learn counts 0, too.
             values = np.where(np.isnan(values) & (counts.fn > 0), 0.0, values)
         if average == "binary":
-            values = values[_positive(predictions, pos_label)]
+            remedy = "; use 'macro', 'weighted', 'micro' or None"
+            check.check_two_classes(predictions.classes, "average='binary'", remedy)
+            values = values[[place_of_positive(predictions, pos_label)]]
         share = counts.tp + counts.fn if average == "weighted" else np.ones(len(values))
         return mean_of_defined(values, share, average, name)
 
@@ -115,13 +117,10 @@ def mean_of_defined(values: FloatArray, share: FloatArray, average: str | None, 
     return float(np.sum(values[counted] * share[counted]) / np.sum(share[counted]))
 
 
-def _positive(predictions: Predictions, pos_label: Any) -> slice:
-    classes = predictions.classes
-    remedy = "; use 'macro', 'weighted', 'micro' or None"
-    check.check_two_classes(classes, "average='binary'", remedy)
-    label = check.resolve_pos_label(classes, pos_label)
-    place = classes.tolist().index(label)
-    return slice(place, place + 1)
+def place_of_positive(predictions: Predictions, pos_label: Any) -> int:
+    """Return where the positive class stands among the two classes."""
+    label = check.resolve_pos_label(predictions.classes, pos_label)
+    return int(predictions.classes.tolist().index(label))
 
 
 cw_precision = _ratio_metric("cw_precision", lambda n: (n.tp, n.tp + n.fp))

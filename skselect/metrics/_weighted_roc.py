@@ -9,7 +9,7 @@ import numpy as np
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray
 from skselect.metrics._door import CountOptions, confident_predictions_of, count_metric
-from skselect.metrics._weighted_counts import mass_of, mean_of_defined
+from skselect.metrics._weighted_counts import mass_of, mean_of_defined, place_of_positive
 from skselect.predictions import Predictions
 
 # Kernels ---------------------------------------------------------------------------------
@@ -18,23 +18,27 @@ from skselect.predictions import Predictions
 def roc_points(
     score: FloatArray, positive: BoolArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return weight of negatives and of positives at or above each distinct score, descending."""
+    """Return false and true positive rates at inf and at each distinct score, descending.
+
+    Both kinds of rows must have weight.
+    """
     exists = weight > 0
     score, positive, weight = score[exists], positive[exists], weight[exists]
     order = np.argsort(-score)
     score, positive, weight = score[order], positive[order], weight[order]
     ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
     below = np.cumsum(np.where(positive, 0.0, weight))[ends]
-    return below, np.cumsum(np.where(positive, weight, 0.0))[ends], score[ends]
+    above = np.cumsum(np.where(positive, weight, 0.0))[ends]
+    fpr = np.concatenate([[0.0], below / below[-1]])
+    tpr = np.concatenate([[0.0], above / above[-1]])
+    return fpr, tpr, np.concatenate([[np.inf], score[ends]])
 
 
 def area_under_roc(score: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
     """Return P(positive scored above negative) + half the ties; nan without one of them."""
     if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
         return float("nan")
-    below, above, _ = roc_points(score, positive, weight)
-    fpr = np.concatenate([[0.0], below / below[-1]])
-    tpr = np.concatenate([[0.0], above / above[-1]])
+    fpr, tpr, _ = roc_points(score, positive, weight)
     return float(np.clip(np.trapezoid(tpr, fpr), 0.0, 1.0))
 
 
@@ -142,13 +146,10 @@ def cw_roc_curve(
     array([0.   , 0.583, 0.583, 1.   , 1.   ])
     """
     predictions = confident_predictions_of(y_true, y_proba, **options)
-    classes = predictions.classes
-    check.check_two_classes(classes, "cw_roc_curve", "; cw_auc_score takes any number")
-    place = classes.tolist().index(check.resolve_pos_label(classes, options.get("pos_label")))
+    remedy = "; cw_auc_score takes any number"
+    check.check_two_classes(predictions.classes, "cw_roc_curve", remedy)
+    place = place_of_positive(predictions, options.get("pos_label"))
     proba = check.check_has_proba(predictions.y_proba, "cw_roc_curve")
     mass, positive = mass_of(predictions), predictions.y_true == place
     check.check_both_kinds(mass, positive, "cw_roc_curve")
-    below, above, scores = roc_points(proba[:, place].astype(np.float64), positive, mass)
-    fpr = np.concatenate([[0.0], below / below[-1]])
-    tpr = np.concatenate([[0.0], above / above[-1]])
-    return fpr, tpr, np.concatenate([[np.inf], scores])
+    return roc_points(proba[:, place].astype(np.float64), positive, mass)

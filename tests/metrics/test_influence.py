@@ -7,6 +7,7 @@ import pytest
 
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.metrics import SPECS
+from skselect.metrics._evaluate import Judged
 from skselect.metrics._influence import INFLUENCES, standard_error
 
 PARAMETERS = {
@@ -40,7 +41,7 @@ def value_of(name, outcomes, parameters):
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_estimate_is_the_metric_and_the_values_are_centred(name, parameters, tied):
     outcomes = some_outcomes(200, tied=tied)
-    found = INFLUENCES[name](outcomes, **parameters)
+    found = INFLUENCES[name](Judged(outcomes), **parameters)
     assert found.estimate == pytest.approx(value_of(name, outcomes, parameters), rel=1e-12)
     assert found.values.shape == (200,)
     assert abs(np.sum(found.values)) < 1e-9 * 200
@@ -57,7 +58,7 @@ def test_values_agree_with_the_jackknife(name, parameters, tied):
     for i in range(n):
         rest = Outcomes(np.delete(outcomes.loss, i), np.delete(outcomes.confidence, i))
         jackknife[i] = (n - 1) * (whole - value_of(name, rest, parameters))
-    values = INFLUENCES[name](outcomes, **parameters).values
+    values = INFLUENCES[name](Judged(outcomes), **parameters).values
     assert np.corrcoef(values, jackknife)[0, 1] > 0.999
     assert standard_error(values) == pytest.approx(
         standard_error(jackknife - jackknife.mean()), rel=0.04
@@ -75,7 +76,7 @@ def test_augrc_values_are_the_pseudo_values_of_the_u_statistic(tied, graded):
             if i != j:
                 surer = (confidence[i] > confidence[j]) + 0.5 * (confidence[i] == confidence[j])
                 pseudo[i] += (loss[i] * surer + loss[j] * (1 - surer)) / (n - 1)
-    found = INFLUENCES["augrc"](outcomes, estimator="unbiased")
+    found = INFLUENCES["augrc"](Judged(outcomes), estimator="unbiased")
     assert np.mean(pseudo) / 2 == pytest.approx(found.estimate, rel=1e-12)
     expected = (pseudo - pseudo.mean()) * (n - 1) / (n - 2)
     np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
@@ -88,7 +89,7 @@ def test_failure_auroc_has_delongs_standard_error(tied):
     wins = (right[:, None] > wrong) + 0.5 * (right[:, None] == wrong)
     delong = np.var(wins.mean(axis=1), ddof=1) / len(right)
     delong += np.var(wins.mean(axis=0), ddof=1) / len(wrong)
-    found = INFLUENCES["failure_auroc"](outcomes)
+    found = INFLUENCES["failure_auroc"](Judged(outcomes))
     assert found.estimate == pytest.approx(wins.mean(), rel=1e-12)
     n = len(outcomes.loss)
     expected = math.sqrt(delong * n / (n - 1))  # rows, not classes, are counted at the end
@@ -109,7 +110,7 @@ def test_aurc_values_are_those_of_the_formula_without_ties():
             - sum(risk[k] / (k + 1) for k in later)
             - np.mean(risk)
         )
-    found = INFLUENCES["aurc"](outcomes)
+    found = INFLUENCES["aurc"](Judged(outcomes))
     np.testing.assert_allclose(found.values, expected, atol=1e-12)
 
 
@@ -118,8 +119,8 @@ def test_the_order_of_the_rows_does_not_matter(name, parameters):
     outcomes = some_outcomes(80, tied=True)
     order = np.random.default_rng(1).permutation(80)
     shuffled = Outcomes(outcomes.loss[order], outcomes.confidence[order])
-    values = INFLUENCES[name](outcomes, **parameters).values
-    moved = INFLUENCES[name](shuffled, **parameters).values
+    values = INFLUENCES[name](Judged(outcomes), **parameters).values
+    moved = INFLUENCES[name](Judged(shuffled), **parameters).values
     np.testing.assert_allclose(moved, values[order], atol=1e-12)
 
 
@@ -136,15 +137,15 @@ def test_the_order_of_the_rows_does_not_matter(name, parameters):
 )
 def test_what_has_no_closed_form_says_so(name, parameters):
     outcomes = Outcomes([0, 1, 0, 0], [0.9, 0.8, 0.7, 0.6])
-    assert INFLUENCES[name](outcomes, **parameters) is None
+    assert INFLUENCES[name](Judged(outcomes), **parameters) is None
 
 
 def test_a_share_knows_how_many_rows_it_is_of():
     outcomes = Outcomes([0, 1, 1, 0], [0.9, 0.8, 0.6, 0.55])
-    assert INFLUENCES["selective_risk"](outcomes, threshold=0.7).n_trials == 2
-    assert INFLUENCES["coverage"](outcomes, threshold=0.7).n_trials == 4
+    assert INFLUENCES["selective_risk"](Judged(outcomes), threshold=0.7).n_trials == 2
+    assert INFLUENCES["coverage"](Judged(outcomes), threshold=0.7).n_trials == 4
     graded = Outcomes([0, 0.5, 1, 0], [0.9, 0.8, 0.6, 0.55])
-    assert INFLUENCES["selective_risk"](graded, threshold=0.7).scale == "logit"
+    assert INFLUENCES["selective_risk"](Judged(graded), threshold=0.7).scale == "logit"
 
 
 def test_standard_error_of_rows_and_of_clusters():

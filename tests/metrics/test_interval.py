@@ -10,7 +10,7 @@ from skselect import Outcomes, RiskCoverageCurve
 from skselect.metrics import SPECS, metric_interval
 from skselect.metrics._evaluate import Judged
 from skselect.metrics._influence import INFLUENCES
-from skselect.metrics._interval import interval_of
+from skselect.metrics._interval import interval_of, measure
 
 
 def some_predictions(n=400, seed=0):
@@ -233,9 +233,8 @@ def covered(name, profile, n, n_draws, seed):
     for _ in range(n_draws):
         u = rng.random(n)
         rows = Judged(Outcomes((rng.random(n) < chance(u)).astype(float), 1 - u))
-        found = interval_of(
-            SPECS[name], rows, params, method="analytic", level=0.95, n_resamples=1, rng=rng
-        )
+        measured = measure(SPECS[name], rows, params, "analytic")
+        found = interval_of(measured, level=0.95, n_resamples=1, rng=rng)
         hits += found.low <= truth <= found.high
     return hits / n_draws
 
