@@ -27,7 +27,6 @@ from skselect.metrics._interval import (
     judge_for,
     measure,
     quantile,
-    refuse_without_interval,
     with_pos_label,
 )
 from skselect.metrics._metric_spec import MetricSpec, check_comparable
@@ -263,7 +262,6 @@ def compare_models(
     level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     check.check_count("n_resamples", n_resamples, 2)
     spec, parameters = request(metric, metric_params)
-    refuse_without_interval(spec)
     check_comparable(spec, parameters)
     names = check.check_models("y_probas", y_probas, baseline)
     parameters = with_pos_label(spec, parameters, options.get("pos_label"))
@@ -272,14 +270,16 @@ def compare_models(
     tables = [predictions_of(y_true, y_probas[name], **options) for name in names]
     check.refuse_weights(tables[0].sample_weight, "a comparison")
     tables = [replace(table, sample_weight=None) for table in tables]
+    rng = check.check_generator(random_state)
+    clusters = check.check_clusters(cluster, len(tables[0]))
     judged = [judge_for(spec, table, confidence, loss) for table in tables]
     found = _comparison(
         [measure(spec, model, parameters, method) for model in judged],
         None if baseline is None else names.index(baseline),
         level=level,
         n_resamples=n_resamples,
-        rng=check.check_generator(random_state),
-        cluster=check.check_clusters(cluster, len(tables[0])),
+        rng=rng,
+        cluster=clusters,
     )
     found.index = pd.Index(names)
     shaky = found.index[found.pop("shaky")].tolist()
