@@ -29,9 +29,15 @@ from skselect._fitting import (
 )
 from skselect._sklearn import take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.calibration import CALIBRATORS, ClassCalibration
+from skselect.calibration import (
+    CALIBRATORS,
+    SCOPES,
+    Calibration,
+    ClassCalibration,
+    ConfidenceCalibration,
+)
 from skselect.certificates import scores_fingerprint
-from skselect.confidence import CONFIDENCES
+from skselect.confidence import CONFIDENCES, confidence_of_proba
 from skselect.policy import AbstentionPolicy, Decisions, index_of
 from skselect.scoring import find_abstainer
 
@@ -145,8 +151,10 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         "smooth_isotonic" is its safe replacement. See :mod:`skselect.calibration`. A calibrator
         is a scikit-learn estimator with ``fit(score, y, sample_weight)`` and
         ``predict(score)``; it gets log-odds if its attribute `reads_log_odds` is true.
-    calibration_scope : {"probabilities"}, default="probabilities"
-        What is calibrated.
+    calibration_scope : {"probabilities", "confidence"}, default="probabilities"
+        What becomes honest: the class probabilities, or the confidence alone. "confidence"
+        learns P(correct | confidence) with one rising map: ``predict_proba`` stays raw, the
+        answers stay, and rows keep their order of confidence but for new ties.
     cv : int, splitter or iterable, default=5
         Out-of-fold predictions for the calibration; the classifier is then fitted on all
         rows. Not used for a FrozenEstimator.
@@ -159,7 +167,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     classes_ : ndarray of shape (K,)
     estimator_ : classifier
         The fitted classifier.
-    calibration_ : ClassCalibration or None
+    calibration_ : ClassCalibration, ConfidenceCalibration or None
     n_features_in_ : int
         If the wrapped classifier has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -271,6 +279,11 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
                 f"estimator: {type(raw.estimator).__name__} has no predict_proba; choose "
                 "calibration='platt' to turn its decision values into probabilities."
             )
+        if raw.response != "predict_proba" and self.calibration_scope == "confidence":
+            raise ValueError(
+                f"calibration_scope='confidence' leaves predict_proba as it is, but "
+                f"{type(raw.estimator).__name__} has none; use calibration_scope='probabilities'."
+            )
         scores = raw.scores(task.X)
         raw.check_decision(task.X, scores)
         return scores
@@ -282,12 +295,20 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         scores: FloatArray,
         weight: FloatArray | None,
         split_params: Mapping[str, Any],
-    ) -> ClassCalibration | None:
+    ) -> Calibration | None:
         n_classes = len(task.classes)
         if self.calibration is None or n_classes < 2:
             return None
         if not self._is_frozen:
             scores = self._out_of_fold(task, split_params)
+        if self.calibration_scope == "confidence":
+            return ConfidenceCalibration.fit(
+                self.calibration,
+                confidence_of_proba(scores, self.confidence),
+                (scores.argmax(axis=1) == task.codes).astype(np.float64),
+                weight,
+                is_probability=not callable(self.confidence),
+            )
         return ClassCalibration.fit(
             self.calibration, raw.response, scores, task.codes, n_classes, weight
         )
@@ -297,7 +318,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             check.check_choice("confidence", self.confidence, CONFIDENCES)
         if self.threshold is not None:
             check.check_answerable(self.threshold, self.confidence)
-        check.check_choice("calibration_scope", self.calibration_scope, ["probabilities"])
+        check.check_choice("calibration_scope", self.calibration_scope, SCOPES)
         check.check_calibration(self.calibration, CALIBRATORS)
 
     def _resolve_label(self, classes: LabelArray) -> Any:
@@ -343,6 +364,12 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     # The decision inside -----------------------------------------------------------------
 
     @property
+    def confidence_is_bounded(self) -> bool:
+        """Whether the confidence lies in [0, 1]; a function of yours may return anything."""
+        calibrated = self.calibration is not None and self.calibration_scope == "confidence"
+        return calibrated or not callable(self.confidence)
+
+    @property
     def abstains(self) -> bool:
         """Whether it has a threshold at all."""
         return self.threshold is not None
@@ -366,8 +393,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self._check_parameters()
         threshold = self.threshold
         if threshold is None:
-            # The named confidences lie in [0, 1]; a function may return anything.
-            threshold = -np.inf if callable(self.confidence) else 0.0
+            threshold = 0.0 if self.confidence_is_bounded else -np.inf
         return AbstentionPolicy(
             classes=raw.classes,
             threshold=float(threshold),

@@ -18,9 +18,9 @@ import pandas as pd
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.calibration import ClassCalibration
+from skselect.calibration import Calibration, ConfidenceCalibration, restored_calibration
 from skselect.certificates import Certificate, now, threshold_from_json, threshold_to_json
-from skselect.confidence import CONFIDENCES, confidence_of_proba
+from skselect.confidence import CONFIDENCES, confidence_of_proba, max_proba
 
 SCHEMA = "skselect.policy"
 VERSION = 1
@@ -37,6 +37,10 @@ class Decisions:
     y_pred : ndarray of shape (n,)
         Code of the most probable class, also where abstained.
     confidence : ndarray of shape (n,)
+        What the threshold is applied to.
+    claim : ndarray of shape (n,)
+        The chance of being right that it claims: the calibrated confidence if that is what is
+        calibrated, else the largest probability.
     accepted : ndarray of shape (n,)
     threshold : ndarray of shape (n,)
     """
@@ -44,6 +48,7 @@ class Decisions:
     y_proba: FloatArray
     y_pred: IntArray
     confidence: FloatArray
+    claim: FloatArray
     accepted: BoolArray
     threshold: FloatArray
 
@@ -59,9 +64,9 @@ class AbstentionPolicy:
     threshold : float
         Rows with confidence >= threshold are answered; inf answers none.
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        Computed from the calibrated probabilities.
-    calibration : ClassCalibration or None, default=None
-        Map from raw scores to honest probabilities.
+        Computed from the (calibrated) probabilities.
+    calibration : ClassCalibration, ConfidenceCalibration or None, default=None
+        Map from raw scores to honest probabilities, or from the confidence to an honest one.
     response : {"predict_proba", "decision_function"}, default="predict_proba"
         What the raw scores are.
     abstain_label : label, default=None
@@ -97,7 +102,7 @@ class AbstentionPolicy:
     classes: LabelArray
     threshold: float
     confidence: str | Callable[[FloatArray], Any] = "max_proba"
-    calibration: ClassCalibration | None = None
+    calibration: Calibration | None = None
     response: str = "predict_proba"
     abstain_label: Any = None
     certificate: Certificate | None = None
@@ -166,15 +171,26 @@ class AbstentionPolicy:
 
     def judge(self, scores: FloatArray) -> Decisions:
         """Decide on checked raw scores. Every estimator of the library goes through here."""
-        proba = scores if self.calibration is None else self.calibration.predict(scores)
-        confidence = confidence_of_proba(proba, self.confidence)
+        proba = scores if self.calibration is None else self.calibration.proba_of(scores)
+        confidence = self.confidence_of(proba)
         return Decisions(
             y_proba=proba,
             y_pred=proba.argmax(axis=1),
             confidence=confidence,
+            claim=confidence if self._claims_confidence else max_proba(proba),
             accepted=np.asarray(confidence >= self.threshold),
             threshold=np.full(len(proba), self.threshold),
         )
+
+    def confidence_of(self, y_proba: FloatArray) -> FloatArray:
+        """Return what the threshold is applied to, from (calibrated) class probabilities."""
+        confidence = confidence_of_proba(y_proba, self.confidence)
+        return confidence if self.calibration is None else self.calibration.honest(confidence)
+
+    @property
+    def _claims_confidence(self) -> bool:
+        calibrated = isinstance(self.calibration, ConfidenceCalibration)
+        return calibrated or self.confidence == "max_proba"
 
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted."""
@@ -363,7 +379,7 @@ class AbstentionPolicy:
             classes=np.asarray(stored["classes"]).astype(stored["classes_dtype"]),
             threshold=threshold_from_json(stored["threshold"]),
             confidence=confidence,
-            calibration=None if calibration is None else ClassCalibration.from_dict(calibration),
+            calibration=None if calibration is None else restored_calibration(calibration),
             response=stored["response"],
             abstain_label=stored["abstain_label"],
             certificate=None if certificate is None else Certificate.from_dict(certificate),

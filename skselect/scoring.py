@@ -20,7 +20,7 @@ from skselect._sklearn import (
     unregister_scoring_names,
 )
 from skselect._typing import BoolArray, FloatArray
-from skselect.confidence import confidence_of_proba
+from skselect.confidence import confidence_of_proba, max_proba
 from skselect.metrics import SPECS, MetricSpec
 from skselect.metrics._evaluate import Judged, judge, kernel_value
 from skselect.metrics._metric_spec import check_direction, check_parameters
@@ -44,7 +44,8 @@ class _Answers:
     own : Judged
         With the estimator's own confidence, which its threshold is about.
     honest : Judged
-        With the largest (calibrated) probability as confidence.
+        With the chance of being right that the estimator claims as confidence: the largest
+        (calibrated) probability, or its calibrated confidence.
     threshold : ndarray of shape (n,) or None
         None: the estimator never abstains.
     """
@@ -87,12 +88,13 @@ def answers_of(estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -
     if abstainer is not None:
         decisions = abstainer.judge(inner_X)
         classes = np.asarray(abstainer.classes_)
-        proba, confidence = decisions.y_proba, decisions.confidence
+        proba, confidence, claim = decisions.y_proba, decisions.confidence, decisions.claim
         threshold = decisions.threshold if abstainer.abstains else None
     else:
         proba = _proba(estimator, X)
         classes = np.asarray(estimator.classes_)
-        confidence, threshold = confidence_of_proba(proba, "max_proba"), None
+        confidence = claim = max_proba(proba)
+        threshold = None
     check.check_length("X", proba, len(labels), "y_true")
     predictions = Predictions(
         y_true=check.encode_labels(labels, classes),
@@ -102,7 +104,7 @@ def answers_of(estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -
         sample_weight=check.check_weight(sample_weight, len(labels)),
     )
     own = judge(predictions, confidence=confidence)
-    return _Answers(own, judge(predictions, like=own), threshold)
+    return _Answers(own, judge(predictions, confidence=claim, like=own), threshold)
 
 
 def _proba(estimator: Any, X: Any) -> FloatArray:

@@ -230,11 +230,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             model, parts = self._cross_fit(base, rows, classes)
             doubts += (certificates.SAME_ROWS,) if frozen else (certificates.FOLD_MODELS,)
         predictions, fold = _pooled(parts, rows, classes)
-        outcomes = Outcomes.from_predictions(
-            predictions, confidence=base.confidence, loss=self.loss
-        )
-        bounded = not callable(base.confidence)
-        selection = pick(outcomes, goal, doubts=doubts, bounded=bounded)
+        outcomes = Outcomes.from_predictions(predictions, loss=self.loss)
+        selection = pick(outcomes, goal, doubts=doubts, bounded=base.confidence_is_bounded)
         if model is None:
             model = rows.fit(clone(base))
         self._keep(model, selection, predictions, outcomes, fold)
@@ -307,7 +304,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     ) -> tuple[SelectiveClassifier, list[_Part]]:
         model = base if fitted else rows.fit(base)
         everything = np.arange(len(rows.y))
-        return model, [(everything, _proba(model, rows.X, classes))]
+        return model, [(everything, *_answers(model, rows.X, classes))]
 
     def _hold_out(
         self, base: SelectiveClassifier, rows: _Rows, classes: LabelArray
@@ -315,7 +312,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         groups = rows.split_params.get("groups")
         train, test = holdout(float(self.cv), len(rows.y), groups, self.random_state)
         model = rows.part(train).fit(clone(base))
-        part = (test, _proba(model, take_rows(rows.X, test), classes))
+        part = (test, *_answers(model, take_rows(rows.X, test), classes))
         return (None if self.refit else model), [part]
 
     def _cross_fit(
@@ -413,8 +410,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
 # Rows and folds --------------------------------------------------------------------------------
 
-#: Rows, and their probabilities by a model that did not see them.
-_Part = tuple[IntArray, FloatArray]
+#: Rows, with the probabilities and the confidence of a model that did not see them.
+_Part = tuple[IntArray, FloatArray, FloatArray]
 
 
 class _Rows:
@@ -450,19 +447,22 @@ def _fit_part(
     model: SelectiveClassifier, rows: _Rows, train: IntArray, test: IntArray, classes: LabelArray
 ) -> _Part:
     fitted = rows.part(train).fit(model)
-    return test, _proba(fitted, take_rows(rows.X, test), classes)
+    return test, *_answers(fitted, take_rows(rows.X, test), classes)
 
 
-def _proba(model: SelectiveClassifier, X: Any, classes: LabelArray) -> FloatArray:
-    """Return probabilities with a column for every class, also for one the fold lacked."""
-    return wrap_fitted(model, classes).scores(X)
+def _answers(
+    model: SelectiveClassifier, X: Any, classes: LabelArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return probabilities, with a column also for a class the fold lacked, and confidence."""
+    proba = wrap_fitted(model, classes).scores(X)
+    return proba, model.policy_.confidence_of(proba)
 
 
 def _pooled(parts: list[_Part], rows: _Rows, classes: LabelArray) -> tuple[Predictions, IntArray]:
     """Return the predictions of all parts together, and the fold of each row."""
-    order = np.concatenate([test for test, _ in parts])
-    proba = np.concatenate([p for _, p in parts])
-    fold = np.repeat(np.arange(len(parts)), [len(test) for test, _ in parts])
+    tests, probas, confidences = zip(*parts, strict=True)
+    order, proba = np.concatenate(tests), np.concatenate(probas)
+    fold = np.repeat(np.arange(len(parts)), [len(test) for test in tests])
     codes = check.encode_labels(rows.y[order], classes, "y")
     predictions = Predictions(
         y_true=check.check_known(
@@ -471,6 +471,7 @@ def _pooled(parts: list[_Part], rows: _Rows, classes: LabelArray) -> tuple[Predi
         y_pred=proba.argmax(axis=1),
         classes=classes,
         y_proba=proba,
+        confidence=np.concatenate(confidences),
         sample_weight=None if rows.weight is None else rows.weight[order],
     )
     return predictions, fold

@@ -190,7 +190,7 @@ def test_calibration_is_out_of_fold_and_the_classifier_sees_all_rows(kind, data)
     scores = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba")
     expected = ClassCalibration.fit(kind, "predict_proba", scores, y, 3)
     raw = GaussianNB().fit(X, y).predict_proba(X)
-    np.testing.assert_array_equal(model.predict_proba(X), expected.predict(raw))
+    np.testing.assert_array_equal(model.predict_proba(X), expected.proba_of(raw))
 
 
 def test_isotonic_equals_scikit_learn_on_a_frozen_classifier(data):
@@ -509,7 +509,7 @@ def test_metadata_routing(data):
         ({"threshold": 80}, "threshold=80 can never be reached.*Write 80 % as 0.8"),
         ({"confidence": "hope"}, "confidence must be one of"),
         ({"calibration": "magic"}, "calibration must be one of"),
-        ({"calibration_scope": "confidence"}, "calibration_scope must be one of"),
+        ({"calibration_scope": "labels"}, "calibration_scope must be one of"),
         ({"calibration": "platt", "cv": "five"}, "cv"),
     ],
 )

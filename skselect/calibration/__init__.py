@@ -1,31 +1,39 @@
 """Maps from raw scores to honest probabilities, fitted on arrays, kept as plain numbers.
 
 A *calibrator* maps one score to one probability. A :class:`ClassCalibration` applies one per
-class and makes the rows sum to one.
+class and makes the rows sum to one; a :class:`ConfidenceCalibration` maps the confidence alone.
 """
 
-from skselect.calibration._classes import CALIBRATORS, ClassCalibration
+from skselect.calibration._classes import ClassCalibration
 from skselect.calibration._common import Calibrator, log_odds
+from skselect.calibration._confidence import (
+    SCOPES,
+    Calibration,
+    ConfidenceCalibration,
+    restored_calibration,
+)
+from skselect.calibration._kinds import CALIBRATORS
 from skselect.calibration._monotone import (
     IsotonicCalibrator,
     SmoothIsotonicCalibrator,
     VennAbersCalibrator,
 )
-from skselect.calibration._parametric import (
-    BetaCalibrator,
-    PlattCalibrator,
-    TemperatureCalibrator,
-)
+from skselect.calibration._parametric import BetaCalibrator, PlattCalibrator
+from skselect.calibration._temperature import TemperatureCalibrator
 
 __all__ = [
     "CALIBRATORS",
+    "SCOPES",
     "BetaCalibrator",
+    "Calibration",
     "Calibrator",
     "ClassCalibration",
+    "ConfidenceCalibration",
     "IsotonicCalibrator",
     "PlattCalibrator",
     "SmoothIsotonicCalibrator",
     "TemperatureCalibrator",
     "VennAbersCalibrator",
     "log_odds",
+    "restored_calibration",
 ]

@@ -1,4 +1,4 @@
-"""Calibrators with one to three parameters: Platt, temperature, beta.
+"""Calibrators with two or three parameters, fitted by maximum likelihood: Platt and beta.
 
 They read log-odds (or decision values), so that an honest classifier can be left as it is.
 Each mixes its map with the base rate of the calibration rows, which keeps it from certainty.
@@ -7,7 +7,6 @@ Each mixes its map with the base rate of the calibration rows, which keeps it fr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skselect import _validation as check
-from skselect._typing import FloatArray, IntArray
+from skselect._typing import FloatArray
 from skselect.calibration._common import checked_rows
 
-#: The sharpest and the bluntest temperature: beyond them all rows are certain, or all alike.
-TEMPERATURES = (1e-3, 1e3)
 #: The steepest slope of a beta map.
 STEEPEST = 1e3
 
 
-class _Safeguarded(BaseEstimator, ABC):
-    """A fitted map q, safeguarded as (n q + base rate)/(n + 1) for n calibration rows.
+class Safeguarded(BaseEstimator, ABC):
+    """A fitted map q, mixed with a guess: (1 - share) q + share prior.
 
     On separable rows a map of few parameters runs to certainty; n rows cannot tell more than
     about 1 - 1/n.
@@ -38,11 +35,8 @@ class _Safeguarded(BaseEstimator, ABC):
     def __init__(self, *, safeguard: bool = True) -> None:
         self.safeguard = safeguard
 
-    def _remember(self, y: FloatArray, weight: FloatArray) -> None:
-        total = float(np.sum(weight))
-        prior = np.sum(weight * y, axis=0) / total
-        self.prior_: Any = prior if np.ndim(prior) else float(prior)
-        self.share_ = 1.0 / (total + 1.0) if self.safeguard else 0.0
+    share_: float
+    prior_: Any
 
     @abstractmethod
     def _map(self, score: FloatArray) -> FloatArray:
@@ -55,21 +49,23 @@ class _Safeguarded(BaseEstimator, ABC):
         return (1.0 - self.share_) * fitted + self.share_ * self.prior_
 
 
-class PlattCalibrator(_Safeguarded):
+class PlattCalibrator(Safeguarded):
     """Fit a logistic curve to log-odds: p = expit(slope * score + intercept).
 
     Feed it log-odds (or decision values), not probabilities: only then can it leave an
     already honest classifier as it is. The targets are smoothed as Platt did, so that it
-    stays finite on separable rows.
+    stays finite on separable rows. The curve never falls: where scores speak against y = 1
+    it is flat.
 
     Parameters
     ----------
     safeguard : bool, default=True
-        Mix the map with the base rate: (n p + base rate)/(n + 1) for n rows.
+        Mix the map q with the base rate: (n q + base rate)/(n + 1) for n rows.
 
     Attributes
     ----------
-    slope_, intercept_ : float
+    slope_ : float, at least 0
+    intercept_ : float
     share_, prior_ : float
         Share of the base rate in the map, and the base rate.
 
@@ -106,7 +102,7 @@ class PlattCalibrator(_Safeguarded):
         """
         score, y, weight = checked_rows(score, y, sample_weight)
         check.warn_small_weights(weight, "PlattCalibrator")
-        self._remember(y, weight)
+        self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
         positive = np.sum(weight * y)
         negative = np.sum(weight) - positive
         target = np.where(y > 0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
@@ -117,7 +113,10 @@ class PlattCalibrator(_Safeguarded):
         spread = np.sqrt(np.average((score - center) ** 2, weights=weight))
         scale = spread if spread > 0 else 1.0
         slope, intercept = _fit_logistic((score - center) / scale, target, weight)
-        slope = float(slope / scale) if spread > 0 else 0.0
+        if slope < 0.0 or spread == 0.0:
+            # The score speaks against y = 1, or not at all: the best rising map is flat.
+            slope, intercept = 0.0, special.logit(np.average(target, weights=weight))
+        slope = float(slope / scale)
         self.slope_ = slope / largest
         self.intercept_ = float(intercept - slope * center)
         return self
@@ -126,110 +125,7 @@ class PlattCalibrator(_Safeguarded):
         return np.asarray(special.expit(self.slope_ * score + self.intercept_))
 
 
-class TemperatureCalibrator(_Safeguarded):
-    """Divide log-odds by a temperature: p = expit(score / T).
-
-    One parameter, so it needs few rows, and the answer (the side of 1/2) never changes but
-    for the safeguard. For more than two classes ``calibration="temperature"`` divides the
-    logits of all classes by one temperature.
-
-    Parameters
-    ----------
-    safeguard : bool, default=True
-        Mix the map with the base rate: (n p + base rate)/(n + 1) for n rows.
-
-    Attributes
-    ----------
-    temperature_ : float in [0.001, 1000]
-        Above 1 the classifier was overconfident.
-    share_, prior_ : float
-        Share of the base rate in the map, and the base rate.
-
-    References
-    ----------
-    .. [1] Guo et al., "On calibration of modern neural networks", 2017.
-
-    Examples
-    --------
-    >>> from skselect.calibration import TemperatureCalibrator
-    >>> calibrator = TemperatureCalibrator().fit([-4., -2., -2., 2., 2., 4.], [0, 0, 1, 1, 0, 1])
-    >>> round(calibrator.temperature_, 2)
-    2.64
-    """
-
-    #: What a policy file keeps.
-    stored = ("temperature", "share", "prior")
-
-    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> TemperatureCalibrator:
-        """Learn the temperature by weighted maximum likelihood.
-
-        Parameters
-        ----------
-        score : array-like of shape (n,)
-            Finite log-odds or decision values; larger speaks for y = 1.
-        y : array-like of shape (n,)
-            Outcomes in [0, 1].
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        score, y, weight = checked_rows(score, y, sample_weight)
-        check.warn_small_weights(weight, "TemperatureCalibrator")
-        self._remember(y, weight)
-
-        def slope(log_temperature: float) -> float:
-            # Derivative of the log loss by 1/T: it grows with 1/T.
-            chance = special.expit(score * np.exp(-log_temperature))
-            return float(np.sum(weight * score * (chance - y)))
-
-        self.temperature_ = temperature_where(slope)
-        return self
-
-    def _map(self, score: FloatArray) -> FloatArray:
-        return np.asarray(special.expit(score / self.temperature_))
-
-
-class SoftmaxTemperature(_Safeguarded):
-    """Divide the logits of all classes by one temperature; see :class:`TemperatureCalibrator`.
-
-    Parameters
-    ----------
-    safeguard : bool, default=True
-        Mix the probabilities with the class shares: (n p + share)/(n + 1) for n rows.
-
-    Attributes
-    ----------
-    temperature_ : float in [0.001, 1000]
-    share_ : float
-    prior_ : ndarray of shape (K,)
-        Share of each class among the calibration rows.
-    """
-
-    #: What a policy file keeps.
-    stored = ("temperature", "share", "prior")
-
-    def fit(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> SoftmaxTemperature:
-        """Learn the temperature from logits of shape (n, K) and class codes."""
-        known = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
-        logits, codes, weight = logits[known], codes[known], weight[known]
-        self._remember(np.eye(logits.shape[1])[codes], weight[:, None])
-        own = np.take_along_axis(logits, codes[:, None], axis=1)[:, 0]
-
-        def slope(log_temperature: float) -> float:
-            chance = special.softmax(logits * np.exp(-log_temperature), axis=1)
-            return float(np.sum(weight * (np.sum(chance * logits, axis=1) - own)))
-
-        self.temperature_ = temperature_where(slope)
-        return self
-
-    def _map(self, score: FloatArray) -> FloatArray:
-        return np.asarray(special.softmax(score / self.temperature_, axis=1))
-
-
-class BetaCalibrator(_Safeguarded):
+class BetaCalibrator(Safeguarded):
     """Fit a beta map: log-odds of p = a log q - b log(1 - q) + c, with a, b >= 0.
 
     It can be steeper on one side than on the other, and has the identity in it (a = b = 1,
@@ -238,7 +134,7 @@ class BetaCalibrator(_Safeguarded):
     Parameters
     ----------
     safeguard : bool, default=True
-        Mix the map with the base rate: (n p + base rate)/(n + 1) for n rows.
+        Mix the map q with the base rate: (n q + base rate)/(n + 1) for n rows.
 
     Attributes
     ----------
@@ -281,7 +177,7 @@ class BetaCalibrator(_Safeguarded):
         """
         score, y, weight = checked_rows(score, y, sample_weight)
         check.warn_small_weights(weight, "BetaCalibrator")
-        self._remember(y, weight)
+        self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
         features = np.stack([*_sides(score), np.ones_like(score)])
         scale = np.append(np.maximum(features[:2].std(axis=1), 1e-12), 1.0)
         design = features / scale[:, None]
@@ -315,14 +211,16 @@ def _sides(score: FloatArray) -> tuple[FloatArray, FloatArray]:
     return -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
 
 
-def temperature_where(slope: Callable[[float], float]) -> float:
-    """Return the temperature at which the derivative of the log loss by 1/T is zero."""
-    low, high = np.log(TEMPERATURES)
-    if slope(low) <= 0:  # ever sharper is ever better
-        return TEMPERATURES[0]
-    if slope(high) >= 0:
-        return TEMPERATURES[1]
-    return float(np.exp(optimize.brentq(slope, low, high, xtol=1e-12, rtol=1e-12)))
+def _base_rate(y: FloatArray, weight: FloatArray) -> float:
+    """Return the share of y = 1; where a class is missing, what n rows can tell about it."""
+    total = float(np.sum(weight))
+    least = 1.0 / (total + 2.0)
+    return min(max(float(np.sum(weight * y)) / total, least), 1.0 - least)
+
+
+def _laplace_share(weight: FloatArray, safeguard: bool) -> float:
+    """Return the share of the base rate: as if one row more had been seen."""
+    return 1.0 / (float(np.sum(weight)) + 1.0) if safeguard else 0.0
 
 
 def _fit_logistic(x: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:

@@ -31,16 +31,16 @@ def test_class_probabilities_sum_to_one_and_survive_storage(kind, n_classes, rng
     proba = rng.dirichlet(np.ones(n_classes), 300)
     codes = np.array([rng.choice(n_classes, p=p) for p in proba])
     calibration = ClassCalibration.fit(kind, "predict_proba", proba, codes, n_classes)
-    honest = calibration.predict(proba)
+    honest = calibration.proba_of(proba)
     np.testing.assert_allclose(honest.sum(axis=1), 1.0, atol=1e-12)
     restored = ClassCalibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
-    assert np.array_equal(restored.predict(proba), honest)
+    assert np.array_equal(restored.proba_of(proba), honest)
 
 
 def test_one_vs_rest_is_one_map_per_class_rescaled(rng):
     proba = rng.dirichlet(np.ones(3), 200)
     codes = rng.integers(0, 3, 200)
-    found = ClassCalibration.fit("isotonic", "predict_proba", proba, codes, 3).predict(proba)
+    found = ClassCalibration.fit("isotonic", "predict_proba", proba, codes, 3).proba_of(proba)
     maps = [IsotonicRegression(out_of_bounds="clip").fit(proba[:, k], codes == k) for k in range(3)]
     raw = np.column_stack([m.predict(proba[:, k]) for k, m in enumerate(maps)])
     total = raw.sum(axis=1, keepdims=True)
@@ -52,8 +52,10 @@ def test_a_class_without_rows_never_wins(rng):
     proba = rng.dirichlet(np.ones(3), 200)
     codes = rng.integers(0, 2, 200)
     for kind in CALIBRATORS:
+        if kind == "temperature":  # its one map knows no classes, and keeps every answer
+            continue
         calibration = ClassCalibration.fit(kind, "predict_proba", proba, codes, 3)
-        assert not np.any(calibration.predict(proba).argmax(axis=1) == 2)
+        assert not np.any(calibration.proba_of(proba).argmax(axis=1) == 2)
 
 
 def test_policies_from_before_the_safeguard_are_read():
@@ -62,7 +64,7 @@ def test_policies_from_before_the_safeguard_are_read():
         "response": "predict_proba",
         "maps": [{"slope": 2.0, "intercept": 0.5}],
     }
-    found = ClassCalibration.from_dict(older).predict(np.array([[0.4, 0.6]]))
+    found = ClassCalibration.from_dict(older).proba_of(np.array([[0.4, 0.6]]))
     z = 2.0 * np.log(0.6 / 0.4) + 0.5
     assert found[0, 1] == pytest.approx(1 / (1 + np.exp(-z)))
 

@@ -1,20 +1,14 @@
-"""Platt, temperature and beta against independent optimisers; the safeguard; weights."""
+"""Platt and beta against independent optimisers; the safeguard; what all calibrators share."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from scipy import optimize, special
 
-from skselect.calibration import (
-    BetaCalibrator,
-    PlattCalibrator,
-    TemperatureCalibrator,
-)
-from skselect.calibration._parametric import SoftmaxTemperature
+from skselect.calibration import BetaCalibrator, PlattCalibrator, TemperatureCalibrator
 from tests.calibration.cases import ALL, PARAMETRIC, SMOOTH, overlapping, profile, rows
 
 GRID = np.linspace(-6, 6, 121)
-PRECISE = {"xatol": 1e-12, "fatol": 1e-14, "maxiter": 20000}
 
 
 def log_loss(z, target, weight):
@@ -31,24 +25,15 @@ def test_platt_equals_an_independent_optimiser(case):
     def loss(theta):
         return log_loss(theta[0] * score + theta[1], target, weight)
 
-    reference = optimize.minimize(loss, np.zeros(2), method="Nelder-Mead", options=PRECISE)
+    reference = optimize.minimize(
+        loss, [0.1, 0.0], method="SLSQP", bounds=[(0, None), (None, None)],
+        options={"ftol": 1e-15, "maxiter": 500},
+    )  # fmt: skip
     found = PlattCalibrator(safeguard=False).fit(score, y, weight)
+    assert found.slope_ >= 0
     assert loss([found.slope_, found.intercept_]) <= reference.fun + 1e-9
     expected = special.expit(reference.x[0] * score + reference.x[1])
-    np.testing.assert_allclose(found.predict(score), expected, atol=2e-5)
-
-
-@profile
-@given(rows())
-def test_temperature_equals_an_independent_optimiser(case):
-    score, y, weight = case
-    found = TemperatureCalibrator().fit(score, y, weight)
-    assert 1e-3 <= found.temperature_ <= 1e3
-    reference = optimize.minimize_scalar(
-        lambda t: log_loss(score / np.exp(t), y, weight),
-        bounds=np.log([1e-3, 1e3]), method="bounded", options={"xatol": 1e-10},
-    )  # fmt: skip
-    assert log_loss(score / found.temperature_, y, weight) <= reference.fun * (1 + 1e-9) + 1e-9
+    np.testing.assert_allclose(found.predict(score), expected, atol=1e-4)
 
 
 @profile
@@ -90,7 +75,7 @@ def test_an_honest_classifier_is_left_nearly_as_it_is():
         assert np.abs(gap).max() < 0.015, kind
 
 
-@pytest.mark.parametrize("kind", PARAMETRIC)
+@pytest.mark.parametrize("kind", [PlattCalibrator, BetaCalibrator])
 def test_the_safeguard_is_the_mixture_with_the_base_rate(kind):
     score, y = overlapping(50)
     raw = kind(safeguard=False).fit(score, y).predict(GRID)
@@ -108,10 +93,23 @@ def test_separable_rows_leave_doubt(kind):
 
 @profile
 @given(rows())
-def test_maps_rise_where_scores_speak_for_the_class(case):
+def test_maps_never_fall_and_are_never_certain(case):
     score, y, weight = case
-    for kind in (TemperatureCalibrator, BetaCalibrator):
-        assert np.all(np.diff(kind().fit(score, y, weight).predict(GRID)) >= -1e-12), kind
+    far = np.concatenate([[-1e6], GRID, [1e6]])
+    for kind in ALL:
+        found = kind().fit(score, y, weight).predict(far)
+        assert np.all(np.diff(found) >= -1e-15), kind
+        if kind in SMOOTH:
+            assert np.all((found > 0) & (found < 1)), kind
+
+
+@pytest.mark.parametrize("kind", [PlattCalibrator, BetaCalibrator])
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_rows_of_one_class_leave_doubt(kind, outcome):
+    """The base rate is then the least that three rows can tell, 1/5."""
+    found = kind().fit([-1.0, 0.0, 2.0], [outcome] * 3)
+    assert found.prior_ == pytest.approx(0.8 if outcome else 0.2)
+    assert np.all(np.abs(found.predict([-1e9, 1e9]) - 0.5) <= 0.45)
 
 
 # What all calibrators share ----------------------------------------------------------------
@@ -173,34 +171,3 @@ def test_bad_scores_are_named(kind):
         kind().fit([0.1, 0.2], [0, 1, 1])
     with pytest.raises(ValueError, match="sample_weight"):
         kind().fit([0.1, 0.2], [0, 1], [-1, 1])
-
-
-# Many classes ----------------------------------------------------------------------------
-
-
-def test_softmax_temperature_equals_an_independent_optimiser():
-    rng = np.random.default_rng(0)
-    logits = rng.normal(0, 1.5, (800, 4))
-    codes = np.array([rng.choice(4, p=p) for p in special.softmax(logits, axis=1)])
-    sharp, weight = 2.2 * logits, rng.integers(1, 4, 800).astype(float)
-
-    def loss(t):
-        chance = special.log_softmax(sharp / np.exp(t), axis=1)
-        return -float(np.sum(weight * chance[np.arange(800), codes]))
-
-    reference = optimize.minimize_scalar(
-        loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-10}
-    )
-    found = SoftmaxTemperature(safeguard=False).fit(sharp, codes, weight)
-    assert found.temperature_ == pytest.approx(np.exp(reference.x), rel=1e-5)
-    assert found.temperature_ == pytest.approx(2.2, abs=0.25)
-    np.testing.assert_allclose(found.predict(sharp).sum(axis=1), 1.0, atol=1e-12)
-
-
-def test_softmax_temperature_of_two_classes_is_the_scalar_one():
-    score, y = overlapping()
-    logits = np.column_stack([-score / 2, score / 2])
-    two = SoftmaxTemperature().fit(logits, y, np.ones(len(y)))
-    one = TemperatureCalibrator().fit(score, y)
-    assert two.temperature_ == pytest.approx(one.temperature_, rel=1e-9)
-    np.testing.assert_allclose(two.predict(logits)[:, 1], one.predict(score), atol=1e-9)

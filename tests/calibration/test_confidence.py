@@ -1,0 +1,202 @@
+"""P(correct | confidence): answers, probabilities and the order of rows stay; one rising map."""
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    RiskCoverageCurve,
+    SelectiveClassifier,
+    ThresholdTuner,
+    get_scorer,
+)
+from skselect.calibration import CALIBRATORS, ConfidenceCalibration, restored_calibration
+from skselect.confidence import CONFIDENCES
+from tests.calibration.cases import profile
+from tests.calibration.test_labels import rows
+
+KINDS = list(CALIBRATORS)
+
+
+@st.composite
+def judged(draw):
+    n = draw(st.integers(2, 40))
+    levels = draw(st.sampled_from([3, 1000]))
+    confidence = np.array([draw(st.integers(0, levels)) / levels for _ in range(n)])
+    return confidence, np.array([float(draw(st.integers(0, 1))) for _ in range(n)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@profile
+@given(case=judged())
+def test_the_order_of_rows_stays_but_for_new_ties(kind, case):
+    confidence, correct = case
+    found = ConfidenceCalibration.fit(kind, confidence, correct)
+    fresh = np.unique(np.concatenate([confidence, np.linspace(0, 1, 101)]))
+    honest = found.honest(fresh)
+    assert np.all(np.diff(honest) >= -1e-15)
+    assert np.all((honest >= 0) & (honest <= 1))
+    if kind != "isotonic":
+        assert np.all((honest > 0) & (honest < 1))
+
+
+def fitted(kind, n_classes=3, confidence="max_proba", **options):
+    X, y = rows(n_classes)
+    model = SelectiveClassifier(
+        GaussianNB(), calibration=kind, calibration_scope="confidence", confidence=confidence,
+        cv=StratifiedKFold(3), threshold=0.7, **options,
+    )  # fmt: skip
+    return model.fit(X, y), X, y
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_and_answers_stay_raw(kind):
+    model, X, y = fitted(kind)
+    raw = GaussianNB().fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), raw.predict_proba(X))
+    accepted = model.accepts(X)
+    np.testing.assert_array_equal(model.predict(X)[accepted], raw.predict(X)[accepted])
+    np.testing.assert_array_equal(accepted, model.predict_confidence(X) >= 0.7)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+def test_it_is_the_chance_of_being_right_out_of_fold(confidence):
+    model, X, y = fitted("isotonic", confidence=confidence)
+    folds = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(3), method="predict_proba")
+    right = folds.argmax(axis=1) == y
+    map_ = IsotonicRegression(out_of_bounds="clip").fit(CONFIDENCES[confidence](folds), right)
+    raw = CONFIDENCES[confidence](GaussianNB().fit(X, y).predict_proba(X))
+    np.testing.assert_allclose(model.predict_confidence(X), map_.predict(raw), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_function_of_yours_becomes_a_probability(kind):
+    def log_odds_like(proba):
+        return 10.0 * np.log(proba.max(axis=1))
+
+    model, X, _ = fitted(kind, confidence=log_odds_like)
+    honest = model.predict_confidence(X)
+    assert np.all((honest >= 0) & (honest <= 1))
+    order = np.argsort(log_odds_like(model.predict_proba(X)))
+    assert np.all(np.diff(honest[order]) >= -1e-15)
+    assert model.set_params(threshold=None).policy_.threshold == 0.0
+
+
+def test_weights_are_repeated_rows():
+    rng = np.random.default_rng(0)
+    confidence, correct = rng.uniform(0.5, 1, 200), (rng.random(200) < 0.8).astype(float)
+    weight = rng.integers(0, 4, 200)
+    for kind in KINDS:
+        one = ConfidenceCalibration.fit(kind, confidence, correct, weight.astype(float))
+        other = ConfidenceCalibration.fit(
+            kind, np.repeat(confidence, weight), np.repeat(correct, weight)
+        )
+        np.testing.assert_allclose(one.honest(confidence), other.honest(confidence), atol=1e-5)
+
+
+def test_decision_values_are_not_enough():
+    X, y = rows(2)
+    model = SelectiveClassifier(LinearSVC(), calibration="platt", calibration_scope="confidence")
+    with pytest.raises(ValueError, match=r"leaves predict_proba as it is, but LinearSVC has none"):
+        model.fit(X, y)
+
+
+def test_a_frozen_classifier_is_calibrated_on_the_rows_given():
+    X, y = rows(3)
+    frozen = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
+    model = SelectiveClassifier(frozen, calibration="isotonic", calibration_scope="confidence")
+    model.fit(X[100:], y[100:])
+    proba = frozen.predict_proba(X)
+    map_ = IsotonicRegression(out_of_bounds="clip").fit(
+        proba[100:].max(axis=1), proba[100:].argmax(axis=1) == y[100:]
+    )
+    expected = map_.predict(proba.max(axis=1))
+    np.testing.assert_allclose(model.predict_confidence(X), expected, atol=1e-12)
+
+
+# Saved, and read by others --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["probabilities", "confidence"])
+def test_a_fresh_process_decides_bit_by_bit_the_same(scope, tmp_path):
+    """Every built-in calibration, from its JSON file, for two and three classes."""
+    schema = json.loads(files("skselect").joinpath("policy.schema.json").read_text())
+    expected = {}
+    for kind in KINDS:
+        for n_classes in (2, 3):
+            X, y = rows(n_classes)
+            model = SelectiveClassifier(
+                GaussianNB(), calibration=kind, calibration_scope=scope, cv=3, threshold=0.8
+            ).fit(X, y)
+            name = f"{kind}-{n_classes}"
+            jsonschema.validate(json.loads(model.policy_.to_json()), schema)
+            model.policy_.to_json(tmp_path / f"{name}.json")
+            np.save(tmp_path / f"{name}.npy", model.raw_scores(X))
+            decided = model.decide(X)
+            expected[name] = [
+                decided["confidence"].to_numpy().tobytes().hex(),
+                decided["accepted"].tolist(),
+                decided["suggestion"].tolist(),
+            ]
+    code = (
+        "import json, sys, pathlib, numpy as np\n"
+        "from skselect import AbstentionPolicy\n"
+        "found = {}\n"
+        "for path in pathlib.Path(sys.argv[1]).glob('*.json'):\n"
+        "    d = AbstentionPolicy.from_json(path).decide(np.load(path.with_suffix('.npy')))\n"
+        "    found[path.stem] = [d['confidence'].to_numpy().tobytes().hex(),\n"
+        "                        d['accepted'].tolist(), d['suggestion'].tolist()]\n"
+        "print(json.dumps(found))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert json.loads(run.stdout) == expected
+
+
+def test_a_damaged_scope_is_named():
+    stored = fitted("platt")[0].calibration_.to_dict()
+    with pytest.raises(ValueError, match="scope must be one of"):
+        restored_calibration(stored | {"scope": "everything"})
+
+
+def test_scorers_read_the_calibrated_confidence_as_the_claim():
+    model, X, y = fitted("isotonic")
+    confidence, right = model.predict_confidence(X), model.predict_proba(X).argmax(axis=1) == y
+    gaps = [
+        abs((right - confidence)[(confidence > low) & (confidence <= low + 1 / 15)].sum())
+        for low in np.arange(15) / 15
+    ]
+    assert get_scorer("neg_ece")(model, X, y) == pytest.approx(-np.sum(gaps) / len(y))
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(~right, confidence))
+    assert get_scorer("neg_augrc")(model, X, y) == pytest.approx(-curve.augrc())
+
+
+@pytest.mark.parametrize("cv", [3, 0.4])
+def test_the_tuner_reads_the_calibrated_confidence(cv):
+    model, X, y = fitted("smooth_isotonic")
+    tuner = ThresholdTuner(
+        model, objective="risk", target=0.4, cv=cv, on_infeasible="abstain", random_state=0
+    )
+    with pytest.warns(UserWarning, match="already fitted"):
+        tuner.fit(X, y)
+    low, high = 1 / (len(y) + 2), 1 - 1 / (len(y) + 2)
+    assert np.all((tuner.curve_.thresholds >= low) & (tuner.curve_.thresholds <= high))
+    decided = tuner.decide(X)
+    np.testing.assert_array_equal(decided["accepted"], decided["confidence"] >= tuner.threshold_)
+    again = AbstentionPolicy.from_json(tuner.policy_.to_json()).decide(tuner.raw_scores(X))
+    assert again.equals(decided)
