@@ -6,6 +6,7 @@ risk of the chosen threshold. A short version runs by default; the full one with
     python -m pytest tests/test_promise.py -m slow
 """
 
+import warnings
 import zlib
 
 import numpy as np
@@ -13,7 +14,13 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.neighbors import KNeighborsClassifier
 
-from skselect import Outcomes, ThresholdTuner, select_threshold
+from skselect import (
+    Outcomes,
+    PrecomputedClassifier,
+    SelectiveClassifier,
+    ThresholdTuner,
+    select_threshold,
+)
 
 LEVELS = 25
 
@@ -160,11 +167,69 @@ def test_calibrating_on_the_certifying_rows_is_never_called_exact(rng):
     X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
     from sklearn.naive_bayes import GaussianNB
 
-    from skselect import SelectiveClassifier
-
     frozen = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
     base = SelectiveClassifier(frozen, calibration="isotonic")
     tuner = ThresholdTuner(base, objective="risk", target=0.45, on_infeasible="abstain")
     with pytest.warns(UserWarning, match="No threshold"):
         tuner.fit(X[100:], y[100:])
     assert not tuner.certificate_.is_certified
+
+
+# Calibration and certificate on the same rows, or not ---------------------------------------------
+
+
+def coin_flips(n, rng):
+    """A classifier that knows nothing: whatever it accepts is wrong half of the time."""
+    return rng.random((n, 1)), rng.integers(0, 2, n)
+
+
+def test_negative_control_a_peer_that_calibrates_on_the_certifying_rows():
+    """Isotonic regression finds runs of luck, and the same rows then certify them."""
+    peer = pytest.importorskip("zugzwang")
+    noise = FrozenEstimator(PrecomputedClassifier([0, 1]))
+    rng, draws, broken = np.random.default_rng(0), 300, 0
+    for _ in range(draws):
+        X, y = coin_flips(200, rng)
+        gate = peer.SelectiveClassifier(
+            noise, prefit=True, calibrate="isotonic", check_contamination=False
+        )
+        try:
+            gate.certify(X, y, risk=0.45, delta=0.05)
+            broken += 1
+        except peer.core.certify.UncertifiableRiskError:
+            pass
+    assert broken / draws > allowed(0.05, draws)
+
+
+def broken_promises(draws, cv, n, monkeypatch, kind="isotonic"):
+    """Return how often a tuner certifies "at most 45 % wrong" of coin flips."""
+    monkeypatch.setattr("skselect.selection._advice", lambda *_: (0.5, None, []))  # takes time
+    rng, broken = np.random.default_rng(seed_of(cv, n, kind)), 0
+    base = SelectiveClassifier(PrecomputedClassifier([0, 1]), calibration=kind)
+    tuner = ThresholdTuner(
+        base, objective="risk", target=0.45, delta=0.05, cv=cv, refit=cv == 5,
+        on_infeasible="abstain", abstain_label=-1,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No threshold", UserWarning)
+        for _ in range(draws):
+            X, y = coin_flips(n, rng)
+            broken += (
+                tuner.set_params(random_state=int(rng.integers(1 << 31))).fit(X, y).threshold_
+                < np.inf
+            )
+    return broken / draws
+
+
+@pytest.mark.parametrize("cv", [0.5, 5], ids=["a separate part", "inside the folds"])
+def test_a_calibrated_classifier_keeps_its_promise(cv, monkeypatch):
+    assert broken_promises(150, cv, 400, monkeypatch) <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["isotonic", "smooth_isotonic", "temperature"])
+@pytest.mark.parametrize("cv", [0.5, 5], ids=["a separate part", "inside the folds"])
+def test_a_calibrated_classifier_keeps_its_promise_in_full(cv, kind, monkeypatch):
+    rate = broken_promises(1000, cv, 400, monkeypatch, kind)
+    print(f"{kind}, cv={cv}: {rate:.4f}")  # noqa: T201 - shown with -s
+    assert rate <= 0.05

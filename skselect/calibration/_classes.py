@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skselect._typing import FloatArray, IntArray
-from skselect.calibration._common import LOG_ODDS_EPS, floor_of, log_odds
+from skselect.calibration._common import LEAST_OFFSET, offset_of, log_odds
 from skselect.calibration._kinds import Missing, name_of, restored_maps, stored_maps, unfitted
 from skselect.calibration._temperature import SoftmaxTemperature
 
@@ -26,16 +26,16 @@ class ClassCalibration:
     response : {"predict_proba", "decision_function"}
         What the raw scores are.
     maps : tuple of calibrators
-    floor : float, default=1e-15
-        Raw probabilities nearer to 0 or 1 than this are cut off before their log-odds: half
-        the smallest one that the calibration rows showed, so that a forest's 0 of 200 trees
-        speaks as strongly as half a tree, not as certainty.
+    offset : float, default=1e-15
+        Added to p and 1 - p before log-odds are taken: half the smallest raw probability of the
+        calibration rows, so that a forest's 0 of 200 trees speaks like half a tree and not like
+        certainty.
     """
 
     kind: str
     response: str
     maps: tuple[Any, ...]
-    floor: float = LOG_ODDS_EPS
+    offset: float = LEAST_OFFSET
 
     @classmethod
     def fit(
@@ -67,18 +67,18 @@ class ClassCalibration:
         """
         kind = name_of(unfitted(calibrator))
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        floor = floor_of(scores[weight > 0]) if response == "predict_proba" else LOG_ODDS_EPS
+        offset = offset_of(scores[weight > 0]) if response == "predict_proba" else LEAST_OFFSET
         if _is_native(kind, n_classes):
             softmax = SoftmaxTemperature(safeguard=unfitted(calibrator).safeguard)
-            fitted = softmax.fit(_logits(response, scores, floor), codes, weight)
-            return cls(kind, response, (fitted,), floor)
+            fitted = softmax.fit(_logits(response, scores, offset), codes, weight)
+            return cls(kind, response, (fitted,), offset)
         positives = [1] if n_classes == 2 else range(n_classes)
         maps = []
-        columns = _columns(unfitted(calibrator), response, scores, floor)
+        columns = _columns(unfitted(calibrator), response, scores, offset)
         for column, k in zip(columns, positives, strict=True):
             known = ~np.isnan(column)
             maps.append(unfitted(calibrator).fit(column[known], codes[known] == k, weight[known]))
-        return cls(kind, response, tuple(maps), floor)
+        return cls(kind, response, tuple(maps), offset)
 
     def proba_of(self, scores: FloatArray) -> FloatArray:
         """Return probabilities of shape (n, K) that sum to one in each row.
@@ -87,8 +87,8 @@ class ClassCalibration:
         """
         first = self.maps[0]
         if isinstance(first, SoftmaxTemperature | Missing):  # one map for all classes, or none
-            return first.predict(_logits(self.response, scores, self.floor))
-        columns = _columns(first, self.response, scores, self.floor)
+            return first.predict(_logits(self.response, scores, self.offset))
+        columns = _columns(first, self.response, scores, self.offset)
         mapped = [m.predict(x) for m, x in zip(self.maps, columns, strict=True)]
         if len(mapped) == 1:
             return np.column_stack([1.0 - mapped[0], mapped[0]])
@@ -106,15 +106,15 @@ class ClassCalibration:
         maps = stored_maps(self.kind, self.maps, allow_external=allow_external)
         return {
             "scope": "probabilities", "kind": self.kind, "response": self.response,
-            "floor": self.floor, "maps": maps,
+            "offset": self.offset, "maps": maps,
         }  # fmt: skip
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> ClassCalibration:
         """Rebuild the maps from plain numbers."""
         maps = restored_maps(stored["kind"], stored["maps"])
-        floor = float(stored.get("floor", LOG_ODDS_EPS))
-        return cls(stored["kind"], stored["response"], maps, floor)
+        offset = float(stored.get("offset", LEAST_OFFSET))
+        return cls(stored["kind"], stored["response"], maps, offset)
 
     def check_fits(self, n_classes: int, response: str) -> None:
         """Refuse to be used for another number of classes or another kind of scores."""
@@ -128,7 +128,7 @@ class ClassCalibration:
             )
 
 
-def _columns(calibrator: Any, response: str, scores: FloatArray, floor: float) -> list[FloatArray]:
+def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) -> list[FloatArray]:
     """Return what each map reads: log-odds if it asks for them, else the score itself."""
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim == 1:
@@ -138,7 +138,7 @@ def _columns(calibrator: Any, response: str, scores: FloatArray, floor: float) -
     else:
         columns = list(scores.T)
     wants_log_odds = getattr(calibrator, "reads_log_odds", False) and response == "predict_proba"
-    return [log_odds(column, floor) for column in columns] if wants_log_odds else columns
+    return [log_odds(column, offset) for column in columns] if wants_log_odds else columns
 
 
 def _is_native(kind: str, n_classes: int) -> bool:
@@ -146,7 +146,7 @@ def _is_native(kind: str, n_classes: int) -> bool:
     return kind == "temperature" and n_classes > 2
 
 
-def _logits(response: str, scores: FloatArray, floor: float) -> FloatArray:
+def _logits(response: str, scores: FloatArray, offset: float) -> FloatArray:
     """Return logits of shape (n, K): decision values, or logarithms of probabilities."""
     scores = np.asarray(scores, dtype=np.float64)
-    return np.log(np.maximum(scores, floor)) if response == "predict_proba" else scores
+    return np.log(scores + offset) if response == "predict_proba" else scores

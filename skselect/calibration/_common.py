@@ -9,8 +9,8 @@ import numpy as np
 from skselect import _validation as check
 from skselect._typing import FloatArray
 
-#: Probabilities are never taken for nearer to 0 or 1 than this.
-LOG_ODDS_EPS = 1e-15
+#: What keeps the log-odds of 0 and 1 finite where nothing larger is known.
+LEAST_OFFSET = 1e-15
 
 
 class Calibrator(Protocol):
@@ -23,22 +23,22 @@ class Calibrator(Protocol):
         """Return a probability for each score."""
 
 
-def log_odds(probability: FloatArray, floor: float = LOG_ODDS_EPS) -> FloatArray:
-    """Return log(p/(1 - p)) of p cut off at `floor` and 1 - `floor`, finite for p in [0, 1]."""
-    p = np.clip(np.asarray(probability, dtype=np.float64), floor, 1.0 - floor)
-    return np.log(p) - np.log1p(-p)
+def log_odds(probability: FloatArray, offset: float = LEAST_OFFSET) -> FloatArray:
+    """Return log((p + offset)/(1 - p + offset)), finite and rising for every p in [0, 1]."""
+    p = np.asarray(probability, dtype=np.float64)
+    return np.log(p + offset) - np.log(1.0 - p + offset)
 
 
-def floor_of(probability: FloatArray) -> float:
+def offset_of(probability: FloatArray) -> float:
     """Return half the smallest distance of the probabilities inside (0, 1) to its ends.
 
-    An exact 0 or 1 then says a little more than the surest of the others. A classifier that
-    states nothing between 0 and 1 has no such scale.
+    Added before the log-odds are taken, it lets an exact 0 or 1 say a little more than the
+    surest of the others. A classifier that states nothing between 0 and 1 has no such scale.
     """
     p = np.asarray(probability, dtype=np.float64)
     distance = np.minimum(p, 1.0 - p)
     inside = distance[distance > 0.0]
-    return max(0.5 * float(inside.min()), LOG_ODDS_EPS) if inside.size else LOG_ODDS_EPS
+    return max(0.5 * float(inside.min()), LEAST_OFFSET) if inside.size else LEAST_OFFSET
 
 
 def checked_rows(

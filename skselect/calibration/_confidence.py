@@ -10,7 +10,7 @@ import numpy as np
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.calibration._classes import ClassCalibration
-from skselect.calibration._common import floor_of, log_odds
+from skselect.calibration._common import offset_of, log_odds
 from skselect.calibration._kinds import Missing, name_of, restored_maps, stored_maps, unfitted
 
 #: What a calibration may be about.
@@ -28,9 +28,9 @@ class ConfidenceCalibration:
     kind : str
         A name in `CALIBRATORS`, or "external:" and the class name of a calibrator of yours.
     map : calibrator
-    floor : float or None
-        Confidences nearer to 0 or 1 than this are cut off before their log-odds; None for a
-        confidence that is no probability (a function of yours), which is read as it is.
+    offset : float or None
+        Added to c and 1 - c before log-odds are taken; None for a confidence that is no
+        probability (a function of yours), which is read as it is.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class ConfidenceCalibration:
 
     kind: str
     map: Any
-    floor: float | None
+    offset: float | None
 
     @classmethod
     def fit(
@@ -72,9 +72,9 @@ class ConfidenceCalibration:
         """
         template = unfitted(calibrator)
         weight = np.ones(len(correct)) if sample_weight is None else sample_weight
-        floor = floor_of(confidence[weight > 0]) if is_probability else None
-        fitted = template.fit(_readable(template, confidence, floor), correct, weight)
-        return cls(name_of(template), fitted, floor)
+        offset = offset_of(confidence[weight > 0]) if is_probability else None
+        fitted = template.fit(_readable(template, confidence, offset), correct, weight)
+        return cls(name_of(template), fitted, offset)
 
     def proba_of(self, scores: FloatArray) -> FloatArray:
         """Return the class probabilities as they are."""
@@ -82,19 +82,19 @@ class ConfidenceCalibration:
 
     def honest(self, confidence: FloatArray) -> FloatArray:
         """Return the chance of being right, shape (n,)."""
-        return np.asarray(self.map.predict(_readable(self.map, confidence, self.floor)))
+        return np.asarray(self.map.predict(_readable(self.map, confidence, self.offset)))
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the map as plain numbers; a calibrator of yours leaves its name only."""
         maps = stored_maps(self.kind, (self.map,), allow_external=allow_external)
-        return {"scope": "confidence", "kind": self.kind, "floor": self.floor, "maps": maps}
+        return {"scope": "confidence", "kind": self.kind, "offset": self.offset, "maps": maps}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> ConfidenceCalibration:
         """Rebuild the map from plain numbers."""
         (restored,) = restored_maps(stored["kind"], stored["maps"])
-        floor = stored["floor"]
-        return cls(stored["kind"], restored, None if floor is None else float(floor))
+        offset = stored["offset"]
+        return cls(stored["kind"], restored, None if offset is None else float(offset))
 
     def check_fits(self, n_classes: int, response: str) -> None:  # noqa: ARG002 - any number
         """Refuse to be used for scores that are no probabilities."""
@@ -112,9 +112,9 @@ def restored_calibration(stored: dict[str, Any]) -> Calibration:
     return kind.from_dict(stored)
 
 
-def _readable(calibrator: Any, confidence: FloatArray, floor: float | None) -> FloatArray:
+def _readable(calibrator: Any, confidence: FloatArray, offset: float | None) -> FloatArray:
     """Return what the map reads: log-odds if it asks for them, else the confidence itself."""
-    wants_log_odds = floor is not None and getattr(calibrator, "reads_log_odds", False)
-    if isinstance(calibrator, Missing) or not wants_log_odds or floor is None:
+    wants_log_odds = offset is not None and getattr(calibrator, "reads_log_odds", False)
+    if isinstance(calibrator, Missing) or not wants_log_odds or offset is None:
         return confidence
-    return log_odds(confidence, floor)
+    return log_odds(confidence, offset)

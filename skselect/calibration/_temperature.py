@@ -22,6 +22,9 @@ from skselect.calibration._parametric import Safeguarded
 TEMPERATURES = (1e-3, 1e3)
 #: Steps of the optimiser beyond this log-temperature are cut short.
 _FAR = 50.0
+#: The sharpest temperature beside a share of guesses: the mean score then has log-odds of 10.
+#: Beyond it the likelihood gains nothing, but rows at the top would tie.
+SHARPEST = 0.1
 #: The largest share of guesses. A weak classifier explains few rows best by guesses and a
 #: leap at 1/2, which would tie all its confidences.
 LARGEST_SHARE = 0.2
@@ -48,8 +51,8 @@ class TemperatureCalibrator(Safeguarded):
     Attributes
     ----------
     temperature_ : float
-        Above 1 the classifier was overconfident; between a thousandth and a thousand times
-        the mean absolute score.
+        Above 1 the classifier was overconfident. At least a tenth of the mean absolute score
+        (a thousandth without safeguard), at most a thousand times it.
     share_ : float
     prior_ : float
         The guess: 1/2.
@@ -58,7 +61,9 @@ class TemperatureCalibrator(Safeguarded):
     -----
     T and share maximise sum_i w_i log p_i(y_i) + log(share), the last term as if one more row
     were known to be a guess. Its derivative shows share >= 1/(n + 1). The sum may have other
-    maxima at extreme temperatures; the one reached from a moderate temperature is taken.
+    maxima at extreme temperatures; the one reached from a moderate temperature is taken. On
+    separable rows ever sharper maps are ever likelier, but tie all rows at the top: hence the
+    least temperature.
 
     References
     ----------
@@ -148,10 +153,10 @@ class SoftmaxTemperature(Safeguarded):
         known = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
         logits, codes, weight = logits[known], codes[known], weight[known]
         n_classes = logits.shape[1]
-        logits = logits - logits.mean(axis=1, keepdims=True)
-        # For two classes this is the mean absolute log-odds, as above.
-        scale = 2.0 * float(np.average(logits.max(axis=1), weights=weight)) or 1.0
-        logits = logits / scale
+        # The mean lead of the first class over the second; for two it is the mean |log-odds|.
+        second, first = np.partition(logits, -2, axis=1)[:, -2:].T
+        scale = float(np.average(first - second, weights=weight)) or 1.0
+        logits = (logits - first[:, None]) / scale
         row = np.arange(len(codes))
 
         def own_chance(sharpness: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -193,7 +198,8 @@ def _fitted(
         method="trust-exact",
         options={"gtol": 1e-9},
     )
-    return float(np.exp(-_bounded(result.x[0]))), float(cap * special.expit(result.x[1]))
+    temperature = SHARPEST + np.exp(-np.clip(result.x[0], -_FAR, _FAR))
+    return float(min(temperature, TEMPERATURES[1])), float(cap * special.expit(result.x[1]))
 
 
 class _Remembered:
@@ -209,18 +215,17 @@ class _Remembered:
         return self.found
 
 
-def _bounded(sharpness: float) -> float:
-    low, high = np.log(TEMPERATURES)
-    return float(np.clip(sharpness, low, high))
-
-
 def _doubting_loss(
     theta: FloatArray, own_chance: _OwnChance, weight: FloatArray, guess: float, cap: float
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Return the log loss per row, its gradient and curvature by log 1/T and logit(share/cap)."""
+    """Return the log loss per row, its gradient and curvature by both unbounded parameters.
+
+    They are b in T = SHARPEST + exp(-b), and the logit of share/cap.
+    """
     filled = float(special.expit(theta[1]))
     share = cap * filled
-    q, lead, bend = own_chance(float(np.clip(theta[0], -_FAR, _FAR)))
+    excess = np.exp(-np.clip(theta[0], -_FAR, _FAR))
+    q, lead, bend = own_chance(-float(np.log(SHARPEST + excess)))
     p = (1.0 - share) * q + share * guess
     slope = q * lead / p
     by_sharpness = (1.0 - share) * slope
@@ -231,15 +236,17 @@ def _doubting_loss(
     curved = weight @ (by_sharpness**2) - (1.0 - share) * (weight @ (q * bend / p))
     mixed = weight @ (slope + by_sharpness * by_share)
     curved_share = weight @ (by_share**2) + 1.0 / share**2
-    # By the logit instead of the share itself.
+    # By b instead of log(1/T), and by the logit instead of the share.
+    rate = excess / (SHARPEST + excess)
     first = share * (1.0 - filled)
     second = first * (1.0 - 2.0 * filled)
+    mixed *= rate * first
     total = np.sum(weight)
-    gradient = np.array([d_sharpness, d_share * first])
+    gradient = np.array([d_sharpness * rate, d_share * first])
     curvature = np.array(
         [
-            [curved, mixed * first],
-            [mixed * first, curved_share * first**2 + d_share * second],
+            [curved * rate**2 - d_sharpness * rate * (1.0 - rate), mixed],
+            [mixed, curved_share * first**2 + d_share * second],
         ]
     )
     return float(value / total), gradient / total, curvature / total

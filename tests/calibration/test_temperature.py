@@ -52,12 +52,13 @@ def test_temperature_and_share_equal_an_independent_optimiser(n, noise):
     y = np.where(rng.random(n) < noise, 1 - y, y)
     weight = rng.integers(1, 4, n).astype(float)
     found = TemperatureCalibrator().fit(score, y, weight)
+    sharpest = 0.1 * np.average(np.abs(score), weights=weight)
     reference = min(
         (
             optimize.minimize(
                 lambda x: doubting_loss(score, y, weight, np.exp(x[0]), x[1]),
                 [np.log(2.0), share],
-                bounds=[(-5, 5), (1e-9, 0.2)],
+                bounds=[(np.log(sharpest), 5), (1e-9, 0.2)],
                 method="Nelder-Mead",
                 options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 5000},
             )
@@ -81,6 +82,17 @@ def test_the_share_keeps_its_bounds_and_the_answer_its_side(case):
     p = found.predict(GRID)
     assert np.all((p > 0.5) == (GRID > 0)) or np.allclose(p, 0.5, atol=1e-3)
     assert np.all((p >= found.share_ / 2 - 1e-15) & (p <= 1 - found.share_ / 2 + 1e-15))
+
+
+def test_separable_rows_keep_their_order():
+    """Ever sharper would be ever likelier, and tie all rows at the top."""
+    score = np.r_[-8.0, -3.0, -1.0, 1.0, 2.0, 9.0]
+    found = TemperatureCalibrator().fit(score, score > 0).predict(score)
+    assert np.all(np.diff(found) > 0)
+    assert found[-1] <= 1 - 0.5 / 7
+    logits = np.column_stack([np.zeros(6), score, np.full(6, -9.0)])
+    many = SoftmaxTemperature().fit(logits, (score > 0).astype(int), np.ones(6))
+    assert len(np.unique(many.predict(logits)[:, 1])) == 6
 
 
 def test_noise_is_found():
