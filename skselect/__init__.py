@@ -8,12 +8,13 @@ from skselect._validation import InfeasibleTargetError
 from skselect.certificates import Certificate
 from skselect.classifier import SelectiveClassifier
 from skselect.curves import RiskCoverageCurve
-from skselect.display import RiskCoverageDisplay
+from skselect.display import ReliabilityDisplay, RiskCoverageDisplay
 from skselect.metrics import evaluate
 from skselect.outcomes import Outcomes
 from skselect.policy import AbstentionPolicy
 from skselect.precomputed import PrecomputedClassifier
 from skselect.predictions import Predictions
+from skselect.report import calibration_report
 from skselect.scoring import (
     get_scorer,
     get_scorer_names,
@@ -34,11 +35,13 @@ __all__ = [
     "Outcomes",
     "PrecomputedClassifier",
     "Predictions",
+    "ReliabilityDisplay",
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
     "ThresholdSelection",
     "ThresholdTuner",
+    "calibration_report",
     "certify",
     "evaluate",
     "get_scorer",

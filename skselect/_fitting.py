@@ -287,3 +287,41 @@ def _has_rows(value: Any, n: int) -> bool:
     if shape is not None:
         return len(shape) > 0 and shape[0] == n
     return hasattr(value, "__len__") and len(value) == n
+
+
+# Fitting on parts of the rows ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The rows to learn from, so that whole and folds are fitted the same way."""
+
+    X: Any
+    y: LabelArray
+    codes: IntArray
+    classes: LabelArray
+    params: Mapping[str, Any]
+
+    def fit(self, estimator: Any, rows: IntArray) -> RawClassifier:
+        """Fit a clone on some of the rows."""
+        n = len(self.codes)
+        if len(rows) == n:
+            return fit_raw(estimator, self.X, self.y, self.codes, self.classes, self.params)
+        return fit_raw(
+            estimator,
+            take_rows(self.X, rows),
+            self.y[rows],
+            self.codes[rows],
+            self.classes,
+            rows_of(self.params, rows, n),
+        )
+
+    def out_of_fold(self, estimator: Any, cv: Any, split_params: Mapping[str, Any]) -> FloatArray:
+        """Return raw scores of every row by a classifier that did not see it."""
+        scores: FloatArray | None = None
+        for train, test in folds(cv, self.X, self.y, split_params):
+            part = self.fit(estimator, train).scores(take_rows(self.X, test))
+            if scores is None:
+                scores = np.empty((len(self.codes), *part.shape[1:]))
+            scores[test] = part
+        return np.asarray(scores)

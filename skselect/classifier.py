@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 from skselect import _validation as check
 from skselect._fitting import (
     RawClassifier,
-    fit_raw,
+    Task,
     fit_router,
-    folds,
     route_fit,
-    rows_of,
     wrap_fitted,
 )
-from skselect._sklearn import take_rows
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect.calibration import (
     CALIBRATORS,
     SCOPES,
@@ -258,7 +254,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         weight = check.check_weight(sample_weight, len(codes), other="y")
         params, split_params = route_fit(self, weight, fit_params)
 
-        task = _Task(X, y, codes, classes, params)
+        task = Task(X, y, codes, classes, params)
         raw = task.fit(self.estimator, np.arange(len(codes)))
         scores = self._checked_scores(task, raw)
         self.calibration_ = self._calibrate(task, raw, scores, weight, split_params)
@@ -272,7 +268,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _checked_scores(self, task: _Task, raw: RawClassifier) -> FloatArray:
+    def _checked_scores(self, task: Task, raw: RawClassifier) -> FloatArray:
         """Return the raw scores of the rows, if the classifier's answers can be used."""
         if raw.response != "predict_proba" and (self.calibration is None or len(task.classes) < 2):
             raise ValueError(
@@ -290,7 +286,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     def _calibrate(
         self,
-        task: _Task,
+        task: Task,
         raw: RawClassifier,
         scores: FloatArray,
         weight: FloatArray | None,
@@ -300,7 +296,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if self.calibration is None or n_classes < 2:
             return None
         if not self._is_frozen:
-            scores = self._out_of_fold(task, split_params)
+            scores = task.out_of_fold(self.estimator, self.cv, split_params)
         if self.calibration_scope == "confidence":
             return ConfidenceCalibration.fit(
                 self.calibration,
@@ -326,16 +322,6 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if self.threshold is None:
             return None
         return check.check_abstain_label(self.abstain_label, classes)
-
-    def _out_of_fold(self, task: _Task, split_params: Mapping[str, Any]) -> FloatArray:
-        """Return raw scores of every row by a classifier that did not see it."""
-        scores: FloatArray | None = None
-        for train, test in folds(self.cv, task.X, task.y, split_params):
-            part = task.fit(self.estimator, train).scores(take_rows(task.X, test))
-            if scores is None:
-                scores = np.empty((len(task.codes), *part.shape[1:]))
-            scores[test] = part
-        return np.asarray(scores)
 
     # What the fitted classifier knows ------------------------------------------------------
 
@@ -422,31 +408,6 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
         return fit_router(self)
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """The rows to learn from, so that whole and folds are fitted the same way."""
-
-    X: Any
-    y: LabelArray
-    codes: IntArray
-    classes: LabelArray
-    params: Mapping[str, Any]
-
-    def fit(self, estimator: Any, rows: IntArray) -> RawClassifier:
-        """Fit a clone on some of the rows."""
-        n = len(self.codes)
-        if len(rows) == n:
-            return fit_raw(estimator, self.X, self.y, self.codes, self.classes, self.params)
-        return fit_raw(
-            estimator,
-            take_rows(self.X, rows),
-            self.y[rows],
-            self.codes[rows],
-            self.classes,
-            rows_of(self.params, rows, n),
-        )
 
 
 def labels_of(y: Any) -> LabelArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skselect._typing import FloatArray, IntArray
-from skselect.calibration._common import LEAST_OFFSET, offset_of, log_odds
+from skselect.calibration._common import LEAST_OFFSET, log_odds, offset_of
 from skselect.calibration._kinds import Missing, name_of, restored_maps, stored_maps, unfitted
 from skselect.calibration._temperature import SoftmaxTemperature
 

@@ -10,7 +10,7 @@ import numpy as np
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.calibration._classes import ClassCalibration
-from skselect.calibration._common import offset_of, log_odds
+from skselect.calibration._common import log_odds, offset_of
 from skselect.calibration._kinds import Missing, name_of, restored_maps, stored_maps, unfitted
 
 #: What a calibration may be about.

@@ -35,7 +35,13 @@ from skselect.metrics._failures import (
 )
 from skselect.metrics._interval import MetricInterval, metric_interval
 from skselect.metrics._metric_spec import MetricSpec
-from skselect.metrics._overconfidence import CsrTest, csr_score, csr_test, p_risk_score
+from skselect.metrics._overconfidence import (
+    CsrTest,
+    csr_score,
+    csr_test,
+    p_risk_score,
+)
+from skselect.metrics._reliability import reliability_curve
 from skselect.metrics._review import (
     ReviewPlan,
     review_at_reliability,
@@ -130,6 +136,7 @@ __all__ = [
     "naurc_score",
     "oc_auc_score",
     "p_risk_score",
+    "reliability_curve",
     "review_at_reliability",
     "review_rate_at_reliability_score",
     "risk_at_coverage_score",

@@ -60,7 +60,7 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
     return confidence[order][np.minimum(reached, len(confidence) - 1)]
 
 
-def _bin_sums(
+def bin_sums(
     confidence: FloatArray,
     weight: FloatArray | None,
     columns: _Columns,
@@ -106,7 +106,7 @@ def ece(outcomes: Outcomes, n_bins: int = 15, strategy: str = "uniform") -> floa
     """Return the weighted mean over bins of |accuracy - mean confidence|."""
     c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
     check.check_unit_confidence(c, "expected_calibration_error")
-    (gap,) = _bin_sums(c, weight, lambda r: [_gap(loss[r], c[r])], n_bins, strategy)
+    (gap,) = bin_sums(c, weight, lambda r: [_gap(loss[r], c[r])], n_bins, strategy)
     return float(np.abs(gap).sum() / (len(c) if weight is None else np.sum(weight)))
 
 
@@ -114,7 +114,7 @@ def mce(outcomes: Outcomes, n_bins: int = 15, strategy: str = "uniform") -> floa
     """Return the largest |accuracy - mean confidence| of a bin."""
     c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
     check.check_unit_confidence(c, "maximum_calibration_error")
-    gap, size = _bin_sums(c, weight, lambda r: [_gap(loss[r], c[r]), None], n_bins, strategy)
+    gap, size = bin_sums(c, weight, lambda r: [_gap(loss[r], c[r]), None], n_bins, strategy)
     filled = size > 0
     return float(np.max(np.abs(gap[filled]) / size[filled]))
 
@@ -143,7 +143,7 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
         right = 1.0 - loss[rows]
         return [None, c[rows], right, right * right]
 
-    sums = _bin_sums(c, weight, columns, n_bins, strategy)
+    sums = bin_sums(c, weight, columns, n_bins, strategy)
     size = sums[0]
     judged = size > 1 + check.ROUNDING  # one row says nothing of its own scatter
     confidence, accuracy, square = sums[1:, judged] / size[judged]

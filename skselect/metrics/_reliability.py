@@ -1,0 +1,115 @@
+"""How often the classifier is right at each confidence: the curve behind calibration errors."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from skselect import _validation as check
+from skselect._typing import FloatArray
+from skselect.metrics._binned_errors import bin_sums
+from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.outcomes import Outcomes
+
+
+def reliability(
+    outcomes: Outcomes,
+    n_bins: int = 15,
+    strategy: str = "quantile",
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Return mean confidence, accuracy with its interval, and share of each filled bin."""
+    level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
+    check.check_unit_confidence(c, "reliability_curve")
+    sure, right, size = bin_sums(c, weight, lambda r: [c[r], 1.0 - loss[r], None], n_bins, strategy)
+    filled = size > 0
+    sure, right, size = sure[filled], right[filled], size[filled]
+    low, high = np.full((2, len(size)), np.nan)
+    countable = weight is None or not np.any(weight != weight[0])
+    if countable and not check.is_graded(loss):
+        unit = 1.0 if weight is None else weight[0]
+        low, high = _exact_interval(right / unit, size / unit, 1.0 - level)
+    return pd.DataFrame(
+        {
+            "confidence": sure / size,
+            "accuracy": right / size,
+            "low": low,
+            "high": high,
+            "share": size / np.sum(size),
+        }
+    )
+
+
+def _exact_interval(
+    right: FloatArray, n: FloatArray, alpha: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return Clopper and Pearson's two-sided interval of each share right/n."""
+    right, n = np.round(right), np.round(n)
+    with np.errstate(invalid="ignore"):  # a beta law with a parameter of 0 is replaced below
+        low = beta.ppf(alpha / 2, right, n - right + 1)
+        high = beta.ppf(1 - alpha / 2, right + 1, n - right)
+    return np.where(right == 0, 0.0, low), np.where(right == n, 1.0, high)
+
+
+@metric
+def reliability_curve(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    n_bins: int = 15,
+    strategy: str = "quantile",
+    confidence_level: float = 0.95,
+    **options: Unpack[DoorOptions],
+) -> pd.DataFrame:
+    """Compute how often it is right at each confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    n_bins : int, default=15
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal weight, or of equal width; equal confidences are never parted.
+    confidence_level : float in (0, 1), default=0.95
+        Of the interval for the accuracy of a bin.
+    %(options)s
+
+    Returns
+    -------
+    DataFrame
+        A row per bin that holds rows, by rising confidence: mean `confidence`, `accuracy`, its
+        exact binomial interval from `low` to `high`, and the `share` of all rows.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    See Also
+    --------
+    skselect.ReliabilityDisplay : Draws it.
+    expected_calibration_error : The mean distance to the diagonal.
+
+    Notes
+    -----
+    The interval takes the rows of a bin for independent draws with one chance of being right;
+    it is nan for weights that are not constant and for graded losses. The intervals hold one
+    by one, not all at once.
+
+    References
+    ----------
+    .. [1] Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the case
+       of the binomial", 1934.
+
+    Examples
+    --------
+    >>> from skselect.metrics import reliability_curve
+    >>> reliability_curve([0, 1, 1, 0], [.1, .9, .6, .7], n_bins=2).round(2)
+       confidence  accuracy   low  high  share
+    0        0.65       0.5  0.01  0.99    0.5
+    1        0.90       1.0  0.16  1.00    0.5
+    """
+    return reliability(outcomes_of(y_true, y_proba, **options), n_bins, strategy, confidence_level)

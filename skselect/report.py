@@ -1,0 +1,238 @@
+"""Tables for people: which calibration suits this classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import indexable
+
+from skselect import _validation as check
+from skselect._fitting import Task, folds, response_of, route_fit
+from skselect._typing import FloatArray, IntArray
+from skselect.calibration import (
+    CALIBRATORS,
+    SCOPES,
+    Calibration,
+    ClassCalibration,
+    ConfidenceCalibration,
+)
+from skselect.classifier import SelectiveClassifier, labels_of, task_classes
+from skselect.confidence import max_proba
+from skselect.metrics import evaluate
+from skselect.metrics._overconfidence import csr_test_of
+from skselect.outcomes import Outcomes
+from skselect.predictions import Predictions
+
+_METRICS: dict[str, dict[str, Any]] = {
+    "ece": {}, "smooth_ece": {}, "top_label_brier": {}, "csr": {}, "p_risk": {}, "cw_accuracy": {},
+    "aurc": {}, "cwsa_plus": {"threshold": 0.5},
+}  # fmt: skip
+_COLUMNS = (
+    "ece", "smooth_ece", "log_loss", "brier", "top_label_brier", "csr", "p_risk", "csr_p_value",
+    "cw_accuracy", "aurc", "cwsa_plus",
+)  # fmt: skip
+# A certain error would cost an infinite log loss.
+_LEAST = np.finfo(np.float64).eps
+
+
+def calibration_report(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    calibrations: Any = None,
+    calibration_scope: str = "probabilities",
+    cv: Any = 5,
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_draws: int = 999,
+    random_state: Any = None,
+) -> pd.DataFrame:
+    """Compare calibrations of one classifier on rows that neither it nor they have seen.
+
+    Parameters
+    ----------
+    estimator : classifier
+        As in :class:`SelectiveClassifier`. A FrozenEstimator is used as it is, so the rows must
+        be fresh.
+    X : array-like, data frame or sparse matrix of shape (n, n_features)
+    y : array-like of shape (n,)
+    calibrations : list of names, or mapping of str to name or calibrator, default=None
+        What to compare with the raw probabilities. None: all named ones.
+    calibration_scope : {"probabilities", "confidence"}, default="probabilities"
+        As in :class:`SelectiveClassifier`.
+    cv : int, splitter or iterable, default=5
+        Folds: each row is scored by a classifier, and calibrated by a map, fitted without it.
+    sample_weight : array-like of shape (n,), default=None
+        Weights for the classifier, the calibrations and the metrics.
+    groups : array-like of shape (n,), default=None
+        For the splitter.
+    n_draws : int, default=999
+        Honest classifiers simulated for `csr_p_value`.
+    random_state : int, Generator or None, default=None
+        Seed of the simulation.
+
+    Returns
+    -------
+    DataFrame
+        One row per calibration, "raw" first (missing for a classifier without
+        ``predict_proba``):
+
+        ===============================  ==================================================
+        ``ece``, ``smooth_ece``          distance of confidence and accuracy
+        ``log_loss``, ``brier``          of the class probabilities (Brier: summed over classes)
+        ``top_label_brier``              of the confidence
+        ``csr``, ``p_risk``              overconfidence near certainty, as published
+        ``csr_p_value``                  exact, by simulation; nan for unequal weights
+        ``cw_accuracy``                  confidence-weighted accuracy
+        ``aurc``, ``cwsa_plus``          selective prediction (CWSA+ at threshold 0.5)
+        ===============================  ==================================================
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or the classifier states no confidence.
+
+    See Also
+    --------
+    skselect.metrics.compare_models : Says whether a difference could be chance.
+
+    Notes
+    -----
+    The classifier is fitted once per fold, whatever the number of calibrations: the map for a
+    fold learns from the out-of-fold scores of the other folds. The metrics are those of all
+    rows together. CWSA+ rewards sharpness as such; choose by log loss and by CSR.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import calibration_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> table = calibration_report(GaussianNB(), X, y, calibrations=["temperature", "isotonic"],
+    ...                            random_state=0)
+    >>> print(table[["log_loss", "csr", "csr_p_value"]].to_string(float_format="%.3g"))
+                 log_loss      csr  csr_p_value
+    raw             0.652 1.41e+06        0.001
+    temperature      0.16     1.08        0.377
+    isotonic        0.323 5.27e+05        0.001
+    """
+    candidates = _candidates(calibrations)
+    check.check_choice("calibration_scope", calibration_scope, SCOPES)
+    check.check_count("n_draws", n_draws)
+    rng = check.check_generator(random_state)
+    check.check_has_fit(estimator)
+    X, y = indexable(X, y)
+    rows = _scored(estimator, X, labels_of(y), cv, sample_weight, groups)
+    if calibration_scope == "confidence" and rows.response != "predict_proba":
+        raise ValueError(
+            "calibration_scope='confidence' leaves predict_proba as it is, but "
+            f"{type(estimator).__name__} has none; use calibration_scope='probabilities'."
+        )
+    table = {}
+    if rows.response == "predict_proba":
+        table["raw"] = _judged(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
+    for name, calibrator in candidates.items():
+        proba, claim = _calibrated(rows, calibrator, calibration_scope)
+        table[name] = _judged(rows, proba, claim, n_draws, rng)
+    return pd.DataFrame(table).T
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Raw scores of every row by a classifier that did not see it, and the folds."""
+
+    scores: FloatArray
+    response: str
+    codes: IntArray
+    classes: Any
+    weight: FloatArray | None
+    parts: list[tuple[IntArray, IntArray]]
+
+
+def _candidates(calibrations: Any) -> dict[str, Any]:
+    if calibrations is None:
+        return {name: name for name in CALIBRATORS}
+    if isinstance(calibrations, str) or not hasattr(calibrations, "__iter__"):
+        raise ValueError(
+            f"calibrations must be a list of names, such as {list(CALIBRATORS)[:2]}, or a mapping "
+            f"of names to calibrators, got {calibrations!r}."
+        )
+    if not isinstance(calibrations, Mapping):
+        calibrations = {c if isinstance(c, str) else type(c).__name__: c for c in calibrations}
+    for calibration in calibrations.values():
+        if calibration is None:
+            raise ValueError("calibrations: raw probabilities are shown anyway; leave None out.")
+        check.check_calibration(calibration, CALIBRATORS)
+    return dict(calibrations)
+
+
+def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any) -> _Scored:
+    """Score every row once, by a classifier fitted without it."""
+    classes = task_classes(estimator, y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {classes.tolist()}: there is nothing to calibrate."
+        )
+    codes = check.check_known(
+        check.encode_labels(y, classes, "y"), y, classes, "y",
+        "The frozen classifier was not trained on them.",
+    )  # fmt: skip
+    weight = check.check_weight(sample_weight, len(codes), other="y")
+    owner = SelectiveClassifier(estimator, cv=cv)
+    given = {} if groups is None else {"groups": groups}
+    params, split_params = route_fit(owner, weight, given)
+    task = Task(X, y, codes, classes, params)
+    if isinstance(estimator, FrozenEstimator):
+        scores = task.fit(estimator, np.arange(len(codes))).scores(X)
+    else:
+        scores = task.out_of_fold(estimator, cv, split_params)
+    parts = list(folds(cv, X, y, split_params))
+    return _Scored(scores, response_of(estimator), codes, classes, weight, parts)
+
+
+def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
+    """Return class probabilities and the claimed chance of being right, cross-fitted."""
+    raw = rows.scores
+    proba = np.empty((len(rows.codes), len(rows.classes)))
+    claim = np.empty(len(rows.codes))
+    for train, test in rows.parts:
+        weight = None if rows.weight is None else rows.weight[train]
+        fitted: Calibration
+        if scope == "confidence":
+            correct = (raw[train].argmax(axis=1) == rows.codes[train]).astype(np.float64)
+            fitted = ConfidenceCalibration.fit(calibrator, max_proba(raw[train]), correct, weight)
+        else:
+            fitted = ClassCalibration.fit(
+                calibrator, rows.response, raw[train], rows.codes[train], len(rows.classes), weight
+            )
+        proba[test] = fitted.proba_of(raw[test])
+        claim[test] = fitted.honest(max_proba(proba[test]))
+    return proba, claim
+
+
+def _judged(
+    rows: _Scored, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the metrics of one calibration."""
+    predictions = Predictions(
+        rows.codes, proba.argmax(axis=1), rows.classes, None, claim, rows.weight
+    )
+    values = evaluate(predictions, _METRICS).to_dict()
+    exact = rows.weight is None or not np.any(rows.weight != rows.weight[0])
+    outcomes = Outcomes.from_predictions(predictions)
+    p_value = csr_test_of(outcomes, n_draws=n_draws, random_state=rng).p_value if exact else np.nan
+    truth = np.eye(len(rows.classes))[rows.codes]
+    spread = np.sum((proba - truth) ** 2, axis=1)
+    own = np.sum(proba * truth, axis=1)
+    values |= {
+        "log_loss": np.average(-np.log(np.maximum(own, _LEAST)), weights=rows.weight),
+        "brier": np.average(spread, weights=rows.weight),
+        "csr_p_value": p_value,
+    }
+    return {name: float(values[name]) for name in _COLUMNS}

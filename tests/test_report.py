@@ -1,0 +1,142 @@
+"""The calibration report against scikit-learn's parts, put together by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from skselect import PrecomputedClassifier, calibration_report
+from skselect.calibration import CALIBRATORS, PlattCalibrator
+from skselect.metrics import aurc_score, csr_score, expected_calibration_error
+
+CV = StratifiedKFold(4)
+
+
+def rows(n_classes=2, n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    return rng.normal(size=(n, 4)) + 0.7 * y[:, None], y
+
+
+def test_raw_is_cross_validated():
+    X, y = rows(3)
+    table = calibration_report(GaussianNB(), X, y, calibrations=[], cv=CV)
+    proba = cross_val_predict(GaussianNB(), X, y, cv=CV, method="predict_proba")
+    raw = table.loc["raw"]
+    assert raw["log_loss"] == pytest.approx(log_loss(y, proba))
+    assert raw["brier"] == pytest.approx(np.mean(np.sum((proba - np.eye(3)[y]) ** 2, axis=1)))
+    assert raw["ece"] == pytest.approx(expected_calibration_error(y, proba))
+    assert raw["csr"] == pytest.approx(csr_score(y, proba))
+    assert raw["aurc"] == pytest.approx(aurc_score(y, proba))
+
+
+def test_isotonic_is_cross_fitted():
+    X, y = rows()
+    table = calibration_report(GaussianNB(), X, y, calibrations=["isotonic"], cv=CV)
+    raw = cross_val_predict(GaussianNB(), X, y, cv=CV, method="predict_proba")[:, 1]
+    honest = np.empty(len(y))
+    for train, test in CV.split(X, y):
+        honest[test] = (
+            IsotonicRegression(out_of_bounds="clip").fit(raw[train], y[train]).predict(raw[test])
+        )
+    row = table.loc["isotonic"]
+    assert row["brier"] == pytest.approx(2 * brier_score_loss(y, honest))
+    assert row["log_loss"] == pytest.approx(log_loss(y, honest))
+    assert row["aurc"] == pytest.approx(aurc_score(y, honest))
+
+
+def test_scope_confidence_leaves_the_probabilities():
+    X, y = rows(3)
+    table = calibration_report(GaussianNB(), X, y, calibration_scope="confidence", cv=CV)
+    assert list(table.index) == ["raw", *CALIBRATORS]
+    assert np.ptp(table["log_loss"]) == 0
+    assert table["ece"].nunique() == len(table)
+    proba = cross_val_predict(GaussianNB(), X, y, cv=CV, method="predict_proba")
+    confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
+    honest = np.empty(len(y))
+    for train, test in CV.split(X, y):
+        map_ = IsotonicRegression(out_of_bounds="clip").fit(confidence[train], right[train])
+        honest[test] = map_.predict(confidence[test])
+    brier = np.mean((honest - right) ** 2)
+    assert table.loc["isotonic", "top_label_brier"] == pytest.approx(brier)
+
+
+def test_a_frozen_or_precomputed_classifier_is_used_as_it_is():
+    X, y = rows(3)
+    frozen = GaussianNB().fit(X[:150], y[:150])
+    table = calibration_report(FrozenEstimator(frozen), X[150:], y[150:], cv=3, random_state=0)
+    proba = frozen.predict_proba(X[150:])
+    assert table.loc["raw", "log_loss"] == pytest.approx(log_loss(y[150:], proba))
+    stored = PrecomputedClassifier([0, 1, 2])
+    again = calibration_report(stored, proba, y[150:], cv=3, random_state=0)
+    pd.testing.assert_frame_equal(again, table)
+
+
+def test_weights_are_repeated_rows_for_a_frozen_classifier():
+    X, y = rows()
+    frozen = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
+    X, y = X[100:], y[100:]
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    parts = [(np.arange(100), np.arange(100, 200)), (np.arange(100, 200), np.arange(100))]
+    where = np.repeat(np.arange(200), weight)
+    repeated = [
+        (np.flatnonzero(np.isin(where, train)), np.flatnonzero(np.isin(where, test)))
+        for train, test in parts
+    ]
+    options = {"calibrations": ["isotonic", "platt", "smooth_isotonic"]}
+    one = calibration_report(frozen, X, y, cv=parts, sample_weight=weight, **options)
+    other = calibration_report(frozen, X[where], y[where], cv=repeated, **options)
+    assert one["csr_p_value"].isna().all()
+    columns = one.columns.drop(["csr_p_value", "p_risk"])
+    np.testing.assert_allclose(one[columns], other[columns], rtol=1e-6)
+
+
+def test_decision_values_have_no_raw_row():
+    X, y = rows(3)
+    table = calibration_report(LinearSVC(), X, y, calibrations=["platt", "temperature"], cv=3)
+    assert list(table.index) == ["platt", "temperature"]
+    with pytest.raises(ValueError, match=r"leaves predict_proba as it is, but LinearSVC has none"):
+        calibration_report(LinearSVC(), X, y, calibration_scope="confidence")
+
+
+def test_labels_groups_and_objects():
+    X, y = rows(2)
+    plain = calibration_report(GaussianNB(), X, y, calibrations=["platt"], cv=3, random_state=0)
+    named = calibration_report(
+        GaussianNB(), pd.DataFrame(X, columns=list("abcd")),
+        pd.Series(np.array(["no", "yes"])[y], index=np.arange(300)[::-1] + 7),
+        calibrations={"platt": PlattCalibrator()}, cv=3, random_state=0,
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(named, plain)
+    listed = calibration_report(GaussianNB(), X, y, calibrations=[PlattCalibrator()], cv=3)
+    assert list(listed.index) == ["raw", "PlattCalibrator"]
+    groups = np.arange(300) // 10
+    grouped = calibration_report(
+        GaussianNB(), X, y, calibrations=["platt"], cv=GroupKFold(3), groups=groups
+    )
+    assert grouped.loc["platt", "log_loss"] != plain.loc["platt", "log_loss"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"calibrations": "platt"}, "calibrations must be a list of names"),
+        ({"calibrations": ["hope"]}, "calibration must be one of"),
+        ({"calibrations": [None]}, "leave None out"),
+        ({"calibration_scope": "all"}, "calibration_scope must be one of"),
+        ({"n_draws": 0}, "n_draws"),
+        ({"random_state": "x"}, "random_state"),
+        ({"sample_weight": [1, 2]}, "sample_weight"),
+        ({"y": np.zeros(300, dtype=int)}, "one class only"),
+    ],
+)
+def test_bad_arguments_are_named(options, message):
+    X, y = rows()
+    options = {"y": y} | options
+    with pytest.raises(ValueError, match=message):
+        calibration_report(GaussianNB(), X, options.pop("y"), **options)
