@@ -1,6 +1,6 @@
 """Which calibration is safe to put a threshold on? Real tables, three models, few rows.
 
-    python benchmarks/calibration.py FOLDER [--splits 5] [--tables adult magic] [--out runs.csv]
+    python benchmarks/calibration.py FOLDER [--splits 5] [--first-split 0] [--out runs.csv]
 
 FOLDER holds Parquet tables whose column `target` is the label. Each table is split at random into
 60 % to train on (10,000 rows at most), 20 % to calibrate on (the first 100, 300 and 1000 of them)
@@ -14,6 +14,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -89,8 +90,10 @@ def raw_scores(folder, name, kind, seed):
     n_fifth = len(codes) // 5
     judge, calibrate, train = np.split(order, [n_fifth, 2 * n_fifth])
     train = train[:MOST_TRAINING_ROWS]
-    model = make_model(kind, seed).fit(X.iloc[train], codes[train])
-    parts = [(model.predict_proba(X.iloc[rows]), codes[rows]) for rows in (calibrate, judge)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # columns without values, levels that training lacks
+        model = make_model(kind, seed).fit(X.iloc[train], codes[train])
+        parts = [(model.predict_proba(X.iloc[rows]), codes[rows]) for rows in (calibrate, judge)]
     return [(p.astype(np.float64), c) for p, c in parts]
 
 
@@ -124,7 +127,10 @@ def sigmoid_of_scikit_learn(scores, codes, new):
     if len(np.unique(codes)) < n_classes:  # it cannot be fitted without rows of every class
         return raw(scores, codes, new)
     served = FrozenEstimator(PrecomputedClassifier(np.arange(n_classes)))
-    proba = CalibratedClassifierCV(served, method="sigmoid").fit(scores, codes).predict_proba(new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it looks for folds that it does not need here
+        fitted = CalibratedClassifierCV(served, method="sigmoid").fit(scores, codes)
+    proba = fitted.predict_proba(new)
     return proba, proba.max(axis=1)
 
 
@@ -195,6 +201,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder")
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--first-split", type=int, default=0)
     parser.add_argument("--tables", nargs="+", default=TABLES)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", default=None, help="CSV file for the single runs")
@@ -203,7 +210,7 @@ def main():
         delayed(runs_of)(options.folder, name, model, split)
         for name in options.tables
         for model in MODELS
-        for split in range(options.splits)
+        for split in range(options.first_split, options.first_split + options.splits)
     ]
     done = Parallel(n_jobs=options.jobs, return_as="generator")(jobs)
     runs = pd.DataFrame([run for part in tqdm(done, total=len(jobs)) for run in part])

@@ -26,7 +26,9 @@ X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.6, random_
 X_fresh, X_new, y_fresh, y_new = train_test_split(X_rest, y_rest, test_size=0.5, random_state=0)
 
 # Train and calibrate on one part of the rows ...
-model = SelectiveClassifier(XGBClassifier(n_estimators=60, max_depth=3), calibration="platt", cv=3)
+model = SelectiveClassifier(
+    XGBClassifier(n_estimators=60, max_depth=3), calibration="temperature", cv=3
+)
 model.fit(X_train, y_train)
 
 # ... and let fresh ones choose the threshold: then the certificate is exact.

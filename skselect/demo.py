@@ -69,8 +69,8 @@ def run(options: DemoOptions) -> int:
     booster, kind = make_booster(options.seed)
     say(f"train {kind} on {len(y_train)} rows, without calibration")
     raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
-    say("train it again with out-of-fold Platt calibration")
-    model = SelectiveClassifier(booster, calibration="platt").fit(X_train, y_train)
+    say("train it again with out-of-fold temperature scaling")
+    model = SelectiveClassifier(booster, calibration="temperature").fit(X_train, y_train)
 
     say(f"certify risk <= {options.max_risk:g} on {len(y_fresh)} fresh rows")
     shared = {"on_infeasible": "abstain", "abstain_label": _free_label(y)}

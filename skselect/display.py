@@ -289,13 +289,14 @@ class ReliabilityDisplay:
             curve["confidence"], curve["accuracy"], **(style | {"color": color} | line_kwargs)
         )
         ax.vlines(curve["confidence"], curve["low"], curve["high"], color=color, alpha=0.35)
-        ax.set(xlabel="Confidence", ylabel="Share of right answers", ylim=(-0.02, 1.02))
-        lowest = min(float(curve["confidence"].min()), 0.98 if not drawn else ax.get_xlim()[0])
-        ax.set_xlim(max(lowest - 0.02, -0.02), 1.02)
+        lowest = float(curve[["confidence", "accuracy", "low"]].min(axis=None))
+        bottom = min(lowest - 0.02, ax.get_ylim()[0] if drawn else 1.0)
+        ax.set(xlabel="Confidence", ylabel="Share of right answers",
+               xlim=(bottom, 1.02), ylim=(bottom, 1.02))  # fmt: skip
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(_percent)
         if label:
-            ax.legend(frameon=False)
+            ax.legend(frameon=False, loc="upper left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

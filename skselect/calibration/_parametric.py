@@ -7,7 +7,7 @@ Each mixes its map with the base rate of the calibration rows, which keeps it fr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, special
@@ -18,8 +18,8 @@ from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.calibration._common import checked_rows
 
-#: The steepest slope of a beta map.
-STEEPEST = 1e3
+#: A relative spread below this is rounding.
+_SAME = 1e-13
 
 
 class Safeguarded(BaseEstimator, ABC):
@@ -106,19 +106,11 @@ class PlattCalibrator(Safeguarded):
         positive = np.sum(weight * y)
         negative = np.sum(weight) - positive
         target = np.where(y > 0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
-        # Standardised scores make the problem well conditioned whatever their scale.
-        largest = float(np.max(np.abs(score))) or 1.0
-        score = score / largest
-        center = np.average(score, weights=weight)
-        spread = np.sqrt(np.average((score - center) ** 2, weights=weight))
-        scale = spread if spread > 0 else 1.0
-        slope, intercept = _fit_logistic((score - center) / scale, target, weight)
-        if slope < 0.0 or spread == 0.0:
-            # The score speaks against y = 1, or not at all: the best rising map is flat.
-            slope, intercept = 0.0, special.logit(np.average(target, weights=weight))
-        slope = float(slope / scale)
-        self.slope_ = slope / largest
-        self.intercept_ = float(intercept - slope * center)
+        fit = _fit_logistic([score], target, weight)
+        if fit.slopes[0] < 0.0:  # the score speaks against y = 1: the best rising map is flat
+            fit = _fit_logistic([], target, weight)
+        self.slope_ = fit.slopes[0] if fit.slopes else 0.0
+        self.intercept_ = fit.intercept
         return self
 
     def _map(self, score: FloatArray) -> FloatArray:
@@ -138,7 +130,7 @@ class BetaCalibrator(Safeguarded):
 
     Attributes
     ----------
-    a_, b_ : float in [0, 1000]
+    a_, b_ : float, at least 0
     c_ : float
     share_, prior_ : float
         Share of the base rate in the map, and the base rate.
@@ -178,27 +170,7 @@ class BetaCalibrator(Safeguarded):
         score, y, weight = checked_rows(score, y, sample_weight)
         check.warn_small_weights(weight, "BetaCalibrator")
         self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
-        features = np.stack([*_sides(score), np.ones_like(score)])
-        scale = np.append(np.maximum(features[:2].std(axis=1), 1e-12), 1.0)
-        design = features / scale[:, None]
-        total = float(np.sum(weight))
-
-        def loss(theta: FloatArray) -> tuple[float, FloatArray]:
-            z = theta @ design
-            small = np.exp(-np.abs(z))
-            chance = np.where(z >= 0, 1.0, small) / (1.0 + small)
-            value = np.sum(weight * (np.maximum(z, 0.0) + np.log1p(small) - y * z))
-            return float(value / total), design @ (weight * (chance - y)) / total
-
-        result = optimize.minimize(
-            loss,
-            np.array([scale[0], scale[1], 0.0]),  # the identity
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, STEEPEST * scale[0]), (0.0, STEEPEST * scale[1]), (-STEEPEST, STEEPEST)],
-            options={"gtol": 1e-10, "ftol": 1e-15, "maxiter": 1000},
-        )
-        self.a_, self.b_, self.c_ = (float(x) for x in result.x / scale)
+        self.a_, self.b_, self.c_ = _fit_beta(score, y, weight)
         return self
 
     def _map(self, score: FloatArray) -> FloatArray:
@@ -223,23 +195,69 @@ def _laplace_share(weight: FloatArray, safeguard: bool) -> float:
     return 1.0 / (float(np.sum(weight)) + 1.0) if safeguard else 0.0
 
 
-def _fit_logistic(x: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:
-    """Minimise the weighted logistic loss over slope and intercept (a convex problem)."""
-    total = np.sum(weight)
-    design = np.column_stack([x, np.ones_like(x)])
+def _fit_beta(score: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float, float]:
+    """Return the best a, b >= 0 and c: inside the allowed quarter, or on its edges."""
+    low, high = _sides(score)
+    # low and high are nearly parallel for small scores; their sum and difference are not.
+    free = _fit_logistic([score, high - low], y, weight)
+    a, b = free.slopes[0] - free.slopes[1], free.slopes[0] + free.slopes[1]
+    if a >= 0.0 and b >= 0.0:
+        return a, b, free.intercept
+    flat = _fit_logistic([], y, weight)
+    only_a, only_b = _fit_logistic([low], y, weight), _fit_logistic([high], y, weight)
+    edges = [
+        (flat.loss, (0.0, 0.0, flat.intercept)),
+        (only_a.loss, (only_a.slopes[0], 0.0, only_a.intercept)),
+        (only_b.loss, (0.0, only_b.slopes[0], only_b.intercept)),
+    ]
+    return min((loss, found) for loss, found in edges if min(found[:2]) >= 0.0)[1]
+
+
+class _LogisticFit(NamedTuple):
+    slopes: list[float]
+    intercept: float
+    loss: float
+
+
+def _fit_logistic(
+    columns: list[FloatArray], target: FloatArray, weight: FloatArray
+) -> _LogisticFit:
+    """Minimise the weighted logistic loss over slopes and intercept (a convex problem).
+
+    A column that does not vary gets the slope 0.
+    """
+    total = float(np.sum(weight))
+    parts = [_standardized(column, weight) for column in columns]
+    design = np.column_stack([*(z for z, _, _ in parts), np.ones_like(target)])
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
         z = design @ theta
-        value = np.sum(weight * (np.logaddexp(0.0, z) - target * z)) / total
-        gradient = design.T @ (weight * (special.expit(z) - target)) / total
-        return float(value), gradient
+        value = weight @ (np.logaddexp(0.0, z) - target * z) / total
+        return float(value), design.T @ (weight * (special.expit(z) - target)) / total
 
     def curvature(theta: FloatArray) -> FloatArray:
         p = special.expit(design @ theta)
         return np.asarray((design.T * (weight * p * (1.0 - p))) @ design / total)
 
-    start = np.array([0.0, float(special.logit(np.average(target, weights=weight)))])
+    start = np.zeros(design.shape[1])
+    start[-1] = special.logit(_base_rate(target, weight))
     result = optimize.minimize(
         loss, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10}
     )
-    return np.asarray(result.x)
+    slopes = [float(t / scale) for t, (_, _, scale) in zip(result.x, parts, strict=False)]
+    shift = sum(t * center for t, (_, center, _) in zip(result.x, parts, strict=False))
+    return _LogisticFit(slopes, float(result.x[-1] - shift), float(result.fun))
+
+
+def _standardized(column: FloatArray, weight: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return the column with mean 0 and spread 1, its mean in spreads, and its spread.
+
+    Then the problem is well conditioned whatever the unit of the scores.
+    """
+    largest = float(np.max(np.abs(column))) or 1.0  # squares of huge scores would overflow
+    unit = column / largest
+    center = float(np.average(unit, weights=weight))
+    spread = float(np.sqrt(np.average((unit - center) ** 2, weights=weight)))
+    if spread < _SAME:
+        return np.zeros_like(column), 0.0, np.inf
+    return (unit - center) / spread, center / spread, spread * largest

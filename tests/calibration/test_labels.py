@@ -11,9 +11,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from skselect import SelectiveClassifier
-from skselect.calibration import CALIBRATORS
+from skselect.calibration import CALIBRATORS, SCOPES
 
 TWO = {
     "{-1, 1}": np.array([-1, 1]),
@@ -92,3 +93,69 @@ def test_a_class_of_two_rows(kind):
     found = proba(kind, X, rare)
     assert np.all(np.isfinite(found))
     assert not np.any(found[2:].argmax(axis=1) == 2)
+
+
+# Other classifiers and real tables ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize("labels", [[False, True], ["a", "b", "c"]], ids=["two", "three"])
+def test_xgboost(labels, kind, scope):
+    xgboost = pytest.importorskip("xgboost")
+    X, codes = rows(len(labels))
+    booster = xgboost.XGBClassifier(n_estimators=8, max_depth=2, n_jobs=1)
+    model = SelectiveClassifier(
+        booster, calibration=kind, calibration_scope=scope, cv=3, threshold=0.6, abstain_label=-9
+        if isinstance(labels[0], bool) else "none",
+    )  # fmt: skip
+    model.fit(X, np.array(labels)[codes])
+    decided = model.decide(X)
+    assert set(decided["suggestion"]) <= set(labels)
+    assert np.mean(decided["suggestion"] == np.array(labels)[codes]) > 0.5
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, atol=1e-6)
+    confidence = model.predict_confidence(X)
+    assert np.all((confidence >= 0) & (confidence <= 1))
+    if kind != "isotonic":
+        assert confidence.max() < 1.0
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_a_classifier_that_only_says_0_and_1(kind):
+    X, codes = rows(2)
+    found = proba(kind, X, codes, DecisionTreeClassifier(random_state=0))
+    assert len(np.unique(found[:, 1])) == 2
+    sure = found.max(axis=1)
+    assert np.all((sure > 0.5) & (sure < 0.99))
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize(("table", "rare", "count"), [("wine_quality", 9, 5), ("nursery", None, 2)])
+def test_classes_of_a_few_rows_on_real_data(table, rare, count, kind, data_folder):
+    """Most folds lack such a class, or hold it out whole."""
+    frame = pd.read_parquet(data_folder / f"{table}.parquet")
+    counts = frame["target"].value_counts()
+    rare = counts.idxmin() if rare is None else rare
+    assert counts[rare] == count
+    frame = pd.concat([frame[frame["target"] == rare], frame[frame["target"] != rare][:1500]])
+    X = pd.get_dummies(frame.drop(columns="target")).to_numpy(dtype=float)
+    y = frame["target"].to_numpy()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error")
+        model = SelectiveClassifier(GaussianNB(var_smoothing=1e-3), calibration=kind, cv=5)
+        found = model.fit(X, y).predict_proba(X)
+    assert found.shape == (len(y), frame["target"].nunique())
+    assert np.all(np.isfinite(found))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-9)
+    if kind not in ("isotonic", "temperature"):
+        column = model.classes_.tolist().index(rare)
+        assert found[:, column].mean() < 0.05
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_one_class_is_left_as_it_is(kind, scope):
+    """GaussianNB takes a single class; there is nothing to calibrate."""
+    X, _ = rows(2)
+    model = SelectiveClassifier(GaussianNB(), calibration=kind, calibration_scope=scope, cv=3)
+    np.testing.assert_array_equal(model.fit(X, np.zeros(240, int)).predict_proba(X), 1.0)

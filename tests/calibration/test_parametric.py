@@ -171,3 +171,39 @@ def test_bad_scores_are_named(kind):
         kind().fit([0.1, 0.2], [0, 1, 1])
     with pytest.raises(ValueError, match="sample_weight"):
         kind().fit([0.1, 0.2], [0, 1], [-1, 1])
+
+
+# Where optimisers used to stop early -----------------------------------------------------------
+
+
+def in_sample_loss(calibrator, score, y):
+    p = np.clip(calibrator.predict(score), 1e-15, 1 - 1e-15)
+    return -np.mean(np.where(y > 0, np.log(p), np.log1p(-p)))
+
+
+@pytest.mark.parametrize("kind", [PlattCalibrator, BetaCalibrator])
+def test_scores_of_two_values_get_their_two_rates(kind):
+    score = np.repeat([-6.9, 6.9], [20, 30])
+    y = np.r_[np.ones(2), np.zeros(18), np.ones(24), np.zeros(6)]
+    found = kind(safeguard=False).fit(score, y).predict([-6.9, 6.9])
+    positive, negative = (27 / 28, 1 / 26) if kind is PlattCalibrator else (1, 0)  # Platt's targets
+    rates = [(2 * positive + 18 * negative) / 20, (24 * positive + 6 * negative) / 30]
+    np.testing.assert_allclose(found, rates, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-8, 1000.0, 1e10, 1e200, -1e300])
+def test_constant_scores_give_the_rate_in_any_order(value):
+    y = np.r_[np.ones(2), np.zeros(8)]
+    for kind in PARAMETRIC[::2]:
+        for order in (slice(None), slice(None, None, -1)):
+            found = kind(safeguard=False).fit(np.full(10, value), y[order]).predict([value])
+            assert found[0] == pytest.approx(0.2, abs=0.06 if kind is PlattCalibrator else 1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6, 1e200])
+def test_no_unit_of_decision_values_is_too_small_or_too_large(unit):
+    score, y = overlapping(300)
+    reference = in_sample_loss(PlattCalibrator(safeguard=False).fit(score, y), score, y)
+    for kind in PARAMETRIC:
+        found = kind(safeguard=False).fit(score * unit, y)
+        assert in_sample_loss(found, score * unit, y) <= reference + 0.01, kind
