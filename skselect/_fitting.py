@@ -319,9 +319,16 @@ class Task:
     def out_of_fold(self, estimator: Any, cv: Any, split_params: Mapping[str, Any]) -> FloatArray:
         """Return raw scores of every row by a classifier that did not see it."""
         scores: FloatArray | None = None
-        for train, test in folds(cv, self.X, self.y, split_params):
-            part = self.fit(estimator, train).scores(take_rows(self.X, test))
+        for test, X_test, raw in self.fold_models(estimator, cv, split_params):
+            part = raw.scores(X_test)
             if scores is None:
                 scores = np.empty((len(self.codes), *part.shape[1:]))
             scores[test] = part
         return np.asarray(scores)
+
+    def fold_models(
+        self, estimator: Any, cv: Any, split_params: Mapping[str, Any]
+    ) -> Iterator[tuple[IntArray, Any, RawClassifier]]:
+        """Yield the rows that a fold leaves out, and a classifier fitted to the others."""
+        for train, test in folds(cv, self.X, self.y, split_params):
+            yield test, take_rows(self.X, test), self.fit(estimator, train)

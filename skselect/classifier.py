@@ -275,11 +275,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
                 f"estimator: {type(raw.estimator).__name__} has no predict_proba; choose "
                 "calibration='platt' to turn its decision values into probabilities."
             )
-        if raw.response != "predict_proba" and self.calibration_scope == "confidence":
-            raise ValueError(
-                f"calibration_scope='confidence' leaves predict_proba as it is, but "
-                f"{type(raw.estimator).__name__} has none; use calibration_scope='probabilities'."
-            )
+        check.check_scope(self.calibration_scope, raw.response, raw.estimator)
         scores = raw.scores(task.X)
         raw.check_decision(task.X, scores)
         return scores

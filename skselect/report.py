@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import indexable
 
 from skselect import _validation as check
-from skselect._fitting import Task, folds, response_of, route_fit
+from skselect._fitting import Task, folds, route_fit
 from skselect._typing import FloatArray, IntArray
 from skselect.calibration import (
     CALIBRATORS,
@@ -21,7 +21,7 @@ from skselect.calibration import (
     ClassCalibration,
     ConfidenceCalibration,
 )
-from skselect.classifier import SelectiveClassifier, labels_of, task_classes
+from skselect.classifier import SelectiveClassifier, labels_of, task_classes, warn_if_fitted
 from skselect.confidence import max_proba
 from skselect.metrics import evaluate
 from skselect.metrics._overconfidence import csr_test_of
@@ -129,11 +129,7 @@ def calibration_report(
     check.check_has_fit(estimator)
     X, y = indexable(X, y)
     rows = _scored(estimator, X, labels_of(y), cv, sample_weight, groups)
-    if calibration_scope == "confidence" and rows.response != "predict_proba":
-        raise ValueError(
-            "calibration_scope='confidence' leaves predict_proba as it is, but "
-            f"{type(estimator).__name__} has none; use calibration_scope='probabilities'."
-        )
+    check.check_scope(calibration_scope, rows.response, estimator)
     table = {}
     if rows.response == "predict_proba":
         table["raw"] = _judged(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
@@ -163,13 +159,17 @@ def _candidates(calibrations: Any) -> dict[str, Any]:
             f"calibrations must be a list of names, such as {list(CALIBRATORS)[:2]}, or a mapping "
             f"of names to calibrators, got {calibrations!r}."
         )
-    if not isinstance(calibrations, Mapping):
-        calibrations = {c if isinstance(c, str) else type(c).__name__: c for c in calibrations}
-    for calibration in calibrations.values():
+    if isinstance(calibrations, Mapping):
+        names, calibrators = list(calibrations), list(calibrations.values())
+    else:
+        calibrators = list(calibrations)
+        names = [c if isinstance(c, str) else type(c).__name__ for c in calibrators]
+    check.check_report_names(names)
+    for calibration in calibrators:
         if calibration is None:
             raise ValueError("calibrations: raw probabilities are shown anyway; leave None out.")
         check.check_calibration(calibration, CALIBRATORS)
-    return dict(calibrations)
+    return dict(zip(names, calibrators, strict=True))
 
 
 def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any) -> _Scored:
@@ -188,12 +188,21 @@ def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups:
     given = {} if groups is None else {"groups": groups}
     params, split_params = route_fit(owner, weight, given)
     task = Task(X, y, codes, classes, params)
-    if isinstance(estimator, FrozenEstimator):
-        scores = task.fit(estimator, np.arange(len(codes))).scores(X)
-    else:
-        scores = task.out_of_fold(estimator, cv, split_params)
     parts = list(folds(cv, X, y, split_params))
-    return _Scored(scores, response_of(estimator), codes, classes, weight, parts)
+    if isinstance(estimator, FrozenEstimator):
+        models = iter([(np.arange(len(codes)), X, task.fit(estimator, np.arange(len(codes))))])
+    else:
+        warn_if_fitted(estimator)
+        models = task.fold_models(estimator, parts, {})
+    scores: FloatArray | None = None
+    for test, X_test, raw in models:
+        part = raw.scores(X_test)
+        raw.check_decision(X_test, part)
+        if scores is None:
+            scores = np.empty((len(codes), *part.shape[1:]))
+        scores[test] = part
+        response = raw.response
+    return _Scored(np.asarray(scores), response, codes, classes, weight, parts)
 
 
 def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:

@@ -3,14 +3,21 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import StackingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import brier_score_loss, log_loss
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from skselect import PrecomputedClassifier, calibration_report
+from skselect import PrecomputedClassifier, SelectiveClassifier, calibration_report
 from skselect.calibration import CALIBRATORS, PlattCalibrator
 from skselect.metrics import aurc_score, csr_score, expected_calibration_error
 
@@ -140,3 +147,46 @@ def test_bad_arguments_are_named(options, message):
     options = {"y": y} | options
     with pytest.raises(ValueError, match=message):
         calibration_report(GaussianNB(), X, options.pop("y"), **options)
+
+
+def test_a_class_that_a_fold_lacks():
+    X, y = rows(3, n=150)
+    y = np.where(np.arange(150) == 7, 5, y)
+    for estimator in (RidgeClassifier(), GaussianNB()):
+        table = calibration_report(estimator, X, y, cv=3)
+        assert np.isfinite(table.drop(columns="csr_p_value")).all(axis=None)
+
+
+def test_meta_estimators_state_their_confidence_when_fitted():
+    X, y = rows(2, n=120)
+    stack = StackingClassifier([("a", GaussianNB()), ("b", LogisticRegression())])
+    assert "raw" in calibration_report(stack, X, y, calibrations=["platt"], cv=2).index
+
+
+def test_what_selective_classifier_refuses_is_refused_here():
+    X, y = rows(2)
+    cut = FixedThresholdClassifier(GaussianNB(), threshold=0.1)
+    for estimator in (cut, SelectiveClassifier(GaussianNB(), threshold=0.9)):
+        with pytest.raises(ValueError, match="estimator"):
+            calibration_report(estimator, X, y, calibrations=["platt"])
+    with pytest.warns(UserWarning, match="already fitted"):
+        calibration_report(GaussianNB().fit(X, y), X, y, calibrations=["platt"])
+
+
+def test_names_of_their_own():
+    X, y = rows()
+    with pytest.raises(ValueError, match="each needs a name of its own"):
+        calibration_report(GaussianNB(), X, y, calibrations={"raw": "platt"})
+    twice = [PlattCalibrator(), PlattCalibrator(safeguard=False)]
+    with pytest.raises(ValueError, match=r"\['PlattCalibrator'\] would name two rows"):
+        calibration_report(GaussianNB(), X, y, calibrations=twice)
+
+
+def test_splits_are_drawn_once():
+    """An iterator can be used once; a splitter without seed differs each time."""
+    X, y = rows()
+    splits = list(CV.split(X, y))
+    one = calibration_report(GaussianNB(), X, y, cv=iter(splits), random_state=0)
+    pd.testing.assert_frame_equal(
+        calibration_report(GaussianNB(), X, y, cv=CV, random_state=0), one
+    )

@@ -96,3 +96,21 @@ def _holds(dtype: np.dtype[Any], label: Any) -> bool:
         info = np.iinfo(dtype)
         return float(label).is_integer() and info.min <= label <= info.max
     return bool(dtype.type(label) == label)
+
+
+def check_some_known(known: BoolArray, name: str) -> None:
+    """Refuse rows of which none was scored for all classes."""
+    if not np.any(known):
+        raise ValueError(
+            f"{name} needs rows with decision values for all classes, but every fold lacks a "
+            "class; use stratified folds, or a calibration with one map per class such as 'platt'."
+        )
+
+
+def check_scope(scope: str, response: str, estimator: Any) -> None:
+    """Refuse to calibrate the confidence of a classifier without probabilities."""
+    if scope == "confidence" and response != "predict_proba":
+        raise ValueError(
+            "calibration_scope='confidence' leaves predict_proba as it is, but "
+            f"{type(estimator).__name__} has none; use calibration_scope='probabilities'."
+        )

@@ -39,6 +39,16 @@ def check_calibration(calibration: Any, known: Iterable[str]) -> None:
         check_choice("calibration", calibration, known)
 
 
+def check_report_names(names: list[Any]) -> None:
+    """Refuse names of which one row would hide another."""
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    if repeated or "raw" in names:
+        raise ValueError(
+            "calibrations: each needs a name of its own, other than 'raw', but "
+            f"{repeated or ['raw']} would name two rows; pass a mapping of names to calibrators."
+        )
+
+
 def refuse_unavailable(name: str, value: Any) -> None:
     """Refuse an argument whose capability is still to come."""
     if value is not None:

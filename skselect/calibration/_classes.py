@@ -83,13 +83,15 @@ class ClassCalibration:
     def proba_of(self, scores: FloatArray) -> FloatArray:
         """Return probabilities of shape (n, K) that sum to one in each row.
 
-        A row for which every class map says "never" gets equal probabilities.
+        A row for which every class map says "never" gets equal probabilities. A decision
+        value of nan, of a class that the model does not know, speaks against it.
         """
         first = self.maps[0]
         if isinstance(first, SoftmaxTemperature | Missing):  # one map for all classes, or none
-            return first.predict(_logits(self.response, scores, self.offset))
+            logits = _logits(self.response, scores, self.offset)
+            return first.predict(np.where(np.isnan(logits), -np.inf, logits))
         columns = _columns(first, self.response, scores, self.offset)
-        mapped = [m.predict(x) for m, x in zip(self.maps, columns, strict=True)]
+        mapped = [_predicted(m, x) for m, x in zip(self.maps, columns, strict=True)]
         if len(mapped) == 1:
             return np.column_stack([1.0 - mapped[0], mapped[0]])
         proba = np.column_stack(mapped)
@@ -139,6 +141,16 @@ def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) 
         columns = list(scores.T)
     wants_log_odds = getattr(calibrator, "reads_log_odds", False) and response == "predict_proba"
     return [log_odds(column, offset) for column in columns] if wants_log_odds else columns
+
+
+def _predicted(fitted: Any, column: FloatArray) -> FloatArray:
+    unknown = np.isnan(column)
+    if not unknown.any():
+        return np.asarray(fitted.predict(column))
+    mapped = np.zeros(len(column))
+    if not unknown.all():
+        mapped[~unknown] = fitted.predict(column[~unknown])
+    return mapped
 
 
 def _is_native(kind: str, n_classes: int) -> bool:

@@ -151,6 +151,7 @@ class SoftmaxTemperature(Safeguarded):
     def fit(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> SoftmaxTemperature:
         """Learn the temperature and the share from logits of shape (n, K) and class codes."""
         known = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
+        check.check_some_known(known, "calibration='temperature'")
         logits, codes, weight = logits[known], codes[known], weight[known]
         n_classes = logits.shape[1]
         # The mean lead of the first class over the second; for two it is the mean |log-odds|.

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import LeaveOneGroupOut
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -159,3 +160,12 @@ def test_one_class_is_left_as_it_is(kind, scope):
     X, _ = rows(2)
     model = SelectiveClassifier(GaussianNB(), calibration=kind, calibration_scope=scope, cv=3)
     np.testing.assert_array_equal(model.fit(X, np.zeros(240, int)).predict_proba(X), 1.0)
+
+
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_temperature_needs_a_fold_that_knows_all_classes(n_classes):
+    """Decision values of a class that no fold knows say nothing about one temperature."""
+    X, codes = rows(n_classes)
+    model = SelectiveClassifier(RidgeClassifier(), calibration="temperature", cv=LeaveOneGroupOut())
+    with pytest.raises(ValueError, match="every fold lacks a class; use stratified folds"):
+        model.fit(X, codes, groups=codes)
