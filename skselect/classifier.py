@@ -31,6 +31,7 @@ from skselect.calibration import (
     Calibration,
     ClassCalibration,
     ConfidenceCalibration,
+    name_of,
 )
 from skselect.certificates import scores_fingerprint
 from skselect.confidence import CONFIDENCES, confidence_of_proba
@@ -312,6 +313,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             check.check_answerable(self.threshold, self.confidence)
         check.check_choice("calibration_scope", self.calibration_scope, SCOPES)
         check.check_calibration(self.calibration, CALIBRATORS)
+        if self.calibration is not None:
+            check.check_reads(name_of(self.calibration), self.calibration_scope, self.confidence)
 
     def _resolve_label(self, classes: LabelArray) -> Any:
         """Find the abstain label before anything is trained, if it can be needed."""

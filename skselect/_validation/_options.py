@@ -39,6 +39,17 @@ def check_calibration(calibration: Any, known: Iterable[str]) -> None:
         check_choice("calibration", calibration, known)
 
 
+def check_reads(calibration: str, scope: str, confidence: Any) -> None:
+    """Refuse to divide the log-odds of what is no chance of being right by a temperature."""
+    max_proba = isinstance(confidence, str) and confidence == "max_proba"
+    if calibration == "temperature" and scope == "confidence" and not max_proba:
+        raise ValueError(
+            "calibration='temperature' keeps the confidence 1/2 where it is, which only means "
+            f"something for confidence='max_proba', got confidence={confidence!r}. With "
+            "calibration_scope='confidence' use 'smooth_isotonic', 'venn_abers' or 'platt'."
+        )
+
+
 def check_report_names(names: list[Any]) -> None:
     """Refuse names of which one row would hide another."""
     repeated = sorted({str(name) for name in names if names.count(name) > 1})

@@ -225,3 +225,15 @@ def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") ->
             f"sample_weight: {purpose} counts independent rows, and a weight is not a number of "
             f"independent rows. Leave sample_weight out{remedy}."
         )
+
+
+def check_mapped(values: Any, n_rows: int, calibrator: str) -> FloatArray:
+    """Return what a calibrator of the user's own made of n scores, if these are probabilities."""
+    mapped = np.asarray(values, dtype=np.float64)
+    if mapped.shape != (n_rows,) or not np.all((mapped >= 0.0) & (mapped <= 1.0)):
+        raise ValueError(
+            f"calibration: {calibrator}.predict must return {n_rows} probabilities in [0, 1] for "
+            f"{n_rows} scores, but it returned values of shape {mapped.shape}"
+            + ("." if mapped.shape != (n_rows,) else ", some of them outside or nan.")
+        )
+    return mapped

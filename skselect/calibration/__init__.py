@@ -12,7 +12,7 @@ from skselect.calibration._confidence import (
     ConfidenceCalibration,
     restored_calibration,
 )
-from skselect.calibration._kinds import CALIBRATORS
+from skselect.calibration._kinds import CALIBRATORS, name_of
 from skselect.calibration._monotone import (
     IsotonicCalibrator,
     SmoothIsotonicCalibrator,
@@ -35,5 +35,6 @@ __all__ = [
     "TemperatureCalibrator",
     "VennAbersCalibrator",
     "log_odds",
+    "name_of",
     "restored_calibration",
 ]

@@ -9,7 +9,14 @@ import numpy as np
 
 from skselect._typing import FloatArray, IntArray
 from skselect.calibration._common import LEAST_OFFSET, log_odds, offset_of
-from skselect.calibration._kinds import Missing, name_of, restored_maps, stored_maps, unfitted
+from skselect.calibration._kinds import (
+    Missing,
+    name_of,
+    predicted,
+    restored_maps,
+    stored_maps,
+    unfitted,
+)
 from skselect.calibration._temperature import SoftmaxTemperature
 
 
@@ -65,7 +72,7 @@ class ClassCalibration:
         A score of nan (the decision value of a class that a fold's model does not know) says
         nothing, so the map of that class leaves the row out.
         """
-        kind = name_of(unfitted(calibrator))
+        kind = name_of(calibrator)
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         offset = offset_of(scores[weight > 0]) if response == "predict_proba" else LEAST_OFFSET
         if _is_native(kind, n_classes):
@@ -91,7 +98,7 @@ class ClassCalibration:
             logits = _logits(self.response, scores, self.offset)
             return first.predict(np.where(np.isnan(logits), -np.inf, logits))
         columns = _columns(first, self.response, scores, self.offset)
-        mapped = [_predicted(m, x) for m, x in zip(self.maps, columns, strict=True)]
+        mapped = [_of_known(m, x) for m, x in zip(self.maps, columns, strict=True)]
         if len(mapped) == 1:
             return np.column_stack([1.0 - mapped[0], mapped[0]])
         proba = np.column_stack(mapped)
@@ -143,13 +150,14 @@ def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) 
     return [log_odds(column, offset) for column in columns] if wants_log_odds else columns
 
 
-def _predicted(fitted: Any, column: FloatArray) -> FloatArray:
+def _of_known(fitted: Any, column: FloatArray) -> FloatArray:
+    """Return what a map makes of a column, 0 where the class is not known."""
     unknown = np.isnan(column)
     if not unknown.any():
-        return np.asarray(fitted.predict(column))
+        return predicted(fitted, column)
     mapped = np.zeros(len(column))
     if not unknown.all():
-        mapped[~unknown] = fitted.predict(column[~unknown])
+        mapped[~unknown] = predicted(fitted, column[~unknown])
     return mapped
 
 

@@ -11,7 +11,14 @@ from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.calibration._classes import ClassCalibration
 from skselect.calibration._common import log_odds, offset_of
-from skselect.calibration._kinds import Missing, name_of, restored_maps, stored_maps, unfitted
+from skselect.calibration._kinds import (
+    Missing,
+    name_of,
+    predicted,
+    restored_maps,
+    stored_maps,
+    unfitted,
+)
 
 #: What a calibration may be about.
 SCOPES = ("probabilities", "confidence")
@@ -82,7 +89,7 @@ class ConfidenceCalibration:
 
     def honest(self, confidence: FloatArray) -> FloatArray:
         """Return the chance of being right, shape (n,)."""
-        return np.asarray(self.map.predict(_readable(self.map, confidence, self.offset)))
+        return predicted(self.map, _readable(self.map, confidence, self.offset))
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the map as plain numbers; a calibrator of yours leaves its name only."""

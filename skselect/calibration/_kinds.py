@@ -38,10 +38,20 @@ def unfitted(calibrator: Any) -> Any:
 
 def name_of(calibrator: Any) -> str:
     """Return the name of a built-in calibrator, or one that says it is not built in."""
+    if isinstance(calibrator, str):
+        return calibrator
     for name, kind in CALIBRATORS.items():
         if type(calibrator) is kind:
             return name
     return f"external:{type(calibrator).__name__}"
+
+
+def predicted(fitted: Any, score: FloatArray) -> FloatArray:
+    """Return what a fitted map makes of the scores; the result of one of yours is checked."""
+    mapped = fitted.predict(score)
+    if type(fitted) in CALIBRATORS.values():
+        return np.asarray(mapped)
+    return check.check_mapped(mapped, len(score), type(fitted).__name__)
 
 
 def stored_maps(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -24,7 +25,13 @@ from skselect import (
     ThresholdTuner,
     get_scorer,
 )
-from skselect.calibration import CALIBRATORS, ConfidenceCalibration, restored_calibration
+from skselect.calibration import (
+    CALIBRATORS,
+    SCOPES,
+    ConfidenceCalibration,
+    TemperatureCalibrator,
+    restored_calibration,
+)
 from skselect.confidence import CONFIDENCES
 from tests.calibration.cases import profile
 from tests.calibration.test_labels import rows
@@ -83,7 +90,7 @@ def test_it_is_the_chance_of_being_right_out_of_fold(confidence):
     np.testing.assert_allclose(model.predict_confidence(X), map_.predict(raw), atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "temperature"])
 def test_a_function_of_yours_becomes_a_probability(kind):
     def log_odds_like(proba):
         return 10.0 * np.log(proba.max(axis=1))
@@ -94,6 +101,38 @@ def test_a_function_of_yours_becomes_a_probability(kind):
     order = np.argsort(log_odds_like(model.predict_proba(X)))
     assert np.all(np.diff(honest[order]) >= -1e-15)
     assert model.set_params(threshold=None).policy_.threshold == 0.0
+
+
+@pytest.mark.parametrize("confidence", ["margin", "entropy", "gini", lambda p: p.max(axis=1)])
+@pytest.mark.parametrize("kind", ["temperature", TemperatureCalibrator(safeguard=False)])
+def test_temperature_is_for_probabilities_of_being_right(kind, confidence):
+    with pytest.raises(ValueError, match="only means something for confidence='max_proba'"):
+        fitted(kind, confidence=confidence)
+
+
+class Careless(BaseEstimator):
+    """A calibrator of somebody's own that returns something else than probabilities."""
+
+    def __init__(self, result):
+        self.result = result
+
+    def fit(self, score, y, sample_weight=None):
+        return self
+
+    def predict(self, score):
+        return self.result(np.asarray(score))
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize(
+    "result", [lambda s: s * np.nan, lambda s: s + 2.0, lambda s: s[:, None], lambda s: s[:1]]
+)
+def test_what_a_calibrator_of_yours_returns_is_checked(scope, result):
+    X, y = rows(3)
+    model = SelectiveClassifier(GaussianNB(), calibration=Careless(result), calibration_scope=scope)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match=r"Careless.predict must return 240 probabilities"):
+        model.predict_confidence(X)
 
 
 def test_weights_are_repeated_rows():
