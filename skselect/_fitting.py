@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +53,7 @@ class RawClassifier:
         """
         if self.response == "predict_proba":
             own = check.check_proba(self.estimator.predict_proba(X), "predict_proba(X)")
-            return self._spread(own, 0.0)
+            return self.spread(own, 0.0)
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
         n_own = len(self.columns)
         if own.shape[1:] != (() if n_own == 2 else (n_own,)):
@@ -66,9 +66,10 @@ class RawClassifier:
             return own
         if own.ndim == 1:
             own = np.column_stack([-own, own])
-        return self._spread(own, np.nan)
+        return self.spread(own, np.nan)
 
-    def _spread(self, own: FloatArray, missing: float) -> FloatArray:
+    def spread(self, own: FloatArray, missing: float) -> FloatArray:
+        """Return the classifier's own columns among those of all classes."""
         if np.array_equal(self.columns, np.arange(len(self.classes))):
             return own
         spread = np.full((len(own), len(self.classes)), missing, dtype=own.dtype)
@@ -142,6 +143,7 @@ def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
         )
     own = check.check_labels(np.asarray(estimator.classes_), "classes_")
     columns = check.encode_labels(own, classes, "classes_")
+    check.check_known(columns, own, classes, "classes_", "y must hold every class of a classifier.")
     return RawClassifier(estimator, classes, columns, response_of(estimator))
 
 
@@ -318,13 +320,8 @@ class Task:
 
     def out_of_fold(self, estimator: Any, cv: Any, split_params: Mapping[str, Any]) -> FloatArray:
         """Return raw scores of every row by a classifier that did not see it."""
-        scores: FloatArray | None = None
-        for test, X_test, raw in self.fold_models(estimator, cv, split_params):
-            part = raw.scores(X_test)
-            if scores is None:
-                scores = np.empty((len(self.codes), *part.shape[1:]))
-            scores[test] = part
-        return np.asarray(scores)
+        models = self.fold_models(estimator, cv, split_params)
+        return assembled((test, raw.scores(X_test)) for test, X_test, raw in models)
 
     def fold_models(
         self, estimator: Any, cv: Any, split_params: Mapping[str, Any]
@@ -332,3 +329,9 @@ class Task:
         """Yield the rows that a fold leaves out, and a classifier fitted to the others."""
         for train, test in folds(cv, self.X, self.y, split_params):
             yield test, take_rows(self.X, test), self.fit(estimator, train)
+
+
+def assembled(parts: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
+    """Return scores in the order of all rows, from parts that hold each row once."""
+    rows, scores = zip(*parts, strict=True)
+    return np.asarray(np.concatenate(scores)[np.argsort(np.concatenate(rows))])

@@ -29,12 +29,11 @@ from skselect.calibration import (
     CALIBRATORS,
     SCOPES,
     Calibration,
-    ClassCalibration,
-    ConfidenceCalibration,
+    fitted_calibration,
     name_of,
 )
 from skselect.certificates import scores_fingerprint
-from skselect.confidence import CONFIDENCES, confidence_of_proba
+from skselect.confidence import CONFIDENCES
 from skselect.policy import AbstentionPolicy, Decisions, index_of
 from skselect.scoring import find_abstainer
 
@@ -142,12 +141,12 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
     calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
 "isotonic"} or calibrator, default=None
-        How raw scores become honest probabilities: one map for two classes, else one per
-        class with rows rescaled to sum to one ("temperature": one for all classes). Only
-        "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode;
-        "smooth_isotonic" is its safe replacement. See :mod:`skselect.calibration`. A calibrator
-        is a scikit-learn estimator with ``fit(score, y, sample_weight)`` and
-        ``predict(score)``; it gets log-odds if its attribute `reads_log_odds` is true.
+        How raw scores become honest: "temperature" is recommended, "smooth_isotonic" where
+        training shifted the classes (see the guide on calibration). One map for two classes,
+        else one per class with rows rescaled to sum to one ("temperature": one for all). Only
+        "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode. A
+        calibrator of yours is a scikit-learn estimator with ``fit(score, y, sample_weight)``
+        and ``predict(score)``; it gets log-odds if its attribute `reads_log_odds` is true.
     calibration_scope : {"probabilities", "confidence"}, default="probabilities"
         What becomes honest: the class probabilities, or the confidence alone. "confidence"
         learns P(correct | confidence) with one rising map: ``predict_proba`` stays raw, the
@@ -250,7 +249,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self._resolve_label(classes)  # before anything is trained
         codes = check.check_known(
             check.encode_labels(y, classes, "y"), y, classes, "y",
-            "The frozen classifier was not trained on them.",
+            "The classifier was not trained on them.",
         )  # fmt: skip
         weight = check.check_weight(sample_weight, len(codes), other="y")
         params, split_params = route_fit(self, weight, fit_params)
@@ -261,6 +260,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self.calibration_ = self._calibrate(task, raw, scores, weight, split_params)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
+        self._confidence_at_fit = self.confidence
         taught = not self._is_frozen or self.calibration_ is not None
         self._fitted_on = scores_fingerprint(scores) if taught else None
         return self
@@ -294,23 +294,17 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             return None
         if not self._is_frozen:
             scores = task.out_of_fold(self.estimator, self.cv, split_params)
-        if self.calibration_scope == "confidence":
-            return ConfidenceCalibration.fit(
-                self.calibration,
-                confidence_of_proba(scores, self.confidence),
-                (scores.argmax(axis=1) == task.codes).astype(np.float64),
-                weight,
-                is_probability=not callable(self.confidence),
-            )
-        return ClassCalibration.fit(
-            self.calibration, raw.response, scores, task.codes, n_classes, weight
-        )
+        return fitted_calibration(
+            self.calibration, self.calibration_scope, raw.response, scores, task.codes, n_classes,
+            weight, self.confidence,
+        )  # fmt: skip
 
     def _check_parameters(self) -> None:
         if not callable(self.confidence):
             check.check_choice("confidence", self.confidence, CONFIDENCES)
         if self.threshold is not None:
-            check.check_answerable(self.threshold, self.confidence)
+            bounded = self.confidence_is_bounded
+            check.check_answerable(self.threshold, self.confidence, bounded=bounded)
         check.check_choice("calibration_scope", self.calibration_scope, SCOPES)
         check.check_calibration(self.calibration, CALIBRATORS)
         if self.calibration is not None:
@@ -351,8 +345,12 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     @property
     def confidence_is_bounded(self) -> bool:
         """Whether the confidence lies in [0, 1]; a function of yours may return anything."""
-        calibrated = self.calibration is not None and self.calibration_scope == "confidence"
-        return calibrated or not callable(self.confidence)
+        return self.calibrates_confidence or not callable(self.confidence)
+
+    @property
+    def calibrates_confidence(self) -> bool:
+        """Whether the confidence alone is calibrated, and not the probabilities."""
+        return self.calibration is not None and self.calibration_scope == "confidence"
 
     @property
     def abstains(self) -> bool:
@@ -376,6 +374,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     def _policy(self, raw: RawClassifier) -> AbstentionPolicy:
         self._check_parameters()
+        if self.calibrates_confidence:
+            check.check_unchanged("confidence", self.confidence, self._confidence_at_fit)
         threshold = self.threshold
         if threshold is None:
             threshold = 0.0 if self.confidence_is_bounded else -np.inf
@@ -429,8 +429,11 @@ def frozen_classes(estimator: Any) -> LabelArray:
 
 
 def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
-    """Return the classes of a task: those of a frozen classifier, else those that `y` holds."""
-    return frozen_classes(estimator) if isinstance(estimator, FrozenEstimator) else np.unique(y)
+    """Return the classes of a task: those of a classifier that is not trained, else those of y."""
+    if isinstance(estimator, FrozenEstimator):
+        return frozen_classes(estimator)
+    knows = hasattr(estimator, "classes_") and not get_tags(estimator).requires_fit
+    return frozen_classes(estimator) if knows else np.unique(y)
 
 
 def adopt_tags(tags: Any, estimator: Any) -> Any:

@@ -135,7 +135,7 @@ class RiskCoverageDisplay:
         label = self.name if name is None else name
         drawn = sum(line.get_gid() == _CURVE for line in ax.lines)
         style = {"color": _COLORS[drawn % len(_COLORS)], "label": label, "gid": _CURVE}
-        (self.line_,) = ax.plot(coverage, risk, **(style | line_kwargs))
+        (self.line_,) = ax.plot(coverage, risk, **(style | _spelled_out(line_kwargs)))
         if self.target is not None:
             ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1,
                        label=f"target {100 * self.target:g} %")  # fmt: skip
@@ -283,11 +283,14 @@ class ReliabilityDisplay:
         drawn = sum(line.get_gid() == _RELIABILITY for line in ax.lines)
         if not drawn:
             ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
-        color = line_kwargs.get("color", _COLORS[drawn % len(_COLORS)])
-        style = {"marker": "o", "markersize": 4, "label": label, "gid": _RELIABILITY}
+        style = {
+            "color": _COLORS[drawn % len(_COLORS)], "marker": "o", "markersize": 4,
+            "label": label, "gid": _RELIABILITY,
+        }  # fmt: skip
         (self.line_,) = ax.plot(
-            curve["confidence"], curve["accuracy"], **(style | {"color": color} | line_kwargs)
+            curve["confidence"], curve["accuracy"], **(style | _spelled_out(line_kwargs))
         )
+        color = self.line_.get_color()
         ax.vlines(curve["confidence"], curve["low"], curve["high"], color=color, alpha=0.35)
         lowest = float(curve[["confidence", "accuracy", "low"]].min(axis=None))
         bottom = min(lowest - 0.02, ax.get_ylim()[0] if drawn else 1.0)
@@ -299,6 +302,13 @@ class ReliabilityDisplay:
             ax.legend(frameon=False, loc="upper left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _spelled_out(line_kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return options of a line by their full names: "c" is "color"."""
+    from matplotlib import cbook, lines  # noqa: PLC0415 - an extra, needed here only
+
+    return dict(cbook.normalize_kwargs(line_kwargs, lines.Line2D))
 
 
 def _percent(value: float, _: int) -> str:

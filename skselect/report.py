@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +11,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import indexable
 
 from skselect import _validation as check
-from skselect._fitting import Task, folds, route_fit
+from skselect._fitting import Task, assembled, folds, route_fit
 from skselect._typing import FloatArray, IntArray
-from skselect.calibration import (
-    CALIBRATORS,
-    SCOPES,
-    Calibration,
-    ClassCalibration,
-    ConfidenceCalibration,
-)
+from skselect.calibration import CALIBRATORS, SCOPES, fitted_calibration
 from skselect.classifier import SelectiveClassifier, labels_of, task_classes, warn_if_fitted
 from skselect.confidence import max_proba
 from skselect.metrics import evaluate
@@ -122,7 +115,7 @@ def calibration_report(
     temperature      0.16     1.08        0.377
     isotonic        0.323 5.27e+05        0.001
     """
-    candidates = _candidates(calibrations)
+    candidates = check.check_calibrations(calibrations, CALIBRATORS)
     check.check_choice("calibration_scope", calibration_scope, SCOPES)
     check.check_count("n_draws", n_draws)
     rng = check.check_generator(random_state)
@@ -151,37 +144,13 @@ class _Scored:
     parts: list[tuple[IntArray, IntArray]]
 
 
-def _candidates(calibrations: Any) -> dict[str, Any]:
-    if calibrations is None:
-        return {name: name for name in CALIBRATORS}
-    if isinstance(calibrations, str) or not hasattr(calibrations, "__iter__"):
-        raise ValueError(
-            f"calibrations must be a list of names, such as {list(CALIBRATORS)[:2]}, or a mapping "
-            f"of names to calibrators, got {calibrations!r}."
-        )
-    if isinstance(calibrations, Mapping):
-        names, calibrators = list(calibrations), list(calibrations.values())
-    else:
-        calibrators = list(calibrations)
-        names = [c if isinstance(c, str) else type(c).__name__ for c in calibrators]
-    check.check_report_names(names)
-    for calibration in calibrators:
-        if calibration is None:
-            raise ValueError("calibrations: raw probabilities are shown anyway; leave None out.")
-        check.check_calibration(calibration, CALIBRATORS)
-    return dict(zip(names, calibrators, strict=True))
-
-
 def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any) -> _Scored:
     """Score every row once, by a classifier fitted without it."""
     classes = task_classes(estimator, y)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has one class only, {classes.tolist()}: there is nothing to calibrate."
-        )
+    check.check_more_classes(classes, "there is nothing to calibrate")
     codes = check.check_known(
         check.encode_labels(y, classes, "y"), y, classes, "y",
-        "The frozen classifier was not trained on them.",
+        "The classifier was not trained on them.",
     )  # fmt: skip
     weight = check.check_weight(sample_weight, len(codes), other="y")
     owner = SelectiveClassifier(estimator, cv=cv)
@@ -194,15 +163,12 @@ def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups:
     else:
         warn_if_fitted(estimator)
         models = task.fold_models(estimator, parts, {})
-    scores: FloatArray | None = None
+    found = []
     for test, X_test, raw in models:
-        part = raw.scores(X_test)
-        raw.check_decision(X_test, part)
-        if scores is None:
-            scores = np.empty((len(codes), *part.shape[1:]))
-        scores[test] = part
+        found.append((test, raw.scores(X_test)))
+        raw.check_decision(X_test, found[-1][1])
         response = raw.response
-    return _Scored(np.asarray(scores), response, codes, classes, weight, parts)
+    return _Scored(assembled(found), response, codes, classes, weight, parts)
 
 
 def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
@@ -212,14 +178,10 @@ def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray,
     claim = np.empty(len(rows.codes))
     for train, test in rows.parts:
         weight = None if rows.weight is None else rows.weight[train]
-        fitted: Calibration
-        if scope == "confidence":
-            correct = (raw[train].argmax(axis=1) == rows.codes[train]).astype(np.float64)
-            fitted = ConfidenceCalibration.fit(calibrator, max_proba(raw[train]), correct, weight)
-        else:
-            fitted = ClassCalibration.fit(
-                calibrator, rows.response, raw[train], rows.codes[train], len(rows.classes), weight
-            )
+        fitted = fitted_calibration(
+            calibrator, scope, rows.response, raw[train], rows.codes[train], len(rows.classes),
+            weight,
+        )  # fmt: skip
         proba[test] = fitted.proba_of(raw[test])
         claim[test] = fitted.honest(max_proba(proba[test]))
     return proba, claim

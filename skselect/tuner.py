@@ -454,7 +454,10 @@ def _answers(
     model: SelectiveClassifier, X: Any, classes: LabelArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return probabilities, with a column also for a class the fold lacked, and confidence."""
-    proba = wrap_fitted(model, classes).scores(X)
+    decisions = model.judge(X)
+    proba = wrap_fitted(model, classes).spread(decisions.y_proba, 0.0)
+    if model.calibrates_confidence:  # its map was fitted to a confidence among its own classes
+        return proba, decisions.confidence
     return proba, model.policy_.confidence_of(proba)
 
 
@@ -466,7 +469,7 @@ def _pooled(parts: list[_Part], rows: _Rows, classes: LabelArray) -> tuple[Predi
     codes = check.encode_labels(rows.y[order], classes, "y")
     predictions = Predictions(
         y_true=check.check_known(
-            codes, rows.y[order], classes, "y", "The frozen classifier was not trained on them."
+            codes, rows.y[order], classes, "y", "The classifier was not trained on them."
         ),
         y_pred=proba.argmax(axis=1),
         classes=classes,

@@ -10,7 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
+from skselect import (
+    AbstentionPolicy,
+    PrecomputedClassifier,
+    SelectiveClassifier,
+    ThresholdTuner,
+)
 from skselect.calibration import CALIBRATORS
 from skselect.policy import VERSION
 
@@ -220,3 +225,52 @@ def test_subgroups_wait_for_their_room(policy):
 def test_accepts_compares_as_float64(policy):
     assert policy.accepts(np.array([0.8], dtype=np.float32)).tolist() == [True]  # 0.800000012
     assert policy.accepts([0.7999999999]).tolist() == [False]
+
+
+# Damaged calibrations ---------------------------------------------------------------------------
+
+
+def stored_policy(kind, n_classes, scope):
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(n_classes), 100)
+    model = SelectiveClassifier(
+        PrecomputedClassifier(np.arange(n_classes)), calibration=kind, calibration_scope=scope
+    ).fit(P, rng.integers(0, n_classes, 100))
+    return json.loads(model.policy_.to_json())
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes", "scope", "damage"),
+    [
+        ("temperature", 3, "probabilities", {"temperature": -1.0}),
+        ("temperature", 3, "probabilities", {"temperature": 0.0}),
+        ("temperature", 3, "probabilities", {"prior": [0.5, 0.5]}),
+        ("temperature", 3, "probabilities", {"prior": 0.5}),
+        ("temperature", 2, "confidence", {"prior": [0.5, 0.5]}),
+        ("temperature", 2, "probabilities", {"share": 2.0}),
+        ("platt", 2, "probabilities", {"slope": -3.0}),
+        ("beta", 3, "probabilities", {"a": -3.0}),
+        ("isotonic", 2, "probabilities", {"knots": [0.9, 0.1], "values": [0.0, 1.0]}),
+        ("isotonic", 2, "probabilities", {"knots": [], "values": []}),
+        ("isotonic", 2, "confidence", {"knots": [0.1, 0.9], "values": [0.5]}),
+        ("smooth_isotonic", 2, "probabilities", {"knots": [0.1, 0.9], "values": [0.8, 0.2]}),
+        ("smooth_isotonic", 2, "probabilities", {"knots": [0.1, 0.9], "values": [0.8, 3.0]}),
+        ("venn_abers", 2, "confidence", {"lower": [0.1]}),
+        ("platt", 2, "confidence", {"intercept": float("nan")}),
+    ],
+)
+def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
+    stored = stored_policy(kind, n_classes, scope)
+    AbstentionPolicy.from_json(json.dumps(stored))
+    stored["calibration"]["maps"][0] |= damage
+    with pytest.raises(ValueError, match="The policy is damaged"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize("scope", ["probabilities", "confidence"])
+@pytest.mark.parametrize("offset", [float("nan"), -1, 0, "much"])
+def test_a_damaged_offset_is_not_loaded(scope, offset):
+    stored = stored_policy("platt", 2, scope)
+    stored["calibration"]["offset"] = offset
+    with pytest.raises(ValueError, match="The policy is damaged"):
+        AbstentionPolicy.from_json(json.dumps(stored))

@@ -17,6 +17,7 @@ from skselect import (
     PrecomputedClassifier,
     SelectiveClassifier,
     ThresholdTuner,
+    calibration_report,
 )
 from skselect.metrics import augrc_score
 
@@ -176,3 +177,28 @@ def test_labels_it_does_not_know_are_refused(answers):
         model.fit(logits, np.where(y == "owl", "bat", y))
     with pytest.raises(ValueError, match="X has 600 rows, but y has 599"):
         model.fit(logits, y[:-1])
+
+
+# Classes that the rows at hand lack ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["a", "b", "c"])
+@pytest.mark.parametrize("scope", ["probabilities", "confidence"])
+def test_it_keeps_the_classes_that_y_lacks(missing, scope, rng):
+    labels = np.array(["a", "b", "c"])
+    P = rng.dirichlet([2, 2, 2], 200)
+    y = rng.choice(labels[labels != missing], 200)
+    model = SelectiveClassifier(
+        PrecomputedClassifier(labels), calibration="platt", calibration_scope=scope, threshold=0.5
+    ).fit(P, y)
+    assert model.classes_.tolist() == labels.tolist()
+    proba = model.predict_proba(P)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    if scope == "confidence":
+        np.testing.assert_array_equal(proba, P)
+        assert model.decide(P)["suggestion"].tolist() == labels[P.argmax(axis=1)].tolist()
+    tuner = ThresholdTuner(PrecomputedClassifier(labels), objective="coverage", target=0.5, cv=3)
+    assert tuner.fit(P, y).classes_.tolist() == labels.tolist()
+    table = calibration_report(PrecomputedClassifier(labels), P, y, calibrations=["platt"])
+    own = np.where(y == "a", P[:, 0], np.where(y == "b", P[:, 1], P[:, 2]))
+    assert table.loc["raw", "log_loss"] == pytest.approx(-np.mean(np.log(own)))

@@ -114,3 +114,12 @@ def check_scope(scope: str, response: str, estimator: Any) -> None:
             "calibration_scope='confidence' leaves predict_proba as it is, but "
             f"{type(estimator).__name__} has none; use calibration_scope='probabilities'."
         )
+
+
+def check_unchanged(name: str, value: Any, fitted: Any) -> None:
+    """Refuse a parameter that was set after what depends on it had been fitted."""
+    if value is not fitted and value != fitted:
+        raise ValueError(
+            f"{name} was {fitted!r} when the calibration was fitted to it and is {value!r} now; "
+            "call fit again."
+        )

@@ -98,3 +98,9 @@ def check_two_classes(classes: LabelArray, option: str, remedy: str = "") -> Non
             f"{option} needs two classes, got the {len(classes)} classes "
             f"{classes[:5].tolist()}{remedy}."
         )
+
+
+def check_more_classes(classes: LabelArray, why: str) -> None:
+    """Refuse a task with a single class."""
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only, {classes.tolist()}: {why}.")

@@ -50,14 +50,32 @@ def check_reads(calibration: str, scope: str, confidence: Any) -> None:
         )
 
 
-def check_report_names(names: list[Any]) -> None:
-    """Refuse names of which one row would hide another."""
+def check_calibrations(calibrations: Any, known: Iterable[str]) -> dict[str, Any]:
+    """Return the calibrations to compare, by name; None is all known ones."""
+    known = list(known)
+    if calibrations is None:
+        return {name: name for name in known}
+    if isinstance(calibrations, str) or not isinstance(calibrations, Iterable):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"calibrations must be a list of names, such as {known[:2]}, or a mapping of names to "
+            f"calibrators, got {calibrations!r}."
+        )
+    if isinstance(calibrations, Mapping):
+        names, given = list(calibrations), list(calibrations.values())
+    else:
+        given = list(calibrations)
+        names = [c if isinstance(c, str) else type(c).__name__ for c in given]
     repeated = sorted({str(name) for name in names if names.count(name) > 1})
     if repeated or "raw" in names:
         raise ValueError(
             "calibrations: each needs a name of its own, other than 'raw', but "
             f"{repeated or ['raw']} would name two rows; pass a mapping of names to calibrators."
         )
+    for calibration in given:
+        if calibration is None:
+            raise ValueError("calibrations: raw probabilities are shown anyway; leave None out.")
+        check_calibration(calibration, known)
+    return dict(zip(names, given, strict=True))
 
 
 def refuse_unavailable(name: str, value: Any) -> None:
@@ -166,10 +184,10 @@ def check_threshold(value: Any, name: str = "threshold") -> float:
     return float(value)
 
 
-def check_answerable(threshold: Any, confidence: Any) -> float:
+def check_answerable(threshold: Any, confidence: Any, *, bounded: bool) -> float:
     """Return a threshold; one between 1 and inf would never answer, which inf says openly."""
     number = check_threshold(threshold)
-    if isinstance(confidence, str) and 1 < number < math.inf:
+    if bounded and 1 < number < math.inf:
         raise ValueError(
             f"threshold={threshold!r} can never be reached, because confidence={confidence!r} lies "
             "in [0, 1]. Write 80 % as 0.8; inf answers nothing on purpose."

@@ -6,12 +6,7 @@ class and makes the rows sum to one; a :class:`ConfidenceCalibration` maps the c
 
 from skselect.calibration._classes import ClassCalibration
 from skselect.calibration._common import Calibrator, log_odds
-from skselect.calibration._confidence import (
-    SCOPES,
-    Calibration,
-    ConfidenceCalibration,
-    restored_calibration,
-)
+from skselect.calibration._confidence import ConfidenceCalibration
 from skselect.calibration._kinds import CALIBRATORS, name_of
 from skselect.calibration._monotone import (
     IsotonicCalibrator,
@@ -19,6 +14,12 @@ from skselect.calibration._monotone import (
     VennAbersCalibrator,
 )
 from skselect.calibration._parametric import BetaCalibrator, PlattCalibrator
+from skselect.calibration._scopes import (
+    SCOPES,
+    Calibration,
+    fitted_calibration,
+    restored_calibration,
+)
 from skselect.calibration._temperature import TemperatureCalibrator
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "SmoothIsotonicCalibrator",
     "TemperatureCalibrator",
     "VennAbersCalibrator",
+    "fitted_calibration",
     "log_odds",
     "name_of",
     "restored_calibration",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
 from skselect.calibration._common import LEAST_OFFSET, log_odds, offset_of
 from skselect.calibration._kinds import (
@@ -122,15 +123,18 @@ class ClassCalibration:
     def from_dict(cls, stored: dict[str, Any]) -> ClassCalibration:
         """Rebuild the maps from plain numbers."""
         maps = restored_maps(stored["kind"], stored["maps"])
-        offset = float(stored.get("offset", LEAST_OFFSET))
+        offset = check.check_offset(stored.get("offset", LEAST_OFFSET))
         return cls(stored["kind"], stored["response"], maps, offset)
 
     def check_fits(self, n_classes: int, response: str) -> None:
         """Refuse to be used for another number of classes or another kind of scores."""
         if isinstance(self.maps[0], Missing):
             return
-        wanted = 1 if n_classes == 2 or _is_native(self.kind, n_classes) else n_classes
-        if len(self.maps) != wanted or self.response != response:
+        native = _is_native(self.kind, n_classes)
+        wanted = 1 if n_classes == 2 or native else n_classes
+        priors = {np.shape(getattr(m, "prior_", 0.0)) for m in self.maps}
+        shape = (n_classes,) if native else ()
+        if len(self.maps) != wanted or self.response != response or priors != {shape}:
             raise ValueError(
                 f"calibration: {len(self.maps)} maps of {self.response} do not fit {n_classes} "
                 f"classes of {response}."

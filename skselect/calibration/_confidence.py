@@ -9,7 +9,6 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import FloatArray
-from skselect.calibration._classes import ClassCalibration
 from skselect.calibration._common import log_odds, offset_of
 from skselect.calibration._kinds import (
     Missing,
@@ -19,9 +18,6 @@ from skselect.calibration._kinds import (
     stored_maps,
     unfitted,
 )
-
-#: What a calibration may be about.
-SCOPES = ("probabilities", "confidence")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,22 +97,13 @@ class ConfidenceCalibration:
         """Rebuild the map from plain numbers."""
         (restored,) = restored_maps(stored["kind"], stored["maps"])
         offset = stored["offset"]
-        return cls(stored["kind"], restored, None if offset is None else float(offset))
+        return cls(stored["kind"], restored, None if offset is None else check.check_offset(offset))
 
     def check_fits(self, n_classes: int, response: str) -> None:  # noqa: ARG002 - any number
         """Refuse to be used for scores that are no probabilities."""
         check.check_choice("response", response, ["predict_proba"])
-
-
-#: What makes a classifier's confidence honest.
-Calibration = ClassCalibration | ConfidenceCalibration
-
-
-def restored_calibration(stored: dict[str, Any]) -> Calibration:
-    """Rebuild either calibration from plain numbers."""
-    scope = check.check_choice("scope", stored.get("scope", SCOPES[0]), SCOPES)
-    kind: type[Calibration] = ClassCalibration if scope == SCOPES[0] else ConfidenceCalibration
-    return kind.from_dict(stored)
+        if np.ndim(getattr(self.map, "prior_", 0.0)):
+            raise ValueError("calibration: a map of class probabilities cannot map a confidence.")
 
 
 def _readable(calibrator: Any, confidence: FloatArray, offset: float | None) -> FloatArray:

@@ -86,10 +86,7 @@ def _restored(calibrator: type[Any], given: dict[str, Any]) -> Any:
     parameters = {**older, **given}
     if sorted(parameters) != sorted(restored.stored):
         raise ValueError(f"maps need {restored.stored}, got {sorted(parameters)}.")
-    for name, value in parameters.items():
-        number = np.asarray(value, dtype=np.float64)
-        if not np.all(np.isfinite(number)):
-            raise ValueError(f"maps: {name} must be finite, got {value!r}.")
+    for name, number in check.check_map(parameters).items():
         setattr(restored, f"{name}_", number if number.ndim else float(number))
     return restored
 

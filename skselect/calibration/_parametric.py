@@ -20,6 +20,8 @@ from skselect.calibration._common import checked_rows
 
 #: A relative spread below this is rounding.
 _SAME = 1e-13
+#: Curvature that tells equally good slopes apart, far below what rows can tell.
+_RIDGE = 1e-10
 
 
 class Safeguarded(BaseEstimator, ABC):
@@ -114,7 +116,8 @@ class PlattCalibrator(Safeguarded):
         return self
 
     def _map(self, score: FloatArray) -> FloatArray:
-        return np.asarray(special.expit(self.slope_ * score + self.intercept_))
+        with np.errstate(over="ignore"):  # as certain as can be
+            return np.asarray(special.expit(self.slope_ * score + self.intercept_))
 
 
 class BetaCalibrator(Safeguarded):
@@ -175,7 +178,8 @@ class BetaCalibrator(Safeguarded):
 
     def _map(self, score: FloatArray) -> FloatArray:
         low, high = _sides(score)
-        return np.asarray(special.expit(self.a_ * low + self.b_ * high + self.c_))
+        with np.errstate(over="ignore"):
+            return np.asarray(special.expit(self.a_ * low + self.b_ * high + self.c_))
 
 
 def _sides(score: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -224,7 +228,8 @@ def _fit_logistic(
 ) -> _LogisticFit:
     """Minimise the weighted logistic loss over slopes and intercept (a convex problem).
 
-    A column that does not vary gets the slope 0.
+    A column that does not vary gets the slope 0; among equally good slopes (few distinct
+    scores, separable rows) small ones are taken.
     """
     total = float(np.sum(weight))
     parts = [_standardized(column, weight) for column in columns]
@@ -232,13 +237,15 @@ def _fit_logistic(
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
         z = design @ theta
-        value = weight @ (np.logaddexp(0.0, z) - target * z) / total
-        return float(value), design.T @ (weight * (special.expit(z) - target)) / total
+        value = weight @ (np.logaddexp(0.0, z) - target * z) / total + theta @ (ridge * theta) / 2
+        gradient = design.T @ (weight * (special.expit(z) - target)) / total
+        return float(value), gradient + ridge * theta
 
     def curvature(theta: FloatArray) -> FloatArray:
         p = special.expit(design @ theta)
-        return np.asarray((design.T * (weight * p * (1.0 - p))) @ design / total)
+        return (design.T * (weight * p * (1.0 - p))) @ design / total + np.diag(ridge)
 
+    ridge = np.append(np.full(len(columns), _RIDGE), 0.0)
     start = np.zeros(design.shape[1])
     start[-1] = special.logit(_base_rate(target, weight))
     result = optimize.minimize(

@@ -25,6 +25,10 @@ _FAR = 50.0
 #: The sharpest temperature beside a share of guesses: the mean score then has log-odds of 10.
 #: Beyond it the likelihood gains nothing, but rows at the top would tie.
 SHARPEST = 0.1
+#: Logits that lie farther below the first, in units of the mean lead, say nothing more.
+_FARTHEST = 1e9
+#: What a file can hold.
+_HOTTEST = 1e300
 #: The largest share of guesses. A weak classifier explains few rows best by guesses and a
 #: leap at 1/2, which would tie all its confidences.
 LARGEST_SHARE = 0.2
@@ -122,11 +126,12 @@ class TemperatureCalibrator(Safeguarded):
 
         self.prior_ = 0.5
         temperature, self.share_ = _fitted(own_chance, weight, 0.5, self.safeguard)
-        self.temperature_ = temperature * scale
+        self.temperature_ = min(temperature * scale, _HOTTEST)
         return self
 
     def _map(self, score: FloatArray) -> FloatArray:
-        return np.asarray(special.expit(score / self.temperature_))
+        with np.errstate(over="ignore"):  # as certain as can be
+            return np.asarray(special.expit(score / self.temperature_))
 
 
 class SoftmaxTemperature(Safeguarded):
@@ -156,8 +161,10 @@ class SoftmaxTemperature(Safeguarded):
         n_classes = logits.shape[1]
         # The mean lead of the first class over the second; for two it is the mean |log-odds|.
         second, first = np.partition(logits, -2, axis=1)[:, -2:].T
-        scale = float(np.average(first - second, weights=weight)) or 1.0
-        logits = (logits - first[:, None]) / scale
+        lead = float(np.average(first - second, weights=weight))
+        spread = float(np.average(first - logits.mean(axis=1), weights=weight))
+        scale = max(lead, spread / 100.0) or 1.0  # twins at the top have hardly a lead
+        logits = np.maximum((logits - first[:, None]) / scale, -_FARTHEST)
         row = np.arange(len(codes))
 
         def own_chance(sharpness: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -165,12 +172,12 @@ class SoftmaxTemperature(Safeguarded):
             chance = special.softmax(m, axis=1)
             mean = np.sum(chance * m, axis=1)
             spread = np.sum(chance * m * m, axis=1) - mean**2
-            q, lead = chance[row, codes], m[row, codes] - mean
-            return q, lead, lead**2 + lead - spread
+            q, own = chance[row, codes], m[row, codes] - mean
+            return q, own, own**2 + own - spread
 
         self.prior_ = np.full(n_classes, 1.0 / n_classes)
         temperature, self.share_ = _fitted(own_chance, weight, 1.0 / n_classes, self.safeguard)
-        self.temperature_ = temperature * scale
+        self.temperature_ = min(temperature * scale, _HOTTEST)
         return self
 
     def _map(self, score: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -239,3 +239,36 @@ def test_the_tuner_reads_the_calibrated_confidence(cv):
     np.testing.assert_array_equal(decided["accepted"], decided["confidence"] >= tuner.threshold_)
     again = AbstentionPolicy.from_json(tuner.policy_.to_json()).decide(tuner.raw_scores(X))
     assert again.equals(decided)
+
+
+@pytest.mark.parametrize("confidence", ["entropy", "gini"])
+def test_a_fold_that_lacks_a_class_keeps_its_own_confidence(confidence):
+    """The scale of entropy depends on the number of classes that a model knows."""
+    X, y = rows(3)
+    y = np.where(np.arange(len(y)) == 7, 3, y)
+    base = SelectiveClassifier(
+        GaussianNB(), calibration="platt", calibration_scope="confidence", confidence=confidence,
+        cv=3,
+    )  # fmt: skip
+    splits = list(StratifiedKFold(4).split(X, np.minimum(y, 2)))
+    tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=splits).fit(X, y)
+    expected = np.concatenate(
+        [clone(base).fit(X[a], y[a]).predict_confidence(X[b]) for a, b in splits]
+    )
+    np.testing.assert_array_equal(tuner.curve_.thresholds, np.unique(expected)[::-1])
+
+
+def test_the_confidence_cannot_change_under_its_map():
+    model, X, _ = fitted("platt")
+    model.set_params(confidence="margin")
+    with pytest.raises(ValueError, match="confidence was 'max_proba' when the calibration"):
+        model.predict(X)
+    model.set_params(confidence="max_proba", threshold=0.5).predict(X)
+
+
+def test_a_calibrated_function_of_yours_has_thresholds_in_the_unit_interval():
+    with pytest.raises(ValueError, match="can never be reached"):
+        SelectiveClassifier(
+            GaussianNB(), calibration="platt", calibration_scope="confidence", threshold=2.0,
+            confidence=lambda p: p.max(axis=1),
+        ).fit(*rows(2))  # fmt: skip

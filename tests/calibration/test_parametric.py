@@ -207,3 +207,16 @@ def test_no_unit_of_decision_values_is_too_small_or_too_large(unit):
     for kind in PARAMETRIC:
         found = kind(safeguard=False).fit(score * unit, y)
         assert in_sample_loss(found, score * unit, y) <= reference + 0.01, kind
+
+
+@pytest.mark.parametrize("scores", [(-119.57, 5.40), (-137.0, 142.0), (-34.5, 34.5), (-8, 0, 90)])
+def test_few_distinct_scores_give_one_beta_map(scores):
+    """Many maps fit two values equally well; the order of the rows must not choose."""
+    rng = np.random.default_rng(0)
+    score, y = rng.choice(scores, 100), rng.integers(0, 2, 100)
+    grid = np.linspace(min(scores), max(scores), 50)
+    expected = BetaCalibrator().fit(score, y).predict(grid)
+    for _ in range(5):
+        order = rng.permutation(100)
+        found = BetaCalibrator().fit(score[order], y[order]).predict(grid)
+        np.testing.assert_allclose(found, expected, atol=1e-4)

@@ -181,3 +181,26 @@ def test_softmax_temperature_of_two_classes_is_the_scalar_one(safeguard):
     one = TemperatureCalibrator(safeguard=safeguard).fit(score, y)
     assert two.temperature_ == pytest.approx(one.temperature_, rel=1e-9)
     np.testing.assert_allclose(two.predict(logits)[:, 1], one.predict(score), atol=1e-9)
+
+
+def test_twins_at_the_top_do_not_bound_the_temperature():
+    """Two classes that never differ: the others still need their own scale."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(0, 1, (600, 3))
+    logits = np.column_stack([base, base[:, 0] + 1e-7])
+    chance = special.softmax(logits / 3, axis=1)
+    codes = np.array([rng.choice(4, p=p) for p in chance])
+    found = SoftmaxTemperature().fit(logits, codes, np.ones(600))
+    assert found.temperature_ == pytest.approx(3, rel=0.4)
+
+
+def test_outliers_do_not_overflow():
+    logits, codes, weight = many_classes()
+    logits[0] = [1e250, -1e250, 0, 0]
+    found = SoftmaxTemperature().fit(logits, codes, weight)
+    assert 0 < found.temperature_ < np.inf
+    score, y = overlapping()
+    for unit in (1e300, 1e305):
+        hot = TemperatureCalibrator().fit(score * unit / np.abs(score).max(), y)
+        assert np.isfinite(hot.temperature_)
+        assert np.all(np.isfinite(hot.predict([-1e308, 0.0, 1e308])))
