@@ -17,6 +17,7 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     check_cv,
 )
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from skselect import _validation as check
@@ -145,6 +146,13 @@ def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
     columns = check.encode_labels(own, classes, "classes_")
     check.check_known(columns, own, classes, "classes_", "y must hold every class of a classifier.")
     return RawClassifier(estimator, classes, columns, response_of(estimator))
+
+
+def is_ready(estimator: Any) -> bool:
+    """Tell whether a classifier is used as it is: a frozen one, or one that never learns."""
+    if isinstance(estimator, FrozenEstimator):
+        return True
+    return hasattr(estimator, "classes_") and not get_tags(estimator).requires_fit
 
 
 def response_of(estimator: Any) -> str:

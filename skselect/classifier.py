@@ -21,6 +21,7 @@ from skselect._fitting import (
     RawClassifier,
     Task,
     fit_router,
+    is_ready,
     route_fit,
     wrap_fitted,
 )
@@ -430,10 +431,7 @@ def frozen_classes(estimator: Any) -> LabelArray:
 
 def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
     """Return the classes of a task: those of a classifier that is not trained, else those of y."""
-    if isinstance(estimator, FrozenEstimator):
-        return frozen_classes(estimator)
-    knows = hasattr(estimator, "classes_") and not get_tags(estimator).requires_fit
-    return frozen_classes(estimator) if knows else np.unique(y)
+    return frozen_classes(estimator) if is_ready(estimator) else np.unique(y)
 
 
 def adopt_tags(tags: Any, estimator: Any) -> Any:

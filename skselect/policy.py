@@ -230,9 +230,10 @@ class AbstentionPolicy:
         if raw.ndim == 1:
             positive = check.check_positive_proba(raw)
             raw, names = np.column_stack([1.0 - positive, positive]), None
-        proba = check.check_proba(raw)
         if names is not None:
-            proba = proba[:, check.match_columns(names, self.classes)]
+            remedy = f"or pass an array with its columns in the order of {self.classes.tolist()}"
+            raw = raw[:, check.match_columns(names, self.classes, "y_proba", remedy)]
+        proba = check.check_proba(raw)
         if proba.shape[1] != len(self.classes):
             raise ValueError(
                 f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "

@@ -113,6 +113,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         classes = self.classes_
         scores = self._scores(X, classes)
         if self.kind == "logit":
+            check.warn_like_proba(scores, "X")
             with np.errstate(invalid="ignore"):  # a row of -inf only: nan, refused below
                 scores = _of_one(scores, expit) if scores.shape[1] == 1 else softmax(scores, axis=1)
         elif self.kind == "logprob":
@@ -129,9 +130,10 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         """Return the numbers of the classes' columns as a matrix."""
         names = check.column_names(X)
         if self.columns is not None:
-            places = check.check_columns(self.columns, names, np.shape(X), len(classes))
+            places = check.check_columns(self.columns, names, np.shape(X), classes)
         elif names is not None and len(names) > 1:
-            places = check.match_columns(names, classes, "X")
+            remedy = "or name those that hold predictions with columns="
+            places = check.match_columns(names, classes, "X", remedy)
         else:
             places = None
         table = check.check_matrix(X if places is None else _take(X, names, places), "X")

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import indexable
 
 from skselect import _validation as check
-from skselect._fitting import Task, assembled, folds, route_fit
+from skselect._fitting import Task, assembled, folds, is_ready, route_fit
 from skselect._typing import FloatArray, IntArray
 from skselect.calibration import CALIBRATORS, SCOPES, fitted_calibration
 from skselect.classifier import SelectiveClassifier, labels_of, task_classes, warn_if_fitted
@@ -158,7 +157,7 @@ def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups:
     params, split_params = route_fit(owner, weight, given)
     task = Task(X, y, codes, classes, params)
     parts = list(folds(cv, X, y, split_params))
-    if isinstance(estimator, FrozenEstimator):
+    if is_ready(estimator):
         models = iter([(np.arange(len(codes)), X, task.fit(estimator, np.arange(len(codes))))])
     else:
         warn_if_fitted(estimator)

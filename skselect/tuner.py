@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect import _validation as check
 from skselect import certificates
-from skselect._fitting import fit_router, folds, holdout, rows_of, wrap_fitted
+from skselect._fitting import fit_router, folds, holdout, is_ready, rows_of, wrap_fitted
 from skselect._sklearn import routing_enabled, take_rows
 from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.certificates import Certificate, Doubt
@@ -216,7 +216,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
         rows = _Rows(X, y, weight, *self._route(base, weight, groups, fit_params))
 
-        frozen = fitted or isinstance(base.estimator, FrozenEstimator)
+        frozen = fitted or is_ready(base.estimator)
         doubts: tuple[Doubt, ...] = () if groups is None else (certificates.GROUPED,)
         model: SelectiveClassifier | None
         if frozen and (fitted or base.calibration is None):

@@ -9,15 +9,17 @@ import polars as pl
 import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from skselect import (
     AbstentionPolicy,
     PrecomputedClassifier,
+    Predictions,
     SelectiveClassifier,
     ThresholdTuner,
     calibration_report,
+    certify,
 )
 from skselect.metrics import augrc_score
 
@@ -202,3 +204,52 @@ def test_it_keeps_the_classes_that_y_lacks(missing, scope, rng):
     table = calibration_report(PrecomputedClassifier(labels), P, y, calibrations=["platt"])
     own = np.where(y == "a", P[:, 0], np.where(y == "b", P[:, 1], P[:, 2]))
     assert table.loc["raw", "log_loss"] == pytest.approx(-np.mean(np.log(own)))
+
+
+# A table that is not what it seems ----------------------------------------------------------
+
+
+def test_extra_and_missing_columns_are_named():
+    P = pd.DataFrame({"a": [0.2, 0.7], "b": [0.8, 0.3], "id": [1, 2]})
+    with pytest.raises(ValueError, match=r"there are the columns \['id'\].*columns="):
+        PrecomputedClassifier(["a", "b"]).predict_proba(P)
+    with pytest.raises(ValueError, match=r"\['c'\] are missing"):
+        PrecomputedClassifier(["a", "c"]).predict_proba(P)
+    policy = AbstentionPolicy(classes=np.array(["a", "b"]), threshold=0.5)
+    with pytest.raises(ValueError, match=r"there are the columns \['id'\]"):
+        policy.decide(P)
+    with pytest.raises(ValueError, match=r"\['b'\] are missing"):
+        policy.decide(P[["a", "id"]])
+    assert policy.decide(P[["b", "a"]])["label"].tolist() == ["b", "a"]
+
+
+def test_columns_in_another_order_than_the_classes_are_refused():
+    P = pd.DataFrame({"a": [0.2, 0.7], "b": [0.8, 0.3]})
+    with pytest.raises(ValueError, match="in another order"):
+        PrecomputedClassifier(["a", "b"], columns=["b", "a"]).predict_proba(P)
+
+
+def test_logits_that_are_probabilities_warn():
+    with pytest.warns(UserWarning, match="use kind='proba'"):
+        PrecomputedClassifier(["a", "b"], kind="logit").predict_proba([[0.2, 0.8], [0.7, 0.3]])
+    with pytest.raises(ValueError, match="Divide percentages by 100"):
+        PrecomputedClassifier(["a", "b"]).predict_proba([[20, 80], [70, 30]])
+
+
+def test_it_never_learns_so_all_rows_certify_exactly(rng):
+    P = rng.dirichlet([1, 1], 400)
+    y = (rng.random(400) < P[:, 1]).astype(int)
+    tuner = ThresholdTuner(PrecomputedClassifier([0, 1]), objective="risk", target=0.3).fit(P, y)
+    assert tuner.certificate_.is_certified
+    assert tuner.certificate_.n == 400
+    base = SelectiveClassifier(PrecomputedClassifier([0, 1]), calibration="platt")
+    tuner = ThresholdTuner(base, objective="risk", target=0.3).fit(P, y)
+    assert not tuner.certificate_.is_certified  # the same rows fitted the calibration
+
+
+def test_a_policy_of_decision_values_says_why_it_cannot_be_certified(rng):
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    model = SelectiveClassifier(RidgeClassifier(), calibration="platt", threshold=0.5).fit(X, y)
+    predictions = Predictions.from_proba(y, model.predict_proba(X))
+    with pytest.raises(ValueError, match="reads decision values, which Predictions cannot hold"):
+        certify(model.policy_, predictions)

@@ -15,6 +15,7 @@ from skselect._validation._estimators import (
     check_has_fit,
     check_scope,
     check_some_known,
+    check_takes_weights,
     check_trainable,
     check_unchanged,
     refuse_abstainer,
@@ -67,6 +68,7 @@ from skselect._validation._proba import (
     match_columns,
     named_classes,
     resolve_pos_label,
+    warn_like_proba,
 )
 from skselect._validation._rows import (
     check_both_kinds,
@@ -139,6 +141,7 @@ __all__ = [
     "check_shared_confidence",
     "check_some_known",
     "check_subgroups",
+    "check_takes_weights",
     "check_threshold",
     "check_trainable",
     "check_two_classes",
@@ -164,6 +167,7 @@ __all__ = [
     "resolve_pos_label",
     "same_kind",
     "stays_within",
+    "warn_like_proba",
     "warn_small_total",
     "warn_small_weights",
 ]

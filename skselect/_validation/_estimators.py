@@ -7,6 +7,7 @@ import numbers
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect._validation._labels import check_labels, encode_labels, plain_labels
@@ -113,6 +114,14 @@ def check_scope(scope: str, response: str, estimator: Any) -> None:
         raise ValueError(
             "calibration_scope='confidence' leaves predict_proba as it is, but "
             f"{type(estimator).__name__} has none; use calibration_scope='probabilities'."
+        )
+
+
+def check_takes_weights(calibrator: Any) -> None:
+    """Refuse a calibrator of the user's own whose fit takes no weights."""
+    if not has_fit_parameter(calibrator, "sample_weight"):
+        raise ValueError(
+            f"calibration: {type(calibrator).__name__}.fit must take (score, y, sample_weight)."
         )
 
 

@@ -35,8 +35,13 @@ def check_calibration(calibration: Any, known: Iterable[str]) -> None:
     is_object = not isinstance(calibration, type) and all(
         hasattr(calibration, method) for method in ("fit", "predict", "get_params")
     )
-    if calibration is not None and not is_object:
-        check_choice("calibration", calibration, known)
+    known = list(known)
+    named = isinstance(calibration, str) and calibration in known
+    if calibration is not None and not is_object and not named:
+        raise ValueError(
+            f"calibration must be one of {known}, None, or a calibrator: a scikit-learn estimator "
+            f"object with fit(score, y, sample_weight) and predict(score); got {calibration!r}."
+        )
 
 
 def check_reads(calibration: str, scope: str, confidence: Any) -> None:

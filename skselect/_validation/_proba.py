@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,12 @@ def _check_simplex(proba: Any, name: str) -> Any:
         raise ValueError(f"{name} has NaN or infinite values.")
     if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
         raise ValueError(
-            f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. Turn logits or "
-            "decision values into probabilities first."
+            f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. "
+            + (
+                "Divide percentages by 100."
+                if low >= 0 and 1 < high <= 100
+                else "Turn logits or decision values into probabilities first."
+            )
         )
     gap = np.abs(proba.sum(axis=1, dtype=np.float64) - 1.0)
     if float(gap.max()) > SUM_TOLERANCE:
@@ -120,17 +125,29 @@ def named_classes(names: list[Any], like: LabelArray) -> LabelArray:
     return classes
 
 
-def match_columns(names: list[Any], classes: LabelArray, name: str = "y_proba") -> list[int]:
+def match_columns(
+    names: list[Any],
+    classes: LabelArray,
+    name: str = "y_proba",
+    remedy: str = "or pass an array with its columns in the order of labels=",
+) -> list[int]:
     """Return where each class stands among the columns of a frame, matched by name."""
     wanted = classes.tolist()
     position = {column: i for i, column in enumerate(names)}
     if not all(label in position for label in wanted):
         position = {str(column): i for i, column in enumerate(names)}
         wanted = [str(label) for label in wanted]
-    if len(names) != len(wanted) or not all(label in position for label in wanted):
+    missing = [label for label in wanted if label not in position]
+    if missing:
         raise ValueError(
-            f"{name}: the columns {names} do not name the classes {classes.tolist()}. Rename the "
-            "columns to the classes, or pass an array with its columns in the order of labels=."
+            f"{name}: the columns {names} do not name the classes {classes.tolist()}: "
+            f"{missing} are missing. Rename the columns to the classes, {remedy}."
+        )
+    if len(names) != len(wanted):
+        extra = [column for column in position if column not in wanted]
+        raise ValueError(
+            f"{name}: beside the classes {classes.tolist()} there are the columns {extra}. Leave "
+            f"them out, {remedy}."
         )
     return [position[label] for label in wanted]
 
@@ -145,9 +162,10 @@ def check_class_columns(n_columns: int, classes: LabelArray, name: str, remedy: 
 
 
 def check_columns(
-    columns: Any, names: list[Any] | None, shape: tuple[int, ...], n_classes: int
+    columns: Any, names: list[Any] | None, shape: tuple[int, ...], classes: LabelArray
 ) -> list[int]:
     """Return the positions of the columns that hold the classes."""
+    n_classes = len(classes)
     wanted = list(columns) if not isinstance(columns, str) else [columns]
     if len(wanted) != n_classes and (len(wanted), n_classes) != (1, 2):
         raise ValueError(f"columns names {len(wanted)} columns for {n_classes} classes.")
@@ -155,6 +173,12 @@ def check_columns(
     missing = [column for column in wanted if column not in known]
     if missing:
         raise ValueError(f"columns: X has no {missing}; it has {known[:20]}.")
+    given, labels = [str(c) for c in wanted], [str(label) for label in classes.tolist()]
+    if names is not None and given != labels and sorted(given) == sorted(labels):
+        raise ValueError(
+            f"columns={wanted} names the classes {classes.tolist()} in another order, so that "
+            "answers would be swapped. List the columns in the order of classes."
+        )
     return [known.index(column) for column in wanted]
 
 
@@ -171,6 +195,17 @@ def check_matrix(values: Any, name: str) -> FloatArray:
     if np.any(np.isnan(matrix)) or np.any(matrix == np.inf):
         raise ValueError(f"{name} has NaN or infinite values.")
     return matrix
+
+
+def warn_like_proba(values: FloatArray, name: str) -> None:
+    """Warn where logits look like probabilities."""
+    inside = np.all((values >= 0.0) & (values <= 1.0))
+    if values.shape[1] > 1 and inside and np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
+        warnings.warn(
+            f"{name} looks like probabilities: all values lie in [0, 1] and every row sums to one. "
+            "As logits they say that all classes are nearly alike; use kind='proba'.",
+            stacklevel=4,
+        )
 
 
 def check_log_proba(values: FloatArray, name: str) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from skselect._typing import FloatArray, IntArray
 from skselect.calibration._common import LEAST_OFFSET, log_odds, offset_of
 from skselect.calibration._kinds import (
     Missing,
+    fitted_map,
     name_of,
     predicted,
     restored_maps,
@@ -81,11 +83,15 @@ class ClassCalibration:
             fitted = softmax.fit(_logits(response, scores, offset), codes, weight)
             return cls(kind, response, (fitted,), offset)
         positives = [1] if n_classes == 2 else range(n_classes)
-        maps = []
+        maps: list[Any] = []
         columns = _columns(unfitted(calibrator), response, scores, offset)
         for column, k in zip(columns, positives, strict=True):
             known = ~np.isnan(column)
-            maps.append(unfitted(calibrator).fit(column[known], codes[known] == k, weight[known]))
+            outcome = (codes[known] == k).astype(np.float64)
+            with warnings.catch_warnings():
+                if maps:  # what the first map said about the weights holds for all
+                    warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
+                maps.append(fitted_map(calibrator, column[known], outcome, weight[known]))
         return cls(kind, response, tuple(maps), offset)
 
     def proba_of(self, scores: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from skselect._typing import FloatArray
 from skselect.calibration._common import log_odds, offset_of
 from skselect.calibration._kinds import (
     Missing,
+    fitted_map,
     name_of,
     predicted,
     restored_maps,
@@ -76,7 +77,7 @@ class ConfidenceCalibration:
         template = unfitted(calibrator)
         weight = np.ones(len(correct)) if sample_weight is None else sample_weight
         offset = offset_of(confidence[weight > 0]) if is_probability else None
-        fitted = template.fit(_readable(template, confidence, offset), correct, weight)
+        fitted = fitted_map(calibrator, _readable(template, confidence, offset), correct, weight)
         return cls(name_of(template), fitted, offset)
 
     def proba_of(self, scores: FloatArray) -> FloatArray:

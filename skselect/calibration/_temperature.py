@@ -157,6 +157,7 @@ class SoftmaxTemperature(Safeguarded):
         """Learn the temperature and the share from logits of shape (n, K) and class codes."""
         known = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
         check.check_some_known(known, "calibration='temperature'")
+        check.warn_small_weights(weight, "TemperatureCalibrator")
         logits, codes, weight = logits[known], codes[known], weight[known]
         n_classes = logits.shape[1]
         # The mean lead of the first class over the second; for two it is the mean |log-odds|.

@@ -6,7 +6,9 @@ import jsonschema
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
@@ -95,3 +97,49 @@ def test_what_is_no_calibrator_is_refused(calibration):
     X, y = rows(2)
     with pytest.raises(ValueError, match="calibration must be one of"):
         SelectiveClassifier(GaussianNB(), calibration=calibration).fit(X, y)
+
+
+class Unweighted(BaseEstimator):
+    """A calibrator whose fit takes no weights."""
+
+    def fit(self, score, y):
+        return self
+
+    def predict(self, score):
+        return score
+
+
+class Bare:
+    """Not a scikit-learn estimator."""
+
+    def fit(self, score, y, sample_weight=None):
+        return self
+
+    def predict(self, score):
+        return score
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (LogisticRegression(), r"LogisticRegression.fit.* failed on a vector of 240 scores"),
+        (Unweighted(), r"Unweighted.fit must take \(score, y, sample_weight\)"),
+        (Bare(), "or a calibrator: a scikit-learn estimator object"),
+        (True, "or a calibrator: a scikit-learn estimator object"),
+    ],
+)
+def test_what_a_calibrator_of_yours_lacks_is_named(own, message):
+    X, y = rows(2)
+    for scope in ("probabilities", "confidence"):
+        model = SelectiveClassifier(GaussianNB(), calibration=own, calibration_scope=scope)
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["temperature", "platt", "smooth_isotonic"])
+def test_weights_that_shrink_the_maps_of_many_classes_warn_once(kind):
+    X, y = rows(3)
+    frozen = FrozenEstimator(GaussianNB().fit(X, y))
+    with pytest.warns(UserWarning, match="sample_weight sums to") as caught:
+        SelectiveClassifier(frozen, calibration=kind).fit(X, y, sample_weight=np.full(240, 0.01))
+    assert len(caught) == 1
