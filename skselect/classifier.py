@@ -275,7 +275,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if raw.response != "predict_proba" and (self.calibration is None or len(task.classes) < 2):
             raise ValueError(
                 f"estimator: {type(raw.estimator).__name__} has no predict_proba; choose "
-                "calibration='platt' to turn its decision values into probabilities."
+                "calibration='temperature' to turn its decision values into probabilities."
             )
         check.check_scope(self.calibration_scope, raw.response, raw.estimator)
         scores = raw.scores(task.X)

@@ -307,7 +307,8 @@ class AbstentionPolicy:
         Raises
         ------
         ValueError
-            If the confidence is a function, or `metadata` holds what JSON cannot.
+            If the confidence is a function or the calibrator an object of yours (see
+            `allow_external`), or `metadata` holds what JSON cannot.
         """
         stored = self.to_dict(allow_external=allow_external)
         try:

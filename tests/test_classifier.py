@@ -206,7 +206,7 @@ def test_isotonic_equals_scikit_learn_on_a_frozen_classifier(data):
 def test_decision_values_are_enough_with_a_calibration(base, n_classes, data):
     X, y = data
     y = np.minimum(y, n_classes - 1)
-    with pytest.raises(ValueError, match="no predict_proba; choose calibration='platt'"):
+    with pytest.raises(ValueError, match="no predict_proba; choose calibration='temperature'"):
         SelectiveClassifier(base).fit(X, y)
     model = SelectiveClassifier(base, calibration="platt").fit(X, y)
     proba = model.predict_proba(X)

@@ -363,7 +363,7 @@ def test_min_coverage_that_is_just_reached_counts(binary):
 
 
 def test_a_classifier_without_probabilities_is_told_what_to_do(binary):
-    with pytest.raises(ValueError, match="calibration='platt'"):
+    with pytest.raises(ValueError, match="calibration='temperature'"):
         get_scorer("cwsa_plus")(LinearSVC().fit(*binary), *binary)
 
 
