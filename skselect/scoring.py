@@ -111,8 +111,8 @@ def _proba(estimator: Any, X: Any) -> FloatArray:
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"estimator: {type(estimator).__name__} has no predict_proba, so it states no "
-            "confidence. Wrap it in SelectiveClassifier(..., calibration='temperature'), or choose a "
-            "classifier with probabilities."
+            "confidence. Wrap it in SelectiveClassifier(..., calibration='temperature'), or choose "
+            "a classifier with probabilities."
         )
     return check.check_proba(estimator.predict_proba(X), "predict_proba(X)")
 
