@@ -6,6 +6,7 @@ Everything here counts independent rows and 0/1 errors.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -93,10 +94,17 @@ def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
 def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
     """Return P(W_k <= limit_k for some rank k) for a Bernoulli(`risk`) random walk W.
 
-    The distribution of the walk over its surviving states is carried from rank to rank. What
-    is cut off in the far tails counts as crossing, so the value never errs downwards by more
-    than rounding.
+    What is cut off in the far tails counts as crossing, so the value never errs downwards by
+    more than rounding.
     """
+    state = np.ones(1)
+    for _, state in _surviving(ranks, limits, risk):  # noqa: B007 - the last one counts
+        pass
+    return max(1.0 - float(np.sum(state)), 0.0)
+
+
+def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple[int, FloatArray]]:
+    """Yield, rank by rank, the lowest count and the probabilities of a walk that never crossed."""
     state, low, rank = np.ones(1), 0, 0
     for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
         first, pmf = _step_distribution(k - rank, risk)
@@ -105,9 +113,9 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
         state, low = state[crossed:], low + crossed
         tail = np.cumsum(state[::-1])[::-1]
         state = state[: int(np.searchsorted(-tail, -_TAIL))]
+        yield low, state
         if len(state) == 0:
-            return 1.0
-    return max(1.0 - float(np.sum(state)), 0.0)
+            return
 
 
 @lru_cache(maxsize=512)
@@ -177,6 +185,86 @@ def walk_band(
         else:
             high = middle
     return ranks, safe
+
+
+#: Where the fixed sequence starts, and the share of delta that the band beside it gets.
+SEQUENCE_START, BAND_SHARE = 0.15, 0.2
+
+
+@lru_cache(maxsize=1024)
+def combined_limits(
+    n: int, target: float, delta: float, min_coverage: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return ranks with the critical counts of a band and of a fixed sequence beside it.
+
+    The band may accept any rank on its own. The sequence starts at 15 % of the rows and goes
+    on for as long as every rank passes, for which it is tested at nearly the full delta. With
+    probability at least 1 - `delta` neither accepts a threshold whose true selective risk
+    exceeds `target`, whatever the shape of the risk.
+
+    Parameters
+    ----------
+    n : int
+        Calibration rows.
+    target : float in (0, 1)
+        Largest selective risk.
+    delta : float in (0, 1)
+        Allowed probability of failure.
+    min_coverage : float in [0, 1]
+        Smaller accepted sets are not considered.
+
+    Returns
+    -------
+    ranks, band, sequence : ndarray of shape (m,)
+        -1 where one of them cannot accept; all empty when `n` rows cannot certify the target.
+
+    Notes
+    -----
+    With W a Bernoulli(target) walk and b the band's counts at level `delta`/5, the sequence's
+    count at rank m is the largest c with P(W_m <= c, or W_k <= b_k for some k) <= delta. The
+    two events mostly happen together, so that the band is nearly free. The proof stands in
+    ``docs/guarantees.md``.
+
+    Examples
+    --------
+    >>> from skselect.bounds import combined_limits
+    >>> ranks, band, sequence = combined_limits(1000, 0.05, 0.05, 0.1)
+    >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
+    (1000, 30, 38)
+    """
+    first = _grid(n, target, delta, max(min_coverage, SEQUENCE_START))
+    if len(first) == 0:
+        return first, first, first
+    band_ranks, limits = walk_band(n, target, BAND_SHARE * delta, min_coverage)
+    ranks = np.unique(np.concatenate([band_ranks, first]))
+    place = np.searchsorted(band_ranks, ranks, side="right") - 1
+    band = np.where(place >= 0, np.append(limits, -1)[place], -1)
+    alive = list(_surviving(ranks, band, target))
+    crossed = max(1.0 - float(np.sum(alive[-1][1])), 0.0)
+    later = _chances_of_surviving(ranks, alive, target)
+    sequence = np.array(
+        [
+            low - 1 + np.searchsorted(crossed + np.cumsum(state * chance), delta, side="right")
+            for (low, state), chance in zip(alive, later, strict=True)
+        ]
+    )
+    sequence = np.minimum.accumulate(sequence[::-1])[::-1]  # rising, as the proof wants it
+    return ranks, band, np.where(ranks >= first[0], sequence, -1)
+
+
+def _chances_of_surviving(
+    ranks: IntArray, alive: list[tuple[int, FloatArray]], risk: float
+) -> list[FloatArray]:
+    """Return for each rank and each count there the chance never to cross later."""
+    chances = [np.ones(len(alive[-1][1]))]
+    for i in range(len(ranks) - 2, -1, -1):
+        (low, state), (next_low, _), known = alive[i], alive[i + 1], chances[-1]
+        first, pmf = _step_distribution(int(ranks[i + 1] - ranks[i]), risk)
+        counts = np.arange(low + first, low + first + len(state) + len(pmf) - 1) - next_low
+        # Below the surviving counts it has crossed; above them, in the cut tail, it never will.
+        reached = np.append(known, 1.0)[np.clip(counts, 0, len(known))]
+        chances.append(np.correlate(np.where(counts < 0, 0.0, reached), pmf, mode="valid"))
+    return chances[::-1]
 
 
 def _grid(n: int, target: float, delta: float, min_coverage: float) -> IntArray:

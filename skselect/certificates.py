@@ -14,7 +14,7 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import FloatArray
-from skselect.bounds import clopper_pearson_upper
+from skselect.bounds import BAND_SHARE, clopper_pearson_upper
 from skselect.curves import RiskCoverageCurve
 from skselect.thresholds import least_band_target
 
@@ -129,12 +129,16 @@ class Certificate:
 
         It is information about this threshold only. Quoting it as the promise would choose
         the target after seeing the rows; to certify it, use fresh ones. (For a coverage
-        objective: the largest coverage. Computed when first asked for; can take seconds.)
+        objective: the largest coverage. For the combined method, which looks at all surer
+        rows, an upper bound. Computed when first asked for; can take seconds.)
         """
-        if self.objective == "risk" and self.method == "band":
-            counts = np.array([self.n_accepted]), np.array([self.n_errors])
-            return least_band_target(*counts, self.n, self.delta, self.min_coverage)
-        return self.pointwise_bound
+        if self.objective != "risk" or self.method not in ("band", "combined"):
+            return self.pointwise_bound
+        combined = self.method == "combined"
+        counts = np.array([self.n_accepted]), np.array([self.n_errors])
+        delta = BAND_SHARE * self.delta if combined else self.delta
+        least = least_band_target(*counts, self.n, delta, self.min_coverage)
+        return min(least, self.target) if combined and self.n_accepted else least
 
     def __str__(self) -> str:
         head = "CERTIFIED"

@@ -10,6 +10,7 @@ import numpy as np
 from skselect import _validation as check
 from skselect.thresholds import TUNABLE_METRICS
 
+METHODS = ("combined", "band", "empirical")
 CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
 OBJECTIVES = (*TUNABLE_METRICS, *CERTIFIED_OBJECTIVES, "cost")
 
@@ -45,15 +46,15 @@ class Goal:
     ) -> Goal:
         """Check each argument and resolve "auto"."""
         check.check_choice("objective", objective, OBJECTIVES)
-        check.check_choice("method", method, ["band", "empirical"])
+        check.check_choice("method", method, METHODS)
         check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
         check.check_number("delta", delta, 0.0, 1.0, closed="neither")
         aim = _checked_target(objective, target)
         limits = objective in TUNABLE_METRICS or objective == "risk"
         if min_coverage == "auto":
             metric = objective in TUNABLE_METRICS
-            band = objective == "risk" and method == "band"
-            share = 0.5 if metric else 0.1 if band else 0.0
+            certified = objective == "risk" and method != "empirical"
+            share = 0.5 if metric else 0.1 if certified else 0.0
         elif limits:
             share = check.check_number("min_coverage", min_coverage, 0.0, 1.0)
         else:

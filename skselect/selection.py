@@ -78,7 +78,7 @@ def select_threshold(
     objective: str,
     target: float | None = None,
     delta: float = 0.05,
-    method: str = "band",
+    method: str = "combined",
     min_coverage: float | str = "auto",
     constraint: Any = None,
     subgroups: Any = None,
@@ -107,10 +107,12 @@ def select_threshold(
         As the objective says; none for a metric.
     delta : float in (0, 1), default=0.05
         Probability that a certificate fails, over calibrations like this one.
-    method : {"band", "empirical"}, default="band"
-        "band" certifies (for "risk" by :func:`bounds.walk_band`, for the others by exact
-        binomial and order statistics). "empirical" takes what these rows show and promises
-        nothing: about every second time the truth is worse.
+    method : {"combined", "band", "empirical"}, default="combined"
+        "combined" and "band" certify: "risk" by :func:`bounds.combined_limits` or
+        :func:`bounds.walk_band`, the others by exact binomial and order statistics.
+        "combined" answers more as a rule, "band" where the very surest rows are the worst.
+        "empirical" takes what these rows show and promises nothing: about every second time
+        the truth is worse.
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
         certified risk, else 0.
@@ -149,7 +151,7 @@ def select_threshold(
     the cases it decides alone are wrong; not per subgroup, not per period.
     It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence ... on.
     Taken on trust: ...
-    Method: band, delta 0.05.
+    Method: combined, delta 0.05.
     """
     check.refuse_unavailable("constraint", constraint)
     check.refuse_subgroups(subgroups)
@@ -214,7 +216,8 @@ def _rule(curve: RiskCoverageCurve, goal: Goal) -> int:
     target, delta, exact = goal.target, goal.delta, goal.promises
     if goal.objective == "risk":
         if exact:
-            return thresholds.band_risk(curve, target, delta, goal.min_coverage)
+            rule = thresholds.band_risk if goal.method == "band" else thresholds.combined_risk
+            return rule(curve, target, delta, goal.min_coverage)
         return thresholds.empirical_risk(curve, target, goal.min_coverage)
     if goal.objective == "generalized_risk":
         if exact:
@@ -254,7 +257,7 @@ def _certificate(
     goal: Goal,
     doubts: tuple[Doubt, ...],
 ) -> Certificate:
-    methods = {"risk": "band", "generalized_risk": "binomial", "coverage": "order statistic"}
+    methods = {"risk": goal.method, "generalized_risk": "binomial", "coverage": "order statistic"}
     needed = 1 if goal.objective == "coverage" else rows_for_certificate(goal.target, goal.delta)
     return certificates.issue(
         curve,
@@ -312,6 +315,8 @@ def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int | None, li
         least = thresholds.least_band_target(
             curve.n_accepted, errors, curve.n_rows, goal.delta, goal.min_coverage
         )
+        if goal.method == "combined":
+            least = thresholds.least_combined_target(curve, goal.delta, goal.min_coverage, least)
         needed = thresholds.rows_needed(curve, goal.target, goal.delta, goal.min_coverage)
         if needed is None:
             advice.append(

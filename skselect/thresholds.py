@@ -6,6 +6,7 @@ be accepted, so no rule ever looks inside one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,13 @@ from scipy import special
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray, IntArray
-from skselect.bounds import critical_counts, rows_for_certificate, smallest_rank, walk_band
+from skselect.bounds import (
+    combined_limits,
+    critical_counts,
+    rows_for_certificate,
+    smallest_rank,
+    walk_band,
+)
 from skselect.curves import RiskCoverageCurve
 
 #: Metrics that can be tuned.
@@ -113,6 +120,43 @@ def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverag
     return _last(passed)
 
 
+def combined_risk(
+    curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+) -> int:
+    """Accept the most that a band or a fixed sequence certifies; :func:`bounds.combined_limits`.
+
+    A tie block is held to the sequence's count at the rank before it, because the risk may
+    turn bad inside it.
+    """
+    ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
+    if len(ranks) == 0:
+        return 0
+    counts, ends = _error_counts(curve), curve.n_accepted
+    by_band = _last((ends >= ranks[0]) & (counts <= _at(ranks, band, ends)))
+    start = ranks[np.argmax(sequence >= 0)]
+    first = int(np.searchsorted(ends, start))  # the block that holds the start
+    begins = np.maximum(np.append(0, ends[:-1])[first:], start)
+    failed = np.flatnonzero(counts[first:] > _at(ranks, sequence, begins))
+    passed = first + int(failed[0]) if len(failed) else len(ends)
+    return max(by_band, passed if passed > first else 0)
+
+
+def least_combined_target(
+    curve: RiskCoverageCurve, delta: float, min_coverage: float, high: float
+) -> float:
+    """Return the smallest target that the combined rule meets, to 0.1 %; near `high`."""
+
+    def met(target: float) -> bool:
+        return combined_risk(curve, target, delta, min_coverage) > 0
+
+    return _least(met, high)
+
+
+def _at(ranks: IntArray, limits: IntArray, k: IntArray) -> IntArray:
+    """Return the limit of the tested rank at or below each k."""
+    return limits[np.maximum(np.searchsorted(ranks, k, side="right") - 1, 0)]
+
+
 def least_band_target(
     n_accepted: IntArray, n_errors: IntArray, n: int, delta: float, min_coverage: float
 ) -> float:
@@ -140,7 +184,11 @@ def least_band_target(
     pointwise = special.betaincinv(
         n_errors + 1.0, np.maximum(n_accepted - n_errors, 0.5), 1.0 - delta / 6.0
     )
-    high = float(np.min(pointwise[allowed], initial=1.0))
+    return _least(met, float(np.min(pointwise[allowed], initial=1.0)))
+
+
+def _least(met: Callable[[float], bool], high: float) -> float:
+    """Return the smallest target in (0, 1] that is met, to 0.1 %, looking around `high`."""
     while high < 1.0 and not met(high):
         high = min(1.1 * high, 1.0)
     low = high / 1.1

@@ -61,8 +61,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         As the objective says; none for a metric.
     delta : float in (0, 1), default=0.05
         Probability that a certificate fails.
-    method : {"band", "empirical"}, default="band"
-        "empirical" takes what the rows show and promises nothing.
+    method : {"combined", "band", "empirical"}, default="combined"
+        "combined" and "band" certify; "empirical" takes what the rows show and promises
+        nothing. See :func:`select_threshold`.
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
         certified risk, else 0.
@@ -117,7 +118,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     Notes
     -----
     The certificate of a risk target holds for every threshold at once, so the choice among
-    them is paid for: see :func:`skselect.bounds.walk_band` and the guide on guarantees.
+    them is paid for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
 
     Examples
     --------
@@ -144,7 +145,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         objective: str = "cwsa_plus",
         target: float | None = None,
         delta: float = 0.05,
-        method: str = "band",
+        method: str = "combined",
         min_coverage: float | str = "auto",
         constraint: Any = None,
         loss: Any = "zero_one",

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from skselect.bounds import (
     clopper_pearson_upper,
+    combined_limits,
     critical_counts,
     crossing_probability,
     rows_for_certificate,
@@ -106,3 +108,57 @@ def test_tiny_targets_need_many_rows_and_no_time():
 def test_smallest_rank_is_found_by_division(n, percent):
     share = percent / 100
     assert smallest_rank(n, share) == next(k for k in range(1, n + 1) if k / n >= share)
+
+
+# A band and a sequence --------------------------------------------------------------------------
+
+
+def union_probability(ranks, band, risk, m, count):
+    """P(W_m <= count, or W_k <= band_k for some k), walk by walk, over the errors so far."""
+    alive, hit, rank = {0: 1.0}, {}, 0
+    crossed = 0.0
+    for k, limit in zip(ranks.tolist(), band.tolist(), strict=True):
+        steps = [(j, binom.pmf(j, k - rank, risk)) for j in range(k - rank + 1)]
+        new_alive, new_hit = {}, {}
+        for source, target in ((alive, new_alive), (hit, new_hit)):
+            for e, p in source.items():
+                for j, q in steps:
+                    target[e + j] = target.get(e + j, 0.0) + p * q
+        alive, hit, rank = new_alive, new_hit, k
+        for group in (alive, hit):
+            for e in [e for e in group if e <= limit]:
+                crossed += group.pop(e)
+        if k == m:
+            for e in [e for e in alive if e <= count]:
+                hit[e] = hit.get(e, 0.0) + alive.pop(e)
+    return crossed + sum(hit.values())
+
+
+@pytest.mark.parametrize(
+    ("n", "risk", "delta", "least"),
+    [(60, 0.2, 0.1, 0.1), (90, 0.1, 0.2, 0.0), (50, 0.3, 0.05, 0.4)],
+)
+def test_sequence_and_band_together_spend_at_most_delta(n, risk, delta, least):
+    ranks, band, sequence = combined_limits(n, risk, delta, least)
+    assert np.all(np.diff(sequence) >= 0)
+    assert np.all(np.diff(ranks) > 0)
+    tight = 0
+    for m, count in zip(ranks, sequence, strict=True):
+        assert union_probability(ranks, band, risk, m, count) <= delta * (1 + 1e-9)
+        tight += union_probability(ranks, band, risk, m, count + 1) > delta
+    assert tight >= 0.8 * len(ranks)  # the rest is held down to keep the counts rising
+
+
+def test_combined_agrees_with_simulated_walks(rng):
+    ranks, band, sequence = combined_limits(400, 0.1, 0.1, 0.1)
+    walks = np.cumsum(rng.random((4000, 400)) < 0.1, axis=1)[:, ranks - 1]
+    crossed = np.any(walks <= band, axis=1)
+    for i in range(0, len(ranks), 37):
+        share = np.mean(crossed | (walks[:, i] <= sequence[i]))
+        assert share <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 4000)
+
+
+def test_combined_is_empty_when_the_rows_cannot_do():
+    assert len(combined_limits(148, 0.02, 0.05, 0.1)[0]) == 0
+    ranks, band, sequence = combined_limits(149, 0.02, 0.05, 0.1)
+    assert (ranks.tolist(), band.tolist(), sequence.tolist()) == ([149], [-1], [0])

@@ -23,7 +23,7 @@ def test_an_exact_promise_begins_with_certified(rng):
 
 
 def test_text_quotes_neither_pointwise_bound_nor_least_target(rng):
-    certificate = make(rng)
+    certificate = make(rng, method="band")
     for value in (certificate.pointwise_bound, certificate.least_target):
         assert f"{value:.3g}" not in str(certificate)
         assert f"{100 * value:.3g} %" not in str(certificate)
@@ -54,8 +54,9 @@ def test_numbers_are_those_of_the_rows(rng):
     assert certificate.rows_needed == 36
 
 
-def test_least_target_lies_between_pointwise_bound_and_target(rng):
-    certificate = make(rng)
+@pytest.mark.parametrize("method", ["band", "combined"])
+def test_least_target_lies_between_pointwise_bound_and_target(rng, method):
+    certificate = make(rng, method=method)
     assert certificate.pointwise_bound < certificate.least_target <= certificate.target
 
 

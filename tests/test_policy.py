@@ -81,7 +81,7 @@ def test_a_fresh_process_accepts_the_same_float32_rows(tmp_path, rng, kind, n_cl
     )
     base = XGBClassifier(n_estimators=15, max_depth=2, n_jobs=1)
     tuner = ThresholdTuner(
-        SelectiveClassifier(base, calibration=kind, cv=3), objective="risk", target=0.25, cv=3
+        SelectiveClassifier(base, calibration=kind, cv=3), objective="risk", target=0.2, cv=3
     ).fit(X, y)
     raw = tuner.estimator_.estimator_.predict_proba(X)
     assert raw.dtype == np.float32

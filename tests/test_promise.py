@@ -17,9 +17,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from skselect import (
     Outcomes,
     PrecomputedClassifier,
+    RiskCoverageCurve,
     SelectiveClassifier,
     ThresholdTuner,
     select_threshold,
+    thresholds,
 )
 
 LEVELS = 25
@@ -60,10 +62,21 @@ def profiles(r):
         ),
         "tied": Population(lambda u: 0.2 * r + 3 * r * u**2, tied=True),
         "tied flat": Population(lambda u: np.full_like(u, 1.0001 * r), tied=True),
+        "in and out": Population(lambda u: r + 0.9 * r * np.sin(25 * u - 1.3)),
+        "bad start": Population(
+            lambda u: np.where(u < 0.2, 1.05 * r, np.where(u < 0.3, 0.6 * r, 1.2 * r))
+        ),
+        "tied in and out": Population(lambda u: r + 0.9 * r * np.sin(25 * u - 1.3), tied=True),
+        "tied crossing": Population(
+            lambda u: np.where(u < 0.15, 0.5 * r, np.where(u < 0.4, 1.31 * r, 1.01 * r)), tied=True
+        ),
     }
 
 
-def violations(population, n, r, delta, draws, seed, method="band"):
+CERTIFYING = {"band": thresholds.band_risk, "combined": thresholds.combined_risk}
+
+
+def violations(population, n, r, delta, draws, seed, method="combined"):
     rng = np.random.default_rng(seed)
     count = 0
     for _ in range(draws):
@@ -75,13 +88,12 @@ def violations(population, n, r, delta, draws, seed, method="band"):
 
 
 def quick_threshold(outcomes, **options):
-    from skselect import RiskCoverageCurve, thresholds
-
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     if options["method"] == "empirical":
         blocks = thresholds.empirical_risk(curve, options["target"], 0.0)
     else:
-        blocks = thresholds.band_risk(curve, options["target"], options["delta"], 0.1)
+        rule = CERTIFYING[options["method"]]
+        blocks = rule(curve, options["target"], options["delta"], 0.1)
     return thresholds.threshold_below(curve, blocks)
 
 
@@ -97,33 +109,60 @@ def test_quick_path_is_the_public_one(rng):
     population = profiles(0.05)["sharp"]
     for _ in range(20):
         outcomes = population.draw(600, rng)
-        quick = quick_threshold(outcomes, target=0.05, delta=0.1, method="band")
-        if quick < np.inf:
-            public = select_threshold(outcomes, objective="risk", target=0.05, delta=0.1)
-            assert public.threshold == quick
+        for method in CERTIFYING:
+            options = {"target": 0.05, "delta": 0.1, "method": method}
+            quick = quick_threshold(outcomes, **options)
+            if quick < np.inf:
+                public = select_threshold(outcomes, objective="risk", **options)
+                assert public.threshold == quick
 
 
+@pytest.mark.parametrize("method", CERTIFYING)
 @pytest.mark.parametrize("name", profiles(0.05))
 @pytest.mark.parametrize("n", [300, 1000])
-def test_band_keeps_its_promise(name, n):
-    rate = violations(profiles(0.05)[name], n, 0.05, 0.1, 500, seed_of("short", name, n))
+def test_certificates_keep_their_promise(name, n, method):
+    seed = seed_of("short", name, n, method)
+    rate = violations(profiles(0.05)[name], n, 0.05, 0.1, 500, seed, method)
     assert rate <= allowed(0.1, 500)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("method", CERTIFYING)
 @pytest.mark.parametrize("name", profiles(0.05))
 @pytest.mark.parametrize("delta", [0.05, 0.1])
 @pytest.mark.parametrize("r", [0.02, 0.05])
 @pytest.mark.parametrize("n", [300, 1000, 5000])
-def test_band_keeps_its_promise_in_full(name, delta, r, n):
-    rate = violations(profiles(r)[name], n, r, delta, 2000, seed_of("full", name, delta, r, n))
-    print(f"{name}: n={n} r={r} delta={delta}: {rate:.4f}")  # noqa: T201 - shown with -s
+def test_certificates_keep_their_promise_in_full(name, delta, r, n, method):
+    seed = seed_of("full", name, delta, r, n, method)
+    rate = violations(profiles(r)[name], n, r, delta, 2000, seed, method)
+    print(f"{method}, {name}: n={n} r={r} delta={delta}: {rate:.4f}")  # noqa: T201 - with -s
     assert rate <= allowed(delta, 2000)
 
 
-def test_the_flat_profile_uses_most_of_delta():
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "least"), [(1000, 0.165), (3000, 0.375)])
+def test_how_much_it_answers_of_a_calibrated_population(n, least):
+    """c = .5 + .5 Beta(4, .7), P(error) = .9 (1 - c); at most 2 % wrong, 95 % sure."""
+    rng = np.random.default_rng(n)
+    population = np.sort(0.5 + 0.5 * rng.beta(4, 0.7, 2_000_000))
+    risk = np.cumsum(0.9 * (1 - population[::-1])) / np.arange(1, len(population) + 1)
+    covered, broken, draws = 0.0, 0, 2000
+    for _ in range(draws):
+        confidence = 0.5 + 0.5 * rng.beta(4, 0.7, n)
+        outcomes = Outcomes(rng.random(n) < 0.9 * (1 - confidence), confidence)
+        threshold = quick_threshold(outcomes, target=0.02, delta=0.05, method="combined")
+        accepted = len(population) - int(np.searchsorted(population, threshold))
+        covered += accepted / len(population)
+        broken += accepted > 0 and risk[accepted - 1] > 0.02
+    print(f"n={n}: coverage {covered / draws:.4f}, broken {broken / draws:.4f}")  # noqa: T201
+    assert covered / draws >= least
+    assert broken / draws <= allowed(0.05, draws)
+
+
+@pytest.mark.parametrize("method", CERTIFYING)
+def test_the_flat_profile_uses_most_of_delta(method):
     # Otherwise the test above could not fail: the worst case must come near delta.
-    rate = violations(profiles(0.05)["flat"], 1000, 0.05, 0.1, 500, seed_of("tight"))
+    rate = violations(profiles(0.05)["flat"], 1000, 0.05, 0.1, 500, seed_of("tight"), method)
     assert rate >= 0.05
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skselect import Outcomes, RiskCoverageCurve, thresholds
-from skselect.bounds import walk_band
+from skselect.bounds import combined_limits, walk_band
 
 profile = settings(derandomize=True, deadline=None, max_examples=120)
 
@@ -116,6 +116,38 @@ def test_band_accepts_the_largest_passing_block_end(case, target, delta):
         if len(below) and loss[kept].sum() <= limits[len(below) - 1]:
             best = b + 1
     assert thresholds.band_risk(curve, target, delta, min_coverage) == best
+
+
+@profile
+@given(curves(max_rows=80), st.sampled_from([0.1, 0.3, 0.5]), st.sampled_from([0.05, 0.2]))
+def test_combined_takes_the_better_of_band_and_sequence(case, target, delta):
+    """Block by block: a sequence holds a block to the limit at the rank before it."""
+    curve, (confidence, loss, _) = case
+    ranks, band, sequence = combined_limits(len(confidence), target, delta, 0.1)
+    limit = {int(r): (b, s) for r, b, s in zip(ranks, band, sequence, strict=True)}
+
+    def limits_at(k):
+        return limit[max(r for r in limit if r <= k)]
+
+    start = next((r for r in limit if limit[r][1] >= 0), np.inf)
+    best, before, running = 0, 0, True
+    for b, t in enumerate(curve.thresholds):
+        kept = confidence >= t
+        k, errors = int(kept.sum()), int(loss[kept].sum())
+        if len(ranks) and k >= ranks[0] and errors <= limits_at(k)[0]:
+            best = b + 1
+        if running and k >= start:
+            running = errors <= limits_at(max(before, start))[1]
+            best = max(best, b + 1) if running else best
+        before = k
+    assert thresholds.combined_risk(curve, target, delta, 0.1) == best
+
+
+def test_least_combined_target_is_met_and_a_smaller_one_is_not(rng):
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) < 0.1, rng.random(500)))
+    least = thresholds.least_combined_target(curve, 0.05, 0.1, 0.2)
+    assert thresholds.combined_risk(curve, least, 0.05, 0.1) > 0
+    assert thresholds.combined_risk(curve, 0.99 * least, 0.05, 0.1) == 0
 
 
 def test_least_target_is_met_and_a_smaller_one_is_not(rng):
