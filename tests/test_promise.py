@@ -139,6 +139,34 @@ def test_certificates_keep_their_promise_in_full(name, delta, r, n, method):
     assert rate <= allowed(delta, 2000)
 
 
+def random_population(rng, r, tied):
+    """A risk that crosses the target at random places, never far from it."""
+    knots = np.concatenate([[0.0], np.sort(rng.random(rng.integers(2, 8))), [1.0]])
+    excess = r * rng.choice([0.002, 0.01, 0.05]) * rng.uniform(-1, 1, len(knots))
+    excess[0], excess[-1] = 0.0, abs(excess[-1])
+    slope = np.diff(excess) / np.diff(knots)  # the excess of errors is piecewise linear
+
+    def rate(u):
+        return np.clip(r + slope[np.searchsorted(knots[1:-1], u)], 0, 1)
+
+    return Population(rate, tied)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("method", CERTIFYING)
+def test_no_random_risk_curve_breaks_the_promise(method, tied):
+    rng, draws, delta = np.random.default_rng(seed_of(method, tied)), 2000, 0.1
+    rates = []
+    for i in range(30):
+        n, r = int(rng.choice([60, 150, 400])), float(rng.choice([0.1, 0.2]))
+        population = random_population(rng, r, tied)
+        rates.append(violations(population, n, r, delta, draws, seed_of(method, tied, i), method))
+    print(f"{method}, tied={tied}: worst {max(rates):.4f} of {len(rates)}")  # noqa: T201
+    # Thirty populations were looked at, so the largest may lie four standard errors above.
+    assert max(rates) <= delta + 4 * np.sqrt(delta * (1 - delta) / draws)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "least"), [(1000, 0.165), (3000, 0.375)])
 def test_how_much_it_answers_of_a_calibrated_population(n, least):
