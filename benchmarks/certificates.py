@@ -16,6 +16,7 @@ import zlib
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
+from zugzwang import certify_threshold
 
 from skselect import Outcomes, RiskCoverageCurve, thresholds
 
@@ -34,6 +35,24 @@ RULES = {
 }
 
 
+def own(rule):
+    def threshold(confidence, wrong, target, delta):
+        curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
+        return thresholds.threshold_below(curve, rule(curve, target, delta, 0.1))
+
+    return threshold
+
+
+def sgr_of_zugzwang(confidence, wrong, target, delta):
+    try:
+        return certify_threshold(confidence, wrong, risk=target, delta=delta).threshold
+    except ValueError:  # nothing can be certified
+        return np.inf
+
+
+METHODS = {name: own(rule) for name, rule in RULES.items()} | {"SGR (zugzwang)": sgr_of_zugzwang}
+
+
 class Population:
     def __init__(self, eta):
         self.eta = eta
@@ -44,9 +63,9 @@ class Population:
         good = np.flatnonzero(self.errors[1:] <= target * GRID[1:])
         return GRID[1:][good[-1]] if len(good) else 0.0
 
-    def curve(self, n, rng):
+    def draw(self, n, rng):
         u = rng.random(n)
-        return RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < self.eta(u), 1 - u))
+        return 1 - u, rng.random(n) < self.eta(u)
 
     def truth(self, threshold):
         """Return coverage and risk; risk 0 when nothing is accepted."""
@@ -59,17 +78,16 @@ def cell(name, eta, n, target, delta, draws):
         Population(eta),
         np.random.default_rng(zlib.crc32(f"{name}{n}{target}".encode())),
     )
-    found = {rule: [] for rule in RULES}
+    found = {method: [] for method in METHODS}
     for _ in range(draws):
-        curve = population.curve(n, rng)
-        for rule, pick in RULES.items():
-            blocks = pick(curve, target, delta, 0.1)
-            found[rule].append(population.truth(thresholds.threshold_below(curve, blocks)))
+        confidence, wrong = population.draw(n, rng)
+        for method, threshold in METHODS.items():
+            found[method].append(population.truth(threshold(confidence, wrong, target, delta)))
     oracle = population.oracle(target)
-    for rule, draws_of_rule in found.items():
-        coverage, risk = np.array(draws_of_rule).T
+    for method, draws_of_method in found.items():
+        coverage, risk = np.array(draws_of_method).T
         yield {
-            "rule": rule, "profile": name, "n": n, "target": target,
+            "method": method, "profile": name, "n": n, "target": target,
             "failures": np.mean(risk > target * (1 + 1e-9)),
             "share of oracle": coverage.mean() / oracle if oracle > 0 else np.nan,
         }  # fmt: skip
@@ -99,8 +117,8 @@ def main():
         for row in cell(name, eta, n, target, options.delta, options.draws)
     ]
     table = pd.DataFrame(rows)
-    shares = table.dropna().pivot_table("share of oracle", "rule", "profile")
-    whole = table.groupby("rule").agg(
+    shares = table.dropna().pivot_table("share of oracle", "method", "profile")
+    whole = table.groupby("method").agg(
         worst_failure=("failures", "max"),
         mean_share=("share of oracle", "mean"),
         worst_share=("share of oracle", "min"),
