@@ -33,7 +33,8 @@ from tqdm import tqdm
 from xgboost import XGBClassifier
 
 from skselect import PrecomputedClassifier, Predictions, evaluate
-from skselect.calibration import CALIBRATORS, ClassCalibration, ConfidenceCalibration
+from skselect.calibration import CALIBRATORS
+from skselect.calibration._scopes import fitted_calibration
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 
@@ -104,20 +105,11 @@ def raw(_scores, _codes, new):
     return new, new.max(axis=1)
 
 
-def of_probabilities(kind):
+def calibrated(kind, scope):
     def calibrate(scores, codes, new):
-        fitted = ClassCalibration.fit(kind, "predict_proba", scores, codes, scores.shape[1])
+        fitted = fitted_calibration(kind, scope, "predict_proba", scores, codes, scores.shape[1])
         proba = fitted.proba_of(new)
-        return proba, proba.max(axis=1)
-
-    return calibrate
-
-
-def of_confidence(kind):
-    def calibrate(scores, codes, new):
-        correct = (scores.argmax(axis=1) == codes).astype(float)
-        fitted = ConfidenceCalibration.fit(kind, scores.max(axis=1), correct)
-        return new, fitted.honest(new.max(axis=1))
+        return proba, fitted.honest(proba.max(axis=1))
 
     return calibrate
 
@@ -136,9 +128,9 @@ def sigmoid_of_scikit_learn(scores, codes, new):
 
 METHODS = {
     "raw": raw,
-    **{kind: of_probabilities(kind) for kind in CALIBRATORS},
+    **{kind: calibrated(kind, "probabilities") for kind in CALIBRATORS},
     "sigmoid (scikit-learn)": sigmoid_of_scikit_learn,
-    **{f"{kind}, confidence": of_confidence(kind) for kind in CALIBRATORS},
+    **{f"{kind}, confidence": calibrated(kind, "confidence") for kind in CALIBRATORS},
 }
 
 

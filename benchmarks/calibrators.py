@@ -10,22 +10,13 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import sys
-import time
 
 import numpy as np
 import pandas as pd
 from sklearn.isotonic import IsotonicRegression
+from timing import best_of_five
 
 from skselect import calibration
-
-
-def best_of_five(act):
-    times = []
-    for _ in range(5):
-        start = time.thread_time()
-        act()
-        times.append(time.thread_time() - start)
-    return min(times)
 
 
 def ratios(n, rng):

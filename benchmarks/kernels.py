@@ -6,22 +6,13 @@ CPU time of one thread, best of five.
 """
 
 import sys
-import time
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
+from timing import best_of_five
 
 from skselect import Outcomes, RiskCoverageCurve, evaluate, select_threshold
-
-
-def best_of_five(act):
-    times = []
-    for _ in range(5):
-        start = time.thread_time()
-        act()
-        times.append(time.thread_time() - start)
-    return min(times)
 
 
 def ratios(n, rng):

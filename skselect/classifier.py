@@ -25,14 +25,10 @@ from skselect._fitting import (
     route_fit,
     wrap_fitted,
 )
-from skselect._typing import BoolArray, FloatArray, LabelArray
-from skselect.calibration import (
-    CALIBRATORS,
-    SCOPES,
-    Calibration,
-    fitted_calibration,
-    name_of,
-)
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.calibration import CALIBRATORS
+from skselect.calibration._kinds import name_of
+from skselect.calibration._scopes import SCOPES, Calibration, fitted_calibration
 from skselect.certificates import scores_fingerprint
 from skselect.confidence import CONFIDENCES
 from skselect.policy import AbstentionPolicy, Decisions, index_of
@@ -248,10 +244,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             warn_if_fitted(self.estimator)
         classes = task_classes(self.estimator, y)
         self._resolve_label(classes)  # before anything is trained
-        codes = check.check_known(
-            check.encode_labels(y, classes, "y"), y, classes, "y",
-            "The classifier was not trained on them.",
-        )  # fmt: skip
+        codes = codes_of(y, classes)
         weight = check.check_weight(sample_weight, len(codes), other="y")
         params, split_params = route_fit(self, weight, fit_params)
 
@@ -309,7 +302,9 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         check.check_choice("calibration_scope", self.calibration_scope, SCOPES)
         check.check_calibration(self.calibration, CALIBRATORS)
         if self.calibration is not None:
-            check.check_reads(name_of(self.calibration), self.calibration_scope, self.confidence)
+            check.check_temperature_reads(
+                name_of(self.calibration), self.calibration_scope, self.confidence
+            )
 
     def _resolve_label(self, classes: LabelArray) -> Any:
         """Find the abstain label before anything is trained, if it can be needed."""
@@ -432,6 +427,12 @@ def frozen_classes(estimator: Any) -> LabelArray:
 def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
     """Return the classes of a task: those of a classifier that is not trained, else those of y."""
     return frozen_classes(estimator) if is_ready(estimator) else np.unique(y)
+
+
+def codes_of(y: LabelArray, classes: LabelArray) -> IntArray:
+    """Return labels as positions among the classes of a task; others are errors."""
+    codes = check.encode_labels(y, classes, "y")
+    return check.check_known(codes, y, classes, "y", "The classifier was not trained on them.")
 
 
 def adopt_tags(tags: Any, estimator: Any) -> Any:

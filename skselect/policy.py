@@ -18,7 +18,8 @@ import pandas as pd
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.calibration import Calibration, ConfidenceCalibration, restored_calibration
+from skselect.calibration import ConfidenceCalibration
+from skselect.calibration._scopes import Calibration, restored_calibration
 from skselect.certificates import Certificate, now, threshold_from_json, threshold_to_json
 from skselect.confidence import CONFIDENCES, confidence_of_proba, max_proba
 

@@ -12,13 +12,19 @@ from sklearn.utils.validation import indexable
 from skselect import _validation as check
 from skselect._fitting import Task, assembled, folds, is_ready, route_fit
 from skselect._typing import FloatArray, IntArray
-from skselect.calibration import CALIBRATORS, SCOPES, fitted_calibration
-from skselect.classifier import SelectiveClassifier, labels_of, task_classes, warn_if_fitted
+from skselect.calibration import CALIBRATORS
+from skselect.calibration._scopes import SCOPES, fitted_calibration
+from skselect.classifier import (
+    SelectiveClassifier,
+    codes_of,
+    labels_of,
+    task_classes,
+    warn_if_fitted,
+)
 from skselect.confidence import max_proba
 from skselect.metrics import evaluate
 from skselect.metrics._overconfidence import csr_test_of
 from skselect.outcomes import Outcomes
-from skselect.predictions import Predictions
 
 _METRICS: dict[str, dict[str, Any]] = {
     "ece": {}, "smooth_ece": {}, "top_label_brier": {}, "csr": {}, "p_risk": {}, "cw_accuracy": {},
@@ -147,10 +153,7 @@ def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups:
     """Score every row once, by a classifier fitted without it."""
     classes = task_classes(estimator, y)
     check.check_more_classes(classes, "there is nothing to calibrate")
-    codes = check.check_known(
-        check.encode_labels(y, classes, "y"), y, classes, "y",
-        "The classifier was not trained on them.",
-    )  # fmt: skip
+    codes = codes_of(y, classes)
     weight = check.check_weight(sample_weight, len(codes), other="y")
     owner = SelectiveClassifier(estimator, cv=cv)
     given = {} if groups is None else {"groups": groups}
@@ -190,13 +193,11 @@ def _judged(
     rows: _Scored, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the metrics of one calibration."""
-    predictions = Predictions(
-        rows.codes, proba.argmax(axis=1), rows.classes, None, claim, rows.weight
-    )
-    values = evaluate(predictions, _METRICS).to_dict()
-    exact = rows.weight is None or not np.any(rows.weight != rows.weight[0])
-    outcomes = Outcomes.from_predictions(predictions)
-    p_value = csr_test_of(outcomes, n_draws=n_draws, random_state=rng).p_value if exact else np.nan
+    outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)
+    values = evaluate(outcomes, _METRICS).to_dict()
+    p_value = np.nan
+    if check.are_constant(rows.weight):
+        p_value = csr_test_of(outcomes, n_draws=n_draws, random_state=rng).p_value
     truth = np.eye(len(rows.classes))[rows.codes]
     spread = np.sum((proba - truth) ** 2, axis=1)
     own = np.sum(proba * truth, axis=1)

@@ -448,16 +448,15 @@ def _judged_curve(
             f"predictions must be Predictions, got {type(predictions).__name__}; build them with "
             "Predictions.from_proba(y_true, y_proba)."
         )
-    if predictions.y_proba is None or policy.response != "predict_proba":
+    if policy.response != "predict_proba":
         raise ValueError(
-            "predictions must hold the raw probabilities that the policy reads"
-            + (
-                "; this policy reads decision values, which Predictions cannot hold, so it cannot "
-                "be certified later. Certify it when it is tuned, or use a classifier with "
-                "predict_proba."
-                if policy.response != "predict_proba"
-                else ": build them with Predictions.from_proba(y_true, y_proba)."
-            )
+            "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
+            "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
+        )
+    if predictions.y_proba is None:
+        raise ValueError(
+            "predictions must hold the raw probabilities that the policy reads: build them with "
+            "Predictions.from_proba(y_true, y_proba)."
         )
     if policy.classes.tolist() != predictions.classes.tolist():
         raise ValueError(

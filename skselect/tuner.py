@@ -24,6 +24,7 @@ from skselect.classifier import (
     AbstainingMixin,
     SelectiveClassifier,
     adopt_tags,
+    codes_of,
     labels_of,
     task_classes,
     warn_if_fitted,
@@ -467,11 +468,8 @@ def _pooled(parts: list[_Part], rows: _Rows, classes: LabelArray) -> tuple[Predi
     tests, probas, confidences = zip(*parts, strict=True)
     order, proba = np.concatenate(tests), np.concatenate(probas)
     fold = np.repeat(np.arange(len(parts)), [len(test) for test in tests])
-    codes = check.encode_labels(rows.y[order], classes, "y")
     predictions = Predictions(
-        y_true=check.check_known(
-            codes, rows.y[order], classes, "y", "The classifier was not trained on them."
-        ),
+        y_true=codes_of(rows.y[order], classes),
         y_pred=proba.argmax(axis=1),
         classes=classes,
         y_proba=proba,

@@ -44,7 +44,7 @@ def check_calibration(calibration: Any, known: Iterable[str]) -> None:
         )
 
 
-def check_reads(calibration: str, scope: str, confidence: Any) -> None:
+def check_temperature_reads(calibration: str, scope: str, confidence: Any) -> None:
     """Refuse to divide the log-odds of what is no chance of being right by a temperature."""
     max_proba = isinstance(confidence, str) and confidence == "max_proba"
     if calibration == "temperature" and scope == "confidence" and not max_proba:

@@ -218,9 +218,14 @@ def check_least_rows(n: int, least: int, purpose: str) -> None:
         raise ValueError(f"y_true: {purpose} needs at least {least} rows, got {n}.")
 
 
+def are_constant(weight: FloatArray | None) -> bool:
+    """Tell whether every row counts alike, so that rows can be counted."""
+    return weight is None or not np.any(weight != weight[0])
+
+
 def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") -> None:
     """Refuse weights that are not constant where rows must be independent draws."""
-    if weight is not None and np.any(weight != weight[0]):
+    if not are_constant(weight):
         raise ValueError(
             f"sample_weight: {purpose} counts independent rows, and a weight is not a number of "
             f"independent rows. Leave sample_weight out{remedy}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,7 +40,9 @@ def check_map(parameters: Mapping[str, Any]) -> dict[str, FloatArray]:
             raise ValueError(f"maps: {name} must have {ndim} dimensions, got {x.ndim}.")
         wanted, holds = _RULES.get(name, ("finite", np.isfinite))
         if not np.all(np.isfinite(x)) or not np.all(holds(x)) or x.size == 0:
-            raise ValueError(f"maps: {name} must be {wanted}, got {parameters[name]!r}.")
+            raise ValueError(
+                f"maps: {name} must be {wanted}, got {reprlib.repr(parameters[name])}."
+            )
     if len(lengths) > 1:
         raise ValueError(f"maps: knots and values must have one length, got {sorted(lengths)}.")
     return numbers

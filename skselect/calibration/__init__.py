@@ -7,26 +7,18 @@ class and makes the rows sum to one; a :class:`ConfidenceCalibration` maps the c
 from skselect.calibration._classes import ClassCalibration
 from skselect.calibration._common import Calibrator, log_odds
 from skselect.calibration._confidence import ConfidenceCalibration
-from skselect.calibration._kinds import CALIBRATORS, name_of
+from skselect.calibration._kinds import CALIBRATORS
 from skselect.calibration._monotone import (
     IsotonicCalibrator,
     SmoothIsotonicCalibrator,
     VennAbersCalibrator,
 )
 from skselect.calibration._parametric import BetaCalibrator, PlattCalibrator
-from skselect.calibration._scopes import (
-    SCOPES,
-    Calibration,
-    fitted_calibration,
-    restored_calibration,
-)
 from skselect.calibration._temperature import TemperatureCalibrator
 
 __all__ = [
     "CALIBRATORS",
-    "SCOPES",
     "BetaCalibrator",
-    "Calibration",
     "Calibrator",
     "ClassCalibration",
     "ConfidenceCalibration",
@@ -35,8 +27,5 @@ __all__ = [
     "SmoothIsotonicCalibrator",
     "TemperatureCalibrator",
     "VennAbersCalibrator",
-    "fitted_calibration",
     "log_odds",
-    "name_of",
-    "restored_calibration",
 ]

@@ -75,23 +75,24 @@ class ClassCalibration:
         A score of nan (the decision value of a class that a fold's model does not know) says
         nothing, so the map of that class leaves the row out.
         """
-        kind = name_of(calibrator)
+        template = unfitted(calibrator)
+        kind = name_of(template)
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         offset = offset_of(scores[weight > 0]) if response == "predict_proba" else LEAST_OFFSET
         if _is_native(kind, n_classes):
-            softmax = SoftmaxTemperature(safeguard=unfitted(calibrator).safeguard)
+            softmax = SoftmaxTemperature(safeguard=template.safeguard)
             fitted = softmax.fit(_logits(response, scores, offset), codes, weight)
             return cls(kind, response, (fitted,), offset)
         positives = [1] if n_classes == 2 else range(n_classes)
         maps: list[Any] = []
-        columns = _columns(unfitted(calibrator), response, scores, offset)
+        columns = _columns(template, response, scores, offset)
         for column, k in zip(columns, positives, strict=True):
             known = ~np.isnan(column)
             outcome = (codes[known] == k).astype(np.float64)
             with warnings.catch_warnings():
                 if maps:  # what the first map said about the weights holds for all
                     warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
-                maps.append(fitted_map(calibrator, column[known], outcome, weight[known]))
+                maps.append(fitted_map(template, column[known], outcome, weight[known]))
         return cls(kind, response, tuple(maps), offset)
 
     def proba_of(self, scores: FloatArray) -> FloatArray:

@@ -1,10 +1,13 @@
-"""What calibrators share: the protocol, log-odds, checked rows, blocks of equal scores."""
+"""What calibrators share: protocol, safeguard, log-odds, checked rows, blocks of equal scores."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from skselect import _validation as check
 from skselect._typing import FloatArray
@@ -21,6 +24,33 @@ class Calibrator(Protocol):
 
     def predict(self, score: Any) -> FloatArray:
         """Return a probability for each score."""
+
+
+class Safeguarded(BaseEstimator, ABC):
+    """A fitted map q, mixed with a guess: (1 - share) q + share prior.
+
+    On separable rows a map of few parameters runs to certainty; n rows cannot tell more than
+    about 1 - 1/n.
+    """
+
+    #: Whether probabilities are turned into log-odds before they come here.
+    reads_log_odds = True
+
+    share_: float
+    prior_: Any
+
+    def __init__(self, *, safeguard: bool = True) -> None:
+        self.safeguard = safeguard
+
+    @abstractmethod
+    def _map(self, score: FloatArray) -> FloatArray:
+        """Return q, the fitted map without the safeguard."""
+
+    def predict(self, score: Any) -> FloatArray:
+        """Return a probability for each score, in [0, 1]."""
+        check_is_fitted(self)
+        fitted = self._map(np.asarray(score, dtype=np.float64))
+        return (1.0 - self.share_) * fitted + self.share_ * self.prior_
 
 
 def log_odds(probability: FloatArray, offset: float = LEAST_OFFSET) -> FloatArray:

@@ -11,7 +11,6 @@ from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.calibration._common import log_odds, offset_of
 from skselect.calibration._kinds import (
-    Missing,
     fitted_map,
     name_of,
     predicted,
@@ -77,7 +76,7 @@ class ConfidenceCalibration:
         template = unfitted(calibrator)
         weight = np.ones(len(correct)) if sample_weight is None else sample_weight
         offset = offset_of(confidence[weight > 0]) if is_probability else None
-        fitted = fitted_map(calibrator, _readable(template, confidence, offset), correct, weight)
+        fitted = fitted_map(template, _readable(template, confidence, offset), correct, weight)
         return cls(name_of(template), fitted, offset)
 
     def proba_of(self, scores: FloatArray) -> FloatArray:
@@ -109,7 +108,6 @@ class ConfidenceCalibration:
 
 def _readable(calibrator: Any, confidence: FloatArray, offset: float | None) -> FloatArray:
     """Return what the map reads: log-odds if it asks for them, else the confidence itself."""
-    wants_log_odds = offset is not None and getattr(calibrator, "reads_log_odds", False)
-    if isinstance(calibrator, Missing) or not wants_log_odds or offset is None:
+    if offset is None or not getattr(calibrator, "reads_log_odds", False):
         return confidence
     return log_odds(confidence, offset)

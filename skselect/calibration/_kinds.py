@@ -46,16 +46,16 @@ def name_of(calibrator: Any) -> str:
     return f"external:{type(calibrator).__name__}"
 
 
-def fitted_map(calibrator: Any, score: FloatArray, y: FloatArray, weight: FloatArray) -> Any:
+def fitted_map(template: Any, score: FloatArray, y: FloatArray, weight: FloatArray) -> Any:
     """Fit a copy of a calibrator; where one of yours fails, say to what it was fitted."""
-    if isinstance(calibrator, str) or type(calibrator) in CALIBRATORS.values():
-        return unfitted(calibrator).fit(score, y, weight)
-    check.check_takes_weights(calibrator)
+    if type(template) in CALIBRATORS.values():
+        return clone(template).fit(score, y, weight)
+    check.check_takes_weights(template)
     try:
-        return unfitted(calibrator).fit(score, y, weight)
+        return clone(template).fit(score, y, weight)
     except Exception as error:
         raise ValueError(
-            f"calibration: {type(calibrator).__name__}.fit(score, y, sample_weight) failed on a "
+            f"calibration: {type(template).__name__}.fit(score, y, sample_weight) failed on a "
             f"vector of {len(score)} scores and outcomes 0 and 1: {str(error).splitlines()[0]}"
         ) from error
 

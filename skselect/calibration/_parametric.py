@@ -6,49 +6,19 @@ Each mixes its map with the base rate of the calibration rows, which keeps it fr
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, special
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from skselect import _validation as check
 from skselect._typing import FloatArray
-from skselect.calibration._common import checked_rows
+from skselect.calibration._common import Safeguarded, checked_rows
 
 #: A relative spread below this is rounding.
 _SAME = 1e-13
 #: Curvature that tells equally good slopes apart, far below what rows can tell.
 _RIDGE = 1e-10
-
-
-class Safeguarded(BaseEstimator, ABC):
-    """A fitted map q, mixed with a guess: (1 - share) q + share prior.
-
-    On separable rows a map of few parameters runs to certainty; n rows cannot tell more than
-    about 1 - 1/n.
-    """
-
-    #: Whether probabilities are turned into log-odds before they come here.
-    reads_log_odds = True
-
-    def __init__(self, *, safeguard: bool = True) -> None:
-        self.safeguard = safeguard
-
-    share_: float
-    prior_: Any
-
-    @abstractmethod
-    def _map(self, score: FloatArray) -> FloatArray:
-        """Return q, the fitted map without the safeguard."""
-
-    def predict(self, score: Any) -> FloatArray:
-        """Return a probability for each score, in [0, 1]."""
-        check_is_fitted(self)
-        fitted = self._map(np.asarray(score, dtype=np.float64))
-        return (1.0 - self.share_) * fitted + self.share_ * self.prior_
 
 
 class PlattCalibrator(Safeguarded):

@@ -14,8 +14,7 @@ from scipy import optimize, special
 
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
-from skselect.calibration._common import checked_rows
-from skselect.calibration._parametric import Safeguarded
+from skselect.calibration._common import Safeguarded, checked_rows
 
 #: The sharpest and the bluntest temperature, in units of the mean score: beyond them all rows
 #: are certain, or all alike.

@@ -29,8 +29,7 @@ def reliability(
     filled = size > 0
     sure, right, size = sure[filled], right[filled], size[filled]
     low, high = np.full((2, len(size)), np.nan)
-    countable = weight is None or not np.any(weight != weight[0])
-    if countable and not check.is_graded(loss):
+    if check.are_constant(weight) and not check.is_graded(loss):
         unit = 1.0 if weight is None else weight[0]
         low, high = _exact_interval(right / unit, size / unit, 1.0 - level)
     return pd.DataFrame(

@@ -27,11 +27,10 @@ from skselect import (
 )
 from skselect.calibration import (
     CALIBRATORS,
-    SCOPES,
     ConfidenceCalibration,
     TemperatureCalibrator,
-    restored_calibration,
 )
+from skselect.calibration._scopes import SCOPES, restored_calibration
 from skselect.confidence import CONFIDENCES
 from tests.calibration.cases import profile
 from tests.calibration.test_labels import rows

@@ -15,7 +15,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skselect import SelectiveClassifier
-from skselect.calibration import CALIBRATORS, SCOPES
+from skselect.calibration import CALIBRATORS
+from skselect.calibration._scopes import SCOPES
 
 TWO = {
     "{-1, 1}": np.array([-1, 1]),
