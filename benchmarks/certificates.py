@@ -28,11 +28,7 @@ PROFILES = {
     "weak": lambda u: 0.02 + 0.2 * u,
     "overconfident top": lambda u: np.where(u < 0.05, 0.15, 0.0) + 0.3 * u**3,
 }
-RULES = {
-    "band": thresholds.band_risk,
-    "combined": thresholds.combined_risk,
-    "empirical": lambda curve, target, _, least: thresholds.empirical_risk(curve, target, least),
-}
+RULES = {name: rule.find for name, rule in thresholds.RISK_RULES.items()}
 
 
 def own(rule):

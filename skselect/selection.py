@@ -215,10 +215,7 @@ def _rule(curve: RiskCoverageCurve, goal: Goal) -> int:
     """Apply the rule of a goal that has a target."""
     target, delta, exact = goal.target, goal.delta, goal.promises
     if goal.objective == "risk":
-        if exact:
-            rule = thresholds.band_risk if goal.method == "band" else thresholds.combined_risk
-            return rule(curve, target, delta, goal.min_coverage)
-        return thresholds.empirical_risk(curve, target, goal.min_coverage)
+        return thresholds.RISK_RULES[goal.method].find(curve, target, delta, goal.min_coverage)
     if goal.objective == "generalized_risk":
         if exact:
             return thresholds.certified_generalized_risk(curve, target, delta) or 0
@@ -312,12 +309,9 @@ def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int | None, li
     advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
     errors = np.rint(curve.accepted_loss).astype(np.int64)
     if goal.objective == "risk":
-        least = thresholds.least_band_target(
-            curve.n_accepted, errors, curve.n_rows, goal.delta, goal.min_coverage
-        )
-        if goal.method == "combined":
-            least = thresholds.least_combined_target(curve, goal.delta, goal.min_coverage, least)
-        needed = thresholds.rows_needed(curve, goal.target, goal.delta, goal.min_coverage)
+        rule = thresholds.RISK_RULES[goal.method].find
+        least = thresholds.least_risk_target(rule, curve, goal.delta, goal.min_coverage)
+        needed = thresholds.rows_like_these(curve, goal.target, goal.delta, goal.min_coverage)
         if needed is None:
             advice.append(
                 "no number of rows like these would do, because no accepted set of them has a "

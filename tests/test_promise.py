@@ -90,7 +90,7 @@ def violations(population, n, r, delta, draws, seed, method="combined"):
 def quick_threshold(outcomes, **options):
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     if options["method"] == "empirical":
-        blocks = thresholds.empirical_risk(curve, options["target"], 0.0)
+        blocks = thresholds.empirical_risk(curve, options["target"], 0.1, 0.0)
     else:
         rule = CERTIFYING[options["method"]]
         blocks = rule(curve, options["target"], options["delta"], 0.1)

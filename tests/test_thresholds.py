@@ -145,7 +145,7 @@ def test_combined_takes_the_better_of_band_and_sequence(case, target, delta):
 
 def test_least_combined_target_is_met_and_a_smaller_one_is_not(rng):
     curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) < 0.1, rng.random(500)))
-    least = thresholds.least_combined_target(curve, 0.05, 0.1, 0.2)
+    least = thresholds.least_risk_target(thresholds.combined_risk, curve, 0.05, 0.1)
     assert thresholds.combined_risk(curve, least, 0.05, 0.1) > 0
     assert thresholds.combined_risk(curve, 0.99 * least, 0.05, 0.1) == 0
 
@@ -165,7 +165,7 @@ def test_rows_needed_is_about_what_it_takes(rng):
     wrong = rng.random(n) < 0.2 * (1 - confidence) ** 3
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
     assert thresholds.band_risk(curve, 0.005, 0.05, 0.1) == 0
-    needed = thresholds.rows_needed(curve, 0.005, 0.05, 0.1)
+    needed = thresholds.rows_like_these(curve, 0.005, 0.05, 0.1)
     assert needed > n
     copies = int(np.ceil(1.5 * needed / n))
     many = RiskCoverageCurve.from_outcomes(
@@ -178,7 +178,7 @@ def test_rows_needed_is_about_what_it_takes(rng):
 
 def test_rows_needed_is_none_where_more_rows_would_not_help():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
-    assert thresholds.rows_needed(curve, 0.1, 0.05, 0.1) is None
+    assert thresholds.rows_like_these(curve, 0.1, 0.05, 0.1) is None
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from skselect._validation._labels import (
     check_more_classes,
     check_two_classes,
     encode_labels,
-    plain_labels,
     same_kind,
 )
 from skselect._validation._options import (
@@ -39,12 +38,15 @@ from skselect._validation._options import (
     check_choice,
     check_class_average,
     check_count,
+    check_counts,
     check_cwsa_threshold,
     check_cwsa_thresholds,
     check_eps,
     check_generator,
     check_interval,
+    check_means,
     check_models,
+    check_not_negative,
     check_number,
     check_shared_confidence,
     check_temperature_reads,
@@ -55,8 +57,6 @@ from skselect._validation._options import (
     stays_within,
 )
 from skselect._validation._proba import (
-    RANGE_TOLERANCE,
-    SUM_TOLERANCE,
     check_class_columns,
     check_columns,
     check_has_proba,
@@ -82,7 +82,6 @@ from skselect._validation._rows import (
     check_subgroups,
     check_unit_confidence,
     check_value_table,
-    check_vector,
     check_weight,
     check_whole,
     is_graded,
@@ -92,12 +91,13 @@ from skselect._validation._rows import (
     warn_small_total,
     warn_small_weights,
 )
-from skselect._validation._stored import check_map, check_offset
+from skselect._validation._stored import (
+    check_map,
+    check_offset,
+)
 
 __all__ = [
-    "RANGE_TOLERANCE",
     "ROUNDING",
-    "SUM_TOLERANCE",
     "InfeasibleTargetError",
     "are_constant",
     "as_array",
@@ -116,6 +116,7 @@ __all__ = [
     "check_columns",
     "check_confidence",
     "check_count",
+    "check_counts",
     "check_cwsa_threshold",
     "check_cwsa_thresholds",
     "check_eps",
@@ -132,8 +133,10 @@ __all__ = [
     "check_map",
     "check_mapped",
     "check_matrix",
+    "check_means",
     "check_models",
     "check_more_classes",
+    "check_not_negative",
     "check_number",
     "check_offset",
     "check_positive_proba",
@@ -150,7 +153,6 @@ __all__ = [
     "check_unchanged",
     "check_unit_confidence",
     "check_value_table",
-    "check_vector",
     "check_weight",
     "check_whole",
     "column_names",
@@ -158,7 +160,6 @@ __all__ = [
     "is_graded",
     "match_columns",
     "named_classes",
-    "plain_labels",
     "reaches",
     "refuse_abstainer",
     "refuse_graded",

@@ -127,6 +127,33 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
+def check_counts(n_errors: Any, n: Any) -> tuple[FloatArray, FloatArray]:
+    """Return errors and rows as floats, whole numbers with 0 <= n_errors <= n."""
+    errors, rows = as_array(n_errors, "n_errors"), as_array(n, "n")
+    for name, counts in (("n_errors", errors), ("n", rows)):
+        if counts.dtype.kind not in "iuf" or not np.all(counts == np.rint(counts)):
+            raise ValueError(f"{name} must hold whole numbers, got {counts.tolist()!r}.")
+    if np.any(errors < 0) or np.any(errors > rows):
+        raise ValueError(f"n_errors must lie between 0 and n, got {n_errors!r} of n={n!r}.")
+    return errors.astype(np.float64), rows.astype(np.float64)
+
+
+def check_means(mean: Any, n: Any) -> tuple[FloatArray, FloatArray]:
+    """Return mean losses in [0, 1] and the number of rows behind each as floats."""
+    means, (_, rows) = as_array(mean, "mean"), check_counts(0, n)
+    if means.dtype.kind not in "iuf" or not np.all((means >= 0) & (means <= 1)):
+        raise ValueError(f"mean must lie in [0, 1], got {mean!r}.")
+    return means.astype(np.float64), rows
+
+
+def check_not_negative(name: str, values: Any) -> FloatArray:
+    """Return finite numbers that are not negative."""
+    given = as_array(values, name)
+    if given.dtype.kind not in "iuf" or not np.all((given >= 0) & np.isfinite(given)):
+        raise ValueError(f"{name} must be finite and not negative, got {values!r}.")
+    return given.astype(np.float64)
+
+
 def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
     """Return the names of at least two models, one of which may be the baseline."""
     if not isinstance(models, Mapping) or len(models) < 2:

@@ -1,4 +1,4 @@
-"""Finite-sample statements about error rates: exact binomial bounds and the walk band.
+"""Critical error counts for many thresholds at once, exact by the law of a random walk.
 
 Everything here counts independent rows and 0/1 errors.
 """
@@ -10,85 +10,17 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 
 from skselect._typing import FloatArray, IntArray
+from skselect.bounds._binomial import critical_counts, rows_for_certificate, smallest_rank
 
 #: Number of ranks at which the band is tested; all ranks would gain 0.2 points of coverage.
 GRID_SIZE = 256
+# Tests of the union bound: more are finer and stricter.
+UNION_TESTS = 20
 # Probability cut off in the tails of the walk; it is counted as failing.
 _TAIL = 1e-16
-
-
-def clopper_pearson_upper(n_errors: int, n: int, delta: float) -> float:
-    """Return the exact upper bound on an error rate after `n_errors` errors in `n` rows.
-
-    Parameters
-    ----------
-    n_errors : int
-        Between 0 and `n`.
-    n : int
-        Independent rows.
-    delta : float in (0, 1)
-        Probability that the bound lies below the true rate is at most this.
-
-    Returns
-    -------
-    float in (0, 1]
-        1 when there are no rows.
-
-    References
-    ----------
-    .. [1] Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the
-       case of the binomial", 1934.
-
-    Examples
-    --------
-    >>> from skselect.bounds import clopper_pearson_upper
-    >>> round(clopper_pearson_upper(0, 149, 0.05), 5)
-    0.0199
-    """
-    if n_errors >= n:
-        return 1.0
-    return float(special.betaincinv(n_errors + 1.0, n - n_errors, 1.0 - delta))
-
-
-def rows_for_certificate(target: float, delta: float) -> int:
-    """Return the least number of rows, all of them right, that can certify a risk target.
-
-    Parameters
-    ----------
-    target : float in (0, 1)
-        Largest risk.
-    delta : float in (0, 1)
-        Allowed probability of failure.
-
-    Returns
-    -------
-    int
-        The smallest k with (1 - target)^k <= delta.
-
-    Examples
-    --------
-    >>> from skselect.bounds import rows_for_certificate
-    >>> rows_for_certificate(0.02, 0.05)
-    149
-    """
-    if target >= 1.0:
-        return 1
-    step, wanted = math.log1p(-target), math.log(delta)
-    k = max(math.ceil(wanted / step), 1)
-    # The division rounds: settle the last step by the definition itself.
-    if k > 1 and (k - 1) * step <= wanted:
-        return k - 1
-    return k if k * step <= wanted else k + 1
-
-
-def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
-    """Return, per rank k, the largest e with BinomCDF(e; k, risk) <= alpha, -1 if none."""
-    guess = stats.binom.ppf(alpha, ranks, risk)
-    exact = np.where(special.bdtr(guess, ranks, risk) <= alpha, guess, guess - 1)
-    return exact.astype(np.int64)
 
 
 def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
@@ -168,7 +100,7 @@ def walk_band(
     >>> int(ranks[-1]), int(limits[-1])
     (1000, 33)
     """
-    ranks = _grid(n, target, delta, min_coverage)
+    ranks = even_ranks(n, target, delta, min_coverage)
     if len(ranks) == 0:
         return ranks, ranks
     # Bisection on a logarithmic scale; the lower end always keeps the promise.
@@ -185,6 +117,69 @@ def walk_band(
         else:
             high = middle
     return ranks, safe
+
+
+def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:
+    """Return ranks and critical error counts of a sequence that stops at the first failure.
+
+    Parameters
+    ----------
+    n : int
+        Calibration rows.
+    target : float in (0, 1)
+        Largest selective risk.
+    delta : float in (0, 1)
+        Allowed probability of failure.
+    start : float in [0, 1]
+        Share of the rows at which the sequence begins, fixed before they were seen; later
+        where so few rows could not pass.
+
+    Returns
+    -------
+    ranks, limits : ndarray of shape (m,)
+        Both empty when `n` rows cannot certify the target.
+
+    Notes
+    -----
+    Each rank is tested at the full `delta`: limit = max{e : BinomCDF(e; k, target) <= delta}.
+    The proof (step 5 without the band) stands in ``docs/guarantees.md``.
+
+    Examples
+    --------
+    >>> from skselect.bounds import sequence_limits
+    >>> ranks, limits = sequence_limits(1000, 0.05, 0.05, 0.25)
+    >>> int(ranks[0]), int(limits[0]), int(limits[-1])
+    (250, 6, 38)
+    """
+    ranks = even_ranks(n, target, delta, start)
+    return ranks, critical_counts(ranks, target, delta)
+
+
+def union_limits(
+    n: int, target: float, delta: float, min_coverage: float
+) -> tuple[IntArray, IntArray]:
+    """Return 20 ranks and their critical error counts by the union bound (Bonferroni).
+
+    Parameters
+    ----------
+    n, target, delta, min_coverage
+        As in :func:`walk_band`, whose limits are wider: the union bound counts every failure,
+        although they mostly happen together.
+
+    Returns
+    -------
+    ranks, limits : ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> from skselect.bounds import union_limits
+    >>> ranks, limits = union_limits(1000, 0.05, 0.05, 0.1)
+    >>> int(ranks[-1]), int(limits[-1])
+    (1000, 31)
+    """
+    alpha = delta / UNION_TESTS
+    ranks = even_ranks(n, target, alpha, min_coverage, UNION_TESTS)
+    return ranks, critical_counts(ranks, target, alpha)
 
 
 #: Where the fixed sequence starts, and the share of delta that the band beside it gets.
@@ -232,7 +227,7 @@ def combined_limits(
     >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
     (1000, 30, 38)
     """
-    first = _grid(n, target, delta, max(min_coverage, SEQUENCE_START))
+    first = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START))
     if len(first) == 0:
         return first, first, first
     band_ranks, limits = walk_band(n, target, BAND_SHARE * delta, min_coverage)
@@ -267,18 +262,12 @@ def _chances_of_surviving(
     return chances[::-1]
 
 
-def _grid(n: int, target: float, delta: float, min_coverage: float) -> IntArray:
+def even_ranks(
+    n: int, target: float, delta: float, min_coverage: float, size: int = GRID_SIZE
+) -> IntArray:
     """Return the tested ranks: those large enough to be certified, evenly spread."""
     smallest = max(smallest_rank(n, min_coverage), rows_for_certificate(target, delta))
     if smallest > n:
         return np.empty(0, dtype=np.int64)
-    ranks = np.linspace(smallest, n, min(GRID_SIZE, n - smallest + 1))
+    ranks = np.linspace(smallest, n, min(size, n - smallest + 1))
     return np.unique(np.ceil(ranks).astype(np.int64))
-
-
-def smallest_rank(n: int, share: float) -> int:
-    """Return the smallest k >= 1 with k/n >= share, found by division (ceil(q n) rounds wrong)."""
-    k = max(math.ceil(share * n), 1)
-    if k > 1 and (k - 1) / n >= share:
-        return k - 1
-    return k if k / n >= share else k + 1

@@ -1,0 +1,43 @@
+"""Finite-sample statements about risks: bounds for one threshold, and limits for all at once."""
+
+from skselect.bounds._binomial import (
+    clopper_pearson_upper,
+    critical_counts,
+    rows_for_certificate,
+    smallest_rank,
+    wilson_upper,
+)
+from skselect.bounds._mean import (
+    betting_log_wealth,
+    betting_upper,
+    empirical_bernstein_upper,
+    hoeffding_bentkus_upper,
+)
+from skselect.bounds._walk import (
+    BAND_SHARE,
+    combined_limits,
+    crossing_probability,
+    even_ranks,
+    sequence_limits,
+    union_limits,
+    walk_band,
+)
+
+__all__ = [
+    "BAND_SHARE",
+    "betting_log_wealth",
+    "betting_upper",
+    "clopper_pearson_upper",
+    "combined_limits",
+    "critical_counts",
+    "crossing_probability",
+    "empirical_bernstein_upper",
+    "even_ranks",
+    "hoeffding_bentkus_upper",
+    "rows_for_certificate",
+    "sequence_limits",
+    "smallest_rank",
+    "union_limits",
+    "walk_band",
+    "wilson_upper",
+]

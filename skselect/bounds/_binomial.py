@@ -1,0 +1,147 @@
+"""Bounds on an error rate from counts of independent rows and 0/1 errors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from skselect import _validation as check
+from skselect._typing import FloatArray, IntArray
+
+
+def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
+    """Return the exact upper bound on an error rate after `n_errors` errors in `n` rows.
+
+    Parameters
+    ----------
+    n_errors, n : int or array-like of int
+        Errors, 0 <= n_errors <= n, and independent rows; they broadcast.
+    delta : float in (0, 1)
+        Probability that the bound lies below the true rate is at most this.
+
+    Returns
+    -------
+    float or ndarray in (0, 1]
+        The rate p with P(Binomial(n, p) <= n_errors) = delta; 1 when all rows are errors, or
+        there are none.
+
+    Raises
+    ------
+    ValueError
+        If a count or `delta` is out of its range.
+
+    References
+    ----------
+    .. [1] Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the
+       case of the binomial", 1934.
+
+    Examples
+    --------
+    >>> from skselect.bounds import clopper_pearson_upper
+    >>> round(clopper_pearson_upper(0, 149, 0.05), 5)
+    0.0199
+    >>> clopper_pearson_upper([0, 1, 2], 100, 0.1).round(4)
+    array([0.0228, 0.0383, 0.0523])
+    """
+    errors, rows = check.check_counts(n_errors, n)
+    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    right = np.maximum(rows - errors, 1)
+    bound = special.betaincinv(errors + 1.0, right, 1.0 - delta)
+    return plain(np.where(errors >= rows, 1.0, bound))
+
+
+def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
+    """Return Wilson's upper bound on an error rate: APPROXIMATE, for comparison only.
+
+    It lies below the true rate more often than `delta` where errors are few (measured: 14.8 %
+    instead of 10 % at a rate of 1 % and 200 rows), so no certificate uses it.
+
+    Parameters
+    ----------
+    n_errors, n : int or array-like of int
+        As in :func:`clopper_pearson_upper`.
+    delta : float in (0, 1)
+        Nominal probability that the bound lies below the true rate.
+
+    Returns
+    -------
+    float or ndarray in (0, 1]
+        1 when there are no rows.
+
+    Raises
+    ------
+    ValueError
+        If a count or `delta` is out of its range.
+
+    References
+    ----------
+    .. [1] Wilson, "Probable inference, the law of succession, and statistical inference",
+       1927: the score interval, upper end.
+
+    Examples
+    --------
+    >>> from skselect.bounds import wilson_upper
+    >>> round(wilson_upper(0, 149, 0.05), 5)
+    0.01783
+    """
+    errors, rows = check.check_counts(n_errors, n)
+    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    z, m = float(stats.norm.isf(delta)), np.maximum(rows, 1)
+    rate = errors / m
+    spread = z * np.sqrt(rate * (1.0 - rate) / m + (z / (2.0 * m)) ** 2)
+    bound = (rate + z**2 / (2.0 * m) + spread) / (1.0 + z**2 / m)
+    return plain(np.where(rows == 0, 1.0, np.minimum(bound, 1.0)))
+
+
+def rows_for_certificate(target: float, delta: float) -> int:
+    """Return the least number of rows, all of them right, that can certify a risk target.
+
+    Parameters
+    ----------
+    target : float in (0, 1)
+        Largest risk.
+    delta : float in (0, 1)
+        Allowed probability of failure.
+
+    Returns
+    -------
+    int
+        The smallest k with (1 - target)^k <= delta.
+
+    Examples
+    --------
+    >>> from skselect.bounds import rows_for_certificate
+    >>> rows_for_certificate(0.02, 0.05)
+    149
+    """
+    if target >= 1.0:
+        return 1
+    step, wanted = math.log1p(-target), math.log(delta)
+    k = max(math.ceil(wanted / step), 1)
+    # The division rounds: settle the last step by the definition itself.
+    if k > 1 and (k - 1) * step <= wanted:
+        return k - 1
+    return k if k * step <= wanted else k + 1
+
+
+def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
+    """Return, per rank k, the largest e with BinomCDF(e; k, risk) <= alpha, -1 if none."""
+    guess = stats.binom.ppf(alpha, ranks, risk)
+    exact = np.where(special.bdtr(guess, ranks, risk) <= alpha, guess, guess - 1)
+    return exact.astype(np.int64)
+
+
+def smallest_rank(n: int, share: float) -> int:
+    """Return the smallest k >= 1 with k/n >= share, found by division (ceil(q n) rounds wrong)."""
+    k = max(math.ceil(share * n), 1)
+    if k > 1 and (k - 1) / n >= share:
+        return k - 1
+    return k if k / n >= share else k + 1
+
+
+def plain(values: FloatArray) -> Any:
+    """Return an array of no dimension as a float."""
+    return float(values) if values.ndim == 0 else values

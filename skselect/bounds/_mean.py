@@ -1,0 +1,212 @@
+"""Bounds on the mean of independent losses in [0, 1] that need not be 0 or 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from skselect import _validation as check
+from skselect._typing import BoolArray, FloatArray
+from skselect.bounds._binomial import plain
+
+# A bet never stakes more than this share of the wealth.
+_LARGEST_STAKE = 0.5
+
+
+def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
+    """Return the Hoeffding-Bentkus upper bound on a mean loss.
+
+    It needs the mean alone and is wide for losses that vary little: prefer
+    :func:`betting_upper`, and :func:`clopper_pearson_upper` for losses of 0 or 1.
+
+    Parameters
+    ----------
+    mean : float or array-like in [0, 1]
+        Mean of the observed losses, each in [0, 1].
+    n : int or array-like of int
+        Independent rows; broadcasts with `mean`.
+    delta : float in (0, 1)
+        Probability that the bound lies below the true mean is at most this.
+
+    Returns
+    -------
+    float or ndarray in (0, 1]
+        The largest r with min(exp(-n KL(mean, r)), e P(Binomial(n, r) <= ceil(n mean))) >= delta;
+        1 when there are no rows.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    References
+    ----------
+    .. [1] Bates et al., "Distribution-free, risk-controlling prediction sets", JACM 2021,
+       section 3.1.
+
+    Examples
+    --------
+    >>> from skselect.bounds import hoeffding_bentkus_upper
+    >>> hoeffding_bentkus_upper([0.01, 0.05], 1000, 0.1).round(4)
+    array([0.0175, 0.064 ])
+    """
+    means, rows = check.check_means(mean, n)
+    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    # n * mean is a sum that may have been rounded upwards.
+    errors = np.ceil(means * rows - 1e-9)
+
+    def possible(r: FloatArray) -> BoolArray:
+        bentkus = np.e * special.bdtr(errors, np.maximum(rows, 1).astype(np.int64), r)
+        return np.minimum(np.exp(-rows * _divergence(means, r)), bentkus) >= delta
+
+    return plain(np.where(rows == 0, 1.0, _largest(possible, means)))
+
+
+def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) -> Any:
+    """Return the empirical Bernstein upper bound on a mean loss.
+
+    Parameters
+    ----------
+    mean : float or array-like in [0, 1]
+        Mean of the observed losses, each in [0, 1].
+    variance : float or array-like, not negative
+        Their sample variance, with n - 1 in the denominator.
+    n : int or array-like of int
+        Independent rows; all three broadcast.
+    delta : float in (0, 1)
+        Probability that the bound lies below the true mean is at most this.
+
+    Returns
+    -------
+    float or ndarray in (0, 1]
+        mean + sqrt(2 variance log(2/delta) / n) + 7 log(2/delta) / (3 (n - 1)), at most 1; 1
+        for fewer than two rows.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    References
+    ----------
+    .. [1] Maurer & Pontil, "Empirical Bernstein bounds and sample variance penalization", COLT
+       2009, theorem 4.
+
+    Examples
+    --------
+    >>> from skselect.bounds import empirical_bernstein_upper
+    >>> round(empirical_bernstein_upper(0.05, 0.002, 1000, 0.1), 4)
+    0.0605
+    """
+    means, rows = check.check_means(mean, n)
+    spread = check.check_not_negative("variance", variance)
+    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    m, surprise = np.maximum(rows, 2), np.log(2.0 / delta)
+    bound = means + np.sqrt(2.0 * spread * surprise / m) + 7.0 * surprise / (3.0 * (m - 1.0))
+    return plain(np.where(rows < 2, 1.0, np.minimum(bound, 1.0)))
+
+
+def betting_upper(losses: Any, delta: float, *, random_state: Any = 0) -> float:
+    """Return the betting upper bound on a mean loss: the tightest one for graded losses.
+
+    A gambler who bets that losses are small grows rich only if they are. Means at which the
+    wealth ever reaches 1/delta are ruled out.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n,)
+        In [0, 1], independent.
+    delta : float in (0, 1)
+        Probability that the bound lies below the true mean is at most this.
+    random_state : int, Generator or None, default=0
+        The bets follow the rows one by one, so they are sorted and then shuffled: the bound
+        does not depend on the order they come in.
+
+    Returns
+    -------
+    float in (0, 1]
+        1 when there are no rows.
+
+    Raises
+    ------
+    ValueError
+        If a loss or `delta` is out of its range.
+
+    References
+    ----------
+    .. [1] Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting",
+       JRSS B 2024: predictable plug-in bets (hedged capital, theorem 3), the upper side alone,
+       c = 1/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.bounds import betting_upper, hoeffding_bentkus_upper
+    >>> losses = np.random.default_rng(0).beta(1, 19, 1000)
+    >>> losses.mean().round(3), round(betting_upper(losses, .1), 4)
+    (np.float64(0.05), 0.0551)
+    >>> round(hoeffding_bentkus_upper(losses.mean(), 1000, .1), 4)
+    0.0651
+    """
+    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    if np.size(losses) == 0:
+        return 1.0
+    values = np.sort(check.check_loss(losses, "losses"))
+    values = check.check_generator(random_state).permutation(values)
+
+    def possible(mean: FloatArray) -> BoolArray:
+        return np.asarray(betting_log_wealth(values, float(mean), delta) < -np.log(delta))
+
+    return float(_largest(possible, np.asarray(np.mean(values))))
+
+
+def betting_log_wealth(
+    losses: FloatArray, mean: float, delta: float, weight: FloatArray | None = None
+) -> float:
+    """Return the log of the largest wealth of bets against "the (weighted) mean loss is >= `mean`".
+
+    If that is true, the wealth reaches 1/delta with probability at most `delta` (Ville).
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        In [0, 1], in an order that does not depend on them.
+    mean : float in (0, 1)
+    delta : float in (0, 1)
+        The level the bets aim at.
+    weight : ndarray of shape (n,), default=None
+        In [0, 1].
+
+    Returns
+    -------
+    float, at least 0
+    """
+    if len(losses) == 0 or mean >= 1.0:
+        return 0.0
+    loss = losses - mean if weight is None else weight * (losses - mean)
+    n = len(loss)
+    rank = np.arange(2.0, n + 2.0)
+    running = (0.5 - mean + np.cumsum(loss)) / rank
+    spread = (0.25 + np.cumsum((loss - running) ** 2)) / rank
+    before = np.concatenate([[0.25], spread[:-1]])  # a bet knows earlier rows only
+    stake = np.sqrt(2.0 * np.log(1.0 / delta) / (n * before))
+    stake = np.minimum(stake, _LARGEST_STAKE / (1.0 - mean))
+    return max(float(np.max(np.cumsum(np.log1p(-stake * loss)))), 0.0)
+
+
+def _divergence(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p)."""
+    return np.asarray(special.rel_entr(p, q) + special.rel_entr(1.0 - p, 1.0 - q))
+
+
+def _largest(possible: Callable[[FloatArray], BoolArray], low: FloatArray) -> FloatArray:
+    """Return, from `low` up to 1, the largest mean that is possible; bisection, rounded up."""
+    low, high = np.array(low, dtype=np.float64), np.ones_like(low, dtype=np.float64)
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        inside = possible(middle)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return high

@@ -1,0 +1,76 @@
+"""Pure rules that pick a threshold from a risk-coverage curve.
+
+A rule returns how many entries of the curve to accept (0: none). Only whole tie blocks can
+be accepted, so no rule ever looks inside one.
+"""
+
+from skselect.thresholds._betting import betting_generalized_risk, betting_risk
+from skselect.thresholds._common import threshold_below
+from skselect.thresholds._metric import (
+    AT_LEAST,
+    AT_MOST,
+    TUNABLE_METRICS,
+    MetricOptimum,
+    best_metric,
+    keeps,
+)
+from skselect.thresholds._others import (
+    certified_coverage,
+    certified_generalized_risk,
+    cheapest,
+    chow,
+    coverage_rank,
+    empirical_coverage,
+    empirical_generalized_risk,
+    mean_coverage,
+)
+from skselect.thresholds._risk import (
+    DEFAULT_STARTS,
+    RISK_RULES,
+    RiskRule,
+    band_risk,
+    best_start,
+    bonferroni_risk,
+    combined_risk,
+    empirical_risk,
+    least_band_target,
+    least_risk_target,
+    mean_risk,
+    rows_like_these,
+    sequence_rule,
+    sgr_risk,
+)
+
+__all__ = [
+    "AT_LEAST",
+    "AT_MOST",
+    "DEFAULT_STARTS",
+    "RISK_RULES",
+    "TUNABLE_METRICS",
+    "MetricOptimum",
+    "RiskRule",
+    "band_risk",
+    "best_metric",
+    "best_start",
+    "betting_generalized_risk",
+    "betting_risk",
+    "bonferroni_risk",
+    "certified_coverage",
+    "certified_generalized_risk",
+    "cheapest",
+    "chow",
+    "combined_risk",
+    "coverage_rank",
+    "empirical_coverage",
+    "empirical_generalized_risk",
+    "empirical_risk",
+    "keeps",
+    "least_band_target",
+    "least_risk_target",
+    "mean_coverage",
+    "mean_risk",
+    "rows_like_these",
+    "sequence_rule",
+    "sgr_risk",
+    "threshold_below",
+]

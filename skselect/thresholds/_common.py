@@ -1,0 +1,38 @@
+"""What every rule needs: where to put a threshold, and how many entries passed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skselect._typing import BoolArray, IntArray
+from skselect.curves import RiskCoverageCurve
+
+
+def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = True) -> float:
+    """Return the threshold that accepts the first `n_blocks` entries and no more.
+
+    It is the midpoint between the last accepted and the first rejected confidence, which
+    survives rounding to float32 and the last bit of `predict_proba`. Accepting everything
+    starts at 0, or at -inf where confidences are not confined to [0, 1] (`bounded` says whether
+    they can be, for a function of the user's).
+    """
+    if n_blocks == 0:
+        return float("inf")
+    lowest = float(curve.thresholds[n_blocks - 1])
+    if n_blocks == len(curve):
+        inside = bounded and lowest >= 0 and curve.thresholds[0] <= 1
+        return 0.0 if inside else float("-inf")
+    rejected = float(curve.thresholds[n_blocks])
+    middle = rejected + (lowest - rejected) / 2.0
+    return middle if rejected < middle <= lowest else lowest
+
+
+def last_passed(passed: BoolArray) -> int:
+    """Return how many entries the last one that passed accepts."""
+    found = np.flatnonzero(passed)
+    return int(found[-1]) + 1 if len(found) else 0
+
+
+def error_counts(curve: RiskCoverageCurve) -> IntArray:
+    """Return the errors among the accepted rows at each entry."""
+    return np.rint(curve.accepted_loss).astype(np.int64)

@@ -1,0 +1,153 @@
+"""The threshold with the best value of a metric: every candidate is looked at, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.curves import RiskCoverageCurve
+from skselect.thresholds._common import threshold_below
+
+#: Metrics that can be tuned.
+TUNABLE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy")
+#: What else may be asked of the rows that choose: at most, or at least, a bound.
+AT_MOST = ("risk", "generalized_risk")
+AT_LEAST = ("coverage", "selective_accuracy")
+# One-sided 95 % of the normal distribution.
+_LOWER_BOUND_ERRORS = 1.645
+
+
+@dataclass(frozen=True)
+class MetricOptimum:
+    """The threshold with the best value of a metric.
+
+    Parameters
+    ----------
+    threshold : float
+    n_blocks : int
+        Accepted entries of the curve.
+    value : float
+        The metric there.
+    best : float
+        What was largest: the value, or its lower bound.
+    unconstrained : float
+        The largest of it over all coverages; above `best` where a limit binds.
+    """
+
+    threshold: float
+    n_blocks: int
+    value: float
+    best: float
+    unconstrained: float
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Thresholds that can be best, by coverage: accepted entries, value, mean square of a row."""
+
+    thresholds: FloatArray
+    n_blocks: IntArray
+    values: FloatArray
+    squares: FloatArray
+
+
+def best_metric(
+    curve: RiskCoverageCurve,
+    metric: str,
+    min_coverage: float,
+    constraints: tuple[tuple[str, float], ...] = (),
+    *,
+    selection: str = "best",
+) -> MetricOptimum | None:
+    """Scan every threshold that can be best; among equal values take the largest coverage.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+    metric : str
+        One of `TUNABLE_METRICS`.
+    min_coverage : float in [0, 1]
+    constraints : tuple of (str, float), default=()
+        Bounds that the accepted rows must also keep.
+    selection : {"best", "lower_bound"}, default="best"
+        What is to be largest: the value, or the value less 1.645 standard errors.
+
+    Returns
+    -------
+    MetricOptimum or None
+        None if no threshold keeps the constraints.
+    """
+    found = _candidates(curve, metric)
+    scores = found.values
+    if selection == "lower_bound":
+        variance = np.maximum(found.squares - found.values**2, 0.0)
+        n_accepted = curve.n_accepted[found.n_blocks - 1]
+        scores = scores - _LOWER_BOUND_ERRORS * np.sqrt(variance / n_accepted)
+    allowed = check.reaches(curve.coverage, min_coverage) & keeps(curve, constraints)
+    allowed = allowed[found.n_blocks - 1]
+    if not np.any(allowed):
+        return None
+    best = np.max(scores[allowed])
+    # Candidates are ordered by coverage, so the last of equal values has the largest.
+    chosen = int(np.flatnonzero(allowed & (scores == best))[-1])
+    k, threshold = int(found.n_blocks[chosen]), float(found.thresholds[chosen])
+    if metric == "selective_accuracy":
+        threshold = threshold_below(curve, k)
+    value = float(found.values[chosen])
+    return MetricOptimum(threshold, k, value, float(best), float(np.max(scores)))
+
+
+def keeps(curve: RiskCoverageCurve, constraints: tuple[tuple[str, float], ...]) -> BoolArray:
+    """Tell which entries of a curve keep every constraint."""
+    kept = np.ones(len(curve), dtype=bool)
+    for name, bound in constraints:
+        if name in AT_MOST:
+            risk = curve.selective_risk if name == "risk" else curve.generalized_risk
+            kept &= check.stays_within(risk, bound)
+        else:
+            share = curve.coverage if name == "coverage" else 1.0 - curve.selective_risk
+            kept &= check.reaches(share, bound)
+    return kept
+
+
+def _candidates(curve: RiskCoverageCurve, metric: str) -> _Candidates:
+    """Return what can be best.
+
+    CWSA+ falls with the threshold while the accepted set stays, so only the lower ends of
+    the intervals matter (right limits). Signed CWSA can also rise: both ends matter.
+    """
+    n_blocks = np.arange(1, len(curve) + 1)
+    if metric == "selective_accuracy":
+        right = 1.0 - curve.selective_risk
+        return _Candidates(curve.thresholds, n_blocks, right, right)
+    plus = metric == "cwsa_plus"
+    thresholds, values = curve.cwsa_right_limits(plus=plus)
+    if not plus:
+        below_one = curve.thresholds < 1.0  # CWSA has no value at a threshold of 1
+        thresholds = np.concatenate([curve.thresholds[below_one], thresholds])
+        values = np.concatenate([curve.cwsa()[below_one], values])
+        n_blocks = np.concatenate([n_blocks[below_one], n_blocks])
+        order = np.argsort(n_blocks, kind="stable")
+        thresholds, values, n_blocks = thresholds[order], values[order], n_blocks[order]
+    squares = _mean_squares(curve, thresholds, n_blocks, plus=plus)
+    return _Candidates(thresholds, n_blocks, values, squares)
+
+
+def _mean_squares(
+    curve: RiskCoverageCurve, thresholds: FloatArray, n_blocks: IntArray, *, plus: bool
+) -> FloatArray:
+    """Return the mean square of what an accepted row adds to CWSA(+) at each threshold.
+
+    A row weighs (c - t)/(1 - t) = 1 - q/s with q = 1 - c and s = 1 - t; wrong rows weigh
+    nothing in CWSA+.
+    """
+    counting = curve.block_weight - curve.block_loss if plus else curve.block_weight
+    q = 1.0 - curve.thresholds
+    s = 1.0 - thresholds
+    sums = (np.cumsum(counting * q**power)[n_blocks - 1] for power in range(3))
+    count, first, second = sums
+    total = count - 2.0 * first / s + second / s**2
+    return total / curve.accepted_weight[n_blocks - 1]

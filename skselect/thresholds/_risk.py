@@ -1,0 +1,309 @@
+"""Rules for the largest accepted set whose selective risk stays below a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from skselect import _validation as check
+from skselect._typing import BoolArray, IntArray
+from skselect.bounds import (
+    clopper_pearson_upper,
+    combined_limits,
+    critical_counts,
+    rows_for_certificate,
+    sequence_limits,
+    union_limits,
+    walk_band,
+)
+from skselect.curves import RiskCoverageCurve
+from skselect.thresholds._common import error_counts, last_passed
+
+#: Where the fixed sequence begins if nothing is said.
+DEFAULT_STARTS = (0.25,)
+
+#: A rule: curve, target, delta, least coverage -> accepted entries.
+Rule = Callable[[RiskCoverageCurve, float, float, float], int]
+
+
+@dataclass(frozen=True)
+class RiskRule:
+    """A rule that finds a threshold for a risk target, and what it promises.
+
+    Parameters
+    ----------
+    find : callable
+        ``(curve, target, delta, min_coverage)`` -> accepted entries.
+    guarantee : {"high_probability", "mean", "none"}
+    doubt : str
+        Why the promise is not exact; "" if it is.
+    """
+
+    find: Rule
+    guarantee: str = "high_probability"
+    doubt: str = ""
+
+
+def empirical_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
+    """Accept the most whose risk on these very rows is at most `target`. Promises nothing."""
+    low = check.stays_within(curve.selective_risk, target)
+    return last_passed(low & check.reaches(curve.coverage, min_coverage))
+
+
+def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
+    """Accept the most with (errors + 1)/(accepted + 1) <= `target`.
+
+    That keeps the mean risk over many calibrations near the target; single ones miss it
+    about every second time.
+    """
+    corrected = (curve.accepted_loss + 1.0) / (curve.accepted_weight + 1.0)
+    low = check.stays_within(corrected, target)
+    return last_passed(low & check.reaches(curve.coverage, min_coverage))
+
+
+def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
+    """Accept the most that the walk band certifies; see :func:`bounds.walk_band`."""
+    limits = walk_band(curve.n_rows, target, delta, min_coverage)
+    return last_passed(_passes(*limits, curve.n_accepted, error_counts(curve)))
+
+
+def bonferroni_risk(
+    curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+) -> int:
+    """Accept the most that the union bound certifies; see :func:`bounds.union_limits`."""
+    limits = union_limits(curve.n_rows, target, delta, min_coverage)
+    return last_passed(_passes(*limits, curve.n_accepted, error_counts(curve)))
+
+
+def combined_risk(
+    curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+) -> int:
+    """Accept the most that a band or a fixed sequence certifies; :func:`bounds.combined_limits`."""
+    ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
+    if len(ranks) == 0:
+        return 0
+    by_band = last_passed(_passes(ranks, band, curve.n_accepted, error_counts(curve)))
+    begun = sequence >= 0
+    return max(by_band, _passed_in_sequence(curve, ranks[begun], sequence[begun]))
+
+
+def sequence_rule(starts: tuple[float, ...] = DEFAULT_STARTS) -> Rule:
+    """Return the rule that tests rank after rank until one fails, from each start in turn.
+
+    Several starts share `delta` evenly; each is a share of the rows that was fixed before they
+    were seen (:func:`best_start` finds one on other rows).
+    """
+
+    def sequence_risk(
+        curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+    ) -> int:
+        return max(
+            _passed_in_sequence(
+                curve,
+                *sequence_limits(
+                    curve.n_rows, target, delta / len(starts), max(start, min_coverage)
+                ),
+            )
+            for start in starts
+        )
+
+    return sequence_risk
+
+
+def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
+    """Search by bisection, each probe bounded at delta/log2 n (Geifman & El-Yaniv 2017).
+
+    The best probe that passed is returned; published code returns the last one.
+    """
+    n, errors = curve.n_rows, error_counts(curve)
+    probes = max(int(np.ceil(np.log2(n))), 1)
+    low, high, best = 1, n, 0
+    for _ in range(probes):
+        rank = (low + high + 1) // 2
+        block = int(np.searchsorted(curve.n_accepted, rank))
+        k = int(curve.n_accepted[block])
+        bound = clopper_pearson_upper(int(errors[block]), k, delta / probes)
+        if bound <= target:
+            low = rank
+            if check.reaches(k / n, min_coverage):
+                best = max(best, block + 1)
+        else:
+            high = rank - 1 if rank > low else rank
+    return best
+
+
+RISK_RULES = {
+    "combined": RiskRule(combined_risk),
+    "band": RiskRule(band_risk),
+    "fixed_sequence": RiskRule(sequence_rule()),
+    "bonferroni": RiskRule(bonferroni_risk),
+    "sgr": RiskRule(
+        sgr_risk,
+        doubt="the published proof of SGR takes the probes of its bisection as fixed, but they "
+        "depend on the rows (method='combined' certifies, and answers more)",
+    ),
+    "mean": RiskRule(
+        mean_risk,
+        guarantee="mean",
+        doubt="only the mean over many calibrations is kept, and single ones miss the target "
+        "about every second time (method='combined' certifies)",
+    ),
+    "empirical": RiskRule(empirical_risk, guarantee="none"),
+}
+
+
+def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.05) -> float:
+    """Return the share of rows at which a target is kept most surely, to start a sequence there.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+        Of rows that do not certify: out-of-fold predictions of the training rows, say.
+    target : float in (0, 1)
+        Largest selective risk.
+    min_coverage : float in [0, 1], default=0.05
+
+    Returns
+    -------
+    float in (0, 1]
+        The coverage with the smallest P(Binomial(accepted, target) <= errors).
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, RiskCoverageCurve
+    >>> from skselect.thresholds import best_start
+    >>> outcomes = Outcomes([1, 0, 0, 0, 0, 0, 1, 1], [.9, .8, .8, .7, .6, .5, .4, .3])
+    >>> best_start(RiskCoverageCurve.from_outcomes(outcomes), target=0.3)
+    0.75
+    """
+    chance = special.bdtr(error_counts(curve).astype(np.float64), curve.n_accepted, target)
+    allowed = check.reaches(curve.coverage, min_coverage)
+    return float(curve.coverage[np.argmin(np.where(allowed, chance, 2.0))])
+
+
+# Parts of the rules ------------------------------------------------------------------------
+
+
+def _at(ranks: IntArray, limits: IntArray, k: IntArray) -> IntArray:
+    """Return the limit of the tested rank at or below each k."""
+    return limits[np.maximum(np.searchsorted(ranks, k, side="right") - 1, 0)]
+
+
+def _passes(
+    ranks: IntArray, limits: IntArray, n_accepted: IntArray, n_errors: IntArray
+) -> BoolArray:
+    """Tell which sets have at most as many errors as the tested rank at or below them allows."""
+    if len(ranks) == 0:
+        return np.zeros(len(n_accepted), dtype=bool)
+    return (n_accepted >= ranks[0]) & (n_errors <= _at(ranks, limits, n_accepted))
+
+
+def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
+    """Return the entries accepted by a sequence that stops at the first failure.
+
+    A tie block is held to the limit at the rank before it, because the risk may turn bad
+    inside it.
+    """
+    if len(ranks) == 0:
+        return 0
+    start, ends = ranks[0], curve.n_accepted
+    first = int(np.searchsorted(ends, start))  # the block that holds the start
+    begins = np.maximum(np.append(0, ends[:-1])[first:], start)
+    failed = np.flatnonzero(error_counts(curve)[first:] > _at(ranks, limits, begins))
+    passed = first + int(failed[0]) if len(failed) else len(ends)
+    return passed if passed > first else 0
+
+
+# What would have been within reach -----------------------------------------------------------
+
+
+def least_risk_target(
+    rule: Rule, curve: RiskCoverageCurve, delta: float, min_coverage: float
+) -> float:
+    """Return the smallest target that a rule meets on these rows, to 0.1 %."""
+    high = _pointwise_least(
+        curve.n_accepted, error_counts(curve), curve.n_rows, delta, min_coverage
+    )
+    return _least(lambda target: rule(curve, target, delta, min_coverage) > 0, high)
+
+
+def least_band_target(
+    n_accepted: IntArray, n_errors: IntArray, n: int, delta: float, min_coverage: float
+) -> float:
+    """Return the smallest target that some of the given sets would have met, to 0.1 %.
+
+    Parameters
+    ----------
+    n_accepted, n_errors : ndarray of shape (m,)
+        Size and errors of each candidate set of accepted rows.
+    n : int
+        All rows.
+    delta, min_coverage : float
+        As in :func:`bounds.walk_band`.
+
+    Returns
+    -------
+    float in (0, 1]
+    """
+
+    def met(target: float) -> bool:
+        limits = walk_band(n, target, delta, min_coverage)
+        return bool(np.any(_passes(*limits, n_accepted, n_errors)))
+
+    return _least(met, _pointwise_least(n_accepted, n_errors, n, delta, min_coverage))
+
+
+def _pointwise_least(
+    n_accepted: IntArray, n_errors: IntArray, n: int, delta: float, min_coverage: float
+) -> float:
+    """Return the least bound at delta/6, which is about what all thresholds at once cost."""
+    allowed = n_accepted >= min_coverage * n
+    bounds = clopper_pearson_upper(n_errors, n_accepted, delta / 6.0)
+    return float(np.min(np.asarray(bounds)[allowed], initial=1.0))
+
+
+def _least(met: Callable[[float], bool], high: float) -> float:
+    """Return the smallest target in (0, 1] that is met, to 0.1 %, looking around `high`."""
+    while high < 1.0 and not met(high):
+        high = min(1.1 * high, 1.0)
+    low = high / 1.1
+    while low > 0.0 and met(low):
+        low, high = low / 1.1, low
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if met(middle) else (middle, high)
+    return high
+
+
+def rows_like_these(
+    curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+) -> int | None:
+    """Return roughly how many rows would certify `target` if errors fell as they do here.
+
+    None when no accepted set of these rows has a risk below the target, so that more rows
+    like them would not help.
+    """
+    allowed = (curve.coverage >= min_coverage) & (curve.selective_risk < target)
+    if not np.any(allowed):
+        return None
+    share, risk = curve.coverage[allowed], curve.selective_risk[allowed]
+    # A level per test near delta/6 is what the band amounts to from a thousand rows on.
+    alpha = delta / 6.0
+
+    def enough(n: int) -> bool:
+        ranks = np.maximum((share * n).astype(np.int64), 1)
+        return bool(np.any(np.ceil(risk * ranks) <= critical_counts(ranks, target, alpha)))
+
+    high = max(rows_for_certificate(target, delta), curve.n_rows)
+    while not enough(high):
+        if high > 10**9:
+            return None
+        high *= 2
+    low = high // 2
+    while high - low > max(high // 100, 1):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(high, curve.n_rows + 1)
