@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from skselect import _validation as check
-from skselect._typing import ConfidenceSpec, FloatArray
+from skselect._typing import ConfidenceSpec, FloatArray, IntArray
+from skselect.decisions import DecisionRule
 from skselect.predictions import Predictions
 
 
@@ -94,6 +95,50 @@ CONFIDENCES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
+#: Confidences in an answer that need not be the most probable class.
+ANSWER_CONFIDENCES = ("chosen_proba", "expected_cost")
+
+
+def confidence_of_answers(
+    y_proba: FloatArray, y_pred: IntArray, confidence: ConfidenceSpec, rule: DecisionRule
+) -> FloatArray:
+    """Return how sure it is of each answer.
+
+    Parameters
+    ----------
+    y_proba : ndarray of shape (n, K)
+        Checked class probabilities.
+    y_pred : ndarray of shape (n,)
+        Code of each answer.
+    confidence : str, callable or array of shape (n,)
+        "chosen_proba": the probability of the answer. "expected_cost": one minus its expected
+        cost over the largest cost. Else as in :func:`confidence_of_proba`.
+    rule : DecisionRule
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.confidence import confidence_of_answers
+    >>> from skselect.decisions import DecisionRule
+    >>> rule = DecisionRule("min_cost", np.array([[0., 1.], [10., 0.]]))
+    >>> y_proba = np.array([[.75, .25]])
+    >>> confidence_of_answers(y_proba, np.array([1]), "chosen_proba", rule)
+    array([0.25])
+    >>> confidence_of_answers(y_proba, np.array([1]), "expected_cost", rule)
+    array([0.925])
+    """
+    if isinstance(confidence, str) and confidence in ANSWER_CONFIDENCES:
+        rows = np.arange(len(y_proba))
+        if confidence == "chosen_proba":
+            return y_proba[rows, y_pred].astype(np.float64)
+        return np.clip(1.0 - rule.expected_costs(y_proba)[rows, y_pred], 0.0, 1.0)
+    return confidence_of_proba(y_proba, confidence)
+
+
 def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> FloatArray:
     """Return the confidence of each row of probabilities.
 
@@ -114,7 +159,9 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
         If the name is unknown, or the numbers are not n finite ones.
     """
     if isinstance(confidence, str):
-        check.check_choice("confidence", confidence, CONFIDENCES)
+        check.check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+        if confidence in ANSWER_CONFIDENCES:
+            raise ValueError(f"confidence={confidence!r} is about answers; it needs Predictions.")
         return CONFIDENCES[confidence](y_proba)
     source: Any = confidence(y_proba) if callable(confidence) else confidence
     values = check.check_confidence(source)
@@ -129,7 +176,8 @@ def confidence_of(predictions: Predictions, confidence: ConfidenceSpec | None = 
     ----------
     predictions : Predictions
     confidence : str, callable, array of shape (n,) or None, default=None
-        None: the confidence that came with the predictions, else "max_proba".
+        None: the confidence that came with the predictions, else the one that belongs to how
+        they were decided: "max_proba", "chosen_proba" or "expected_cost".
 
     Returns
     -------
@@ -138,14 +186,17 @@ def confidence_of(predictions: Predictions, confidence: ConfidenceSpec | None = 
     Raises
     ------
     ValueError
-        If a named or callable confidence is asked for and there are no probabilities.
+        If a named or callable confidence is asked for and there are no probabilities, or it
+        does not belong to the answers.
     """
     if confidence is None and predictions.confidence is not None:
         return predictions.confidence
     if predictions.y_proba is not None:
-        return confidence_of_proba(
-            predictions.y_proba, "max_proba" if confidence is None else confidence
-        )
+        rule = predictions.rule
+        wanted = rule.default_confidence if confidence is None else confidence
+        if isinstance(wanted, str):
+            check.check_confidence_fits(wanted, rule.decision, rule.cost_matrix)
+        return confidence_of_answers(predictions.y_proba, predictions.y_pred, wanted, rule)
     if confidence is None or isinstance(confidence, str) or callable(confidence):
         raise ValueError(
             f"confidence={confidence!r} is computed from probabilities, but these predictions "

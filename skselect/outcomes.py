@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
-from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
+from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect.confidence import confidence_of
 from skselect.predictions import Predictions
 
@@ -20,7 +20,15 @@ def zero_one_loss(predictions: Predictions) -> FloatArray:
     return (predictions.y_pred != predictions.y_true).astype(np.float64)
 
 
-LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {"zero_one": zero_one_loss}
+def cost_loss(predictions: Predictions) -> FloatArray:
+    """Return what each answer cost over the largest cost there is."""
+    return predictions.rule.costs(predictions.y_true, predictions.y_pred)
+
+
+LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {
+    "zero_one": zero_one_loss,
+    "cost": cost_loss,
+}
 
 
 def loss_of(predictions: Predictions, loss: LossSpec) -> FloatArray:
@@ -29,8 +37,9 @@ def loss_of(predictions: Predictions, loss: LossSpec) -> FloatArray:
     Parameters
     ----------
     predictions : Predictions
-    loss : {"zero_one"} or callable
-        A callable gets the arrays of true and predicted labels and returns n losses.
+    loss : {"zero_one", "cost"} or callable
+        "cost" reads the cost matrix of the predictions. A callable gets the arrays of true and
+        predicted labels and returns n losses.
 
     Returns
     -------
@@ -115,10 +124,12 @@ class Outcomes:
         Parameters
         ----------
         predictions : Predictions
-        confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
-            None: the confidence that came with the predictions, else "max_proba".
-        loss : {"zero_one"} or callable, default="zero_one"
-            A callable ``(y_true, y_pred) -> loss`` gets labels and returns values in [0, 1].
+        confidence : str, callable or array of shape (n,), default=None
+            None: the confidence that came with the predictions, else the one that belongs to
+            their answers; see :func:`skselect.confidence.confidence_of`.
+        loss : {"zero_one", "cost"} or callable, default="zero_one"
+            "cost" is the cost of the answer over the largest cost in the matrix. A callable
+            ``(y_true, y_pred) -> loss`` gets labels and returns values in [0, 1].
 
         Returns
         -------
@@ -196,6 +207,11 @@ class Outcomes:
                 "Predictions.from_proba(y_true, y_proba)."
             )
         return cls.from_predictions(predictions_or_outcomes, confidence=confidence, loss=loss)
+
+    def take(self, rows: IntArray | BoolArray) -> Outcomes:
+        """Return some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return Outcomes(self.loss[rows], self.confidence[rows], weight)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: loss, confidence and, where given, sample_weight."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect.decisions import DecisionRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,8 @@ class Predictions:
         A confidence that came with the predictions (only from :meth:`from_labels`).
     sample_weight : ndarray of shape (n,) or None
         How often each row counts.
+    rule : DecisionRule
+        How `y_pred` was decided, and what errors cost.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Predictions:
     y_proba: FloatArray | None = None
     confidence: FloatArray | None = None
     sample_weight: FloatArray | None = None
+    rule: DecisionRule = field(default_factory=DecisionRule)
 
     def __len__(self) -> int:
         return len(self.y_true)
@@ -65,8 +69,11 @@ class Predictions:
         labels: Any = None,
         pos_label: Any = None,
         sample_weight: Any = None,
+        decision: str = "argmax",
+        y_pred: Any = None,
+        cost_matrix: Any = None,
     ) -> Predictions:
-        """Build predictions from class probabilities; the predicted class is the argmax.
+        """Build predictions from class probabilities.
 
         Parameters
         ----------
@@ -83,6 +90,14 @@ class Predictions:
             to be named otherwise.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
+        decision : {"argmax", "estimator", "min_cost"}, default="argmax"
+            What is answered: the most probable class, the labels in `y_pred` (of a classifier
+            with a cut-off of its own), or the class of the least expected cost.
+        y_pred : array-like of shape (n,), default=None
+            The answers, for ``decision="estimator"`` only.
+        cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+            What each answer costs, in units of yours: rows are true classes, columns answers,
+            in the order of the classes (a DataFrame is matched by name).
 
         Returns
         -------
@@ -111,13 +126,14 @@ class Predictions:
                 proba = proba[:, check.match_columns(names, classes)]
         remedy = ". Pass labels= with the class of every column"
         check.check_class_columns(proba.shape[1], classes, "y_proba", remedy)
-        codes = check.encode_labels(truth, classes)
+        rule = DecisionRule.checked(decision, cost_matrix, classes)
         return cls(
-            y_true=check.check_known(codes, truth, classes, "y_true"),
-            y_pred=proba.argmax(axis=1),
+            y_true=_codes(truth, classes, "y_true"),
+            y_pred=rule.answers(proba, _own_answers(y_pred, decision, classes, len(truth))),
             classes=classes,
             y_proba=proba,
             sample_weight=check.check_weight(sample_weight, len(truth)),
+            rule=rule,
         )
 
     @classmethod
@@ -129,6 +145,7 @@ class Predictions:
         *,
         labels: Any = None,
         sample_weight: Any = None,
+        cost_matrix: Any = None,
     ) -> Predictions:
         """Build predictions from predicted labels and one confidence per row.
 
@@ -142,6 +159,8 @@ class Predictions:
             All classes. Default: the sorted labels that occur.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
+        cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+            What each answer costs; as in :meth:`from_proba`.
 
         Returns
         -------
@@ -162,13 +181,14 @@ class Predictions:
             check.encode_labels(answer, truth, "y_pred")  # raises: the labels differ in kind
         seen = np.unique(np.concatenate([truth, answer]))
         classes = seen if labels is None else check.check_classes(labels)
-        codes = [check.encode_labels(values, classes) for values in (truth, answer)]
+        rule = DecisionRule.checked("estimator", cost_matrix, classes)
         return cls(
-            y_true=check.check_known(codes[0], truth, classes, "y_true"),
-            y_pred=check.check_known(codes[1], answer, classes, "y_pred"),
+            y_true=_codes(truth, classes, "y_true"),
+            y_pred=_codes(answer, classes, "y_pred"),
             classes=classes,
             confidence=scores,
             sample_weight=check.check_weight(sample_weight, len(truth)),
+            rule=rule,
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -183,6 +203,21 @@ class Predictions:
         if self.sample_weight is not None:
             columns["sample_weight"] = self.sample_weight
         return pd.DataFrame(columns)
+
+
+def _codes(labels: LabelArray, classes: LabelArray, name: str) -> IntArray:
+    codes = check.encode_labels(labels, classes, name)
+    return check.check_known(codes, labels, classes, name)
+
+
+def _own_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> IntArray | None:
+    """Return the codes of answers that an estimator decided on by itself."""
+    if decision != "estimator":
+        check.refuse_answers(y_pred, decision)
+        return None
+    labels = check.check_labels(check.check_given(y_pred, "y_pred", "decision='estimator'"))
+    check.check_length("y_pred", labels, n)
+    return _codes(labels, classes, "y_pred")
 
 
 def _two_columns(

@@ -6,6 +6,13 @@ A message names the argument, says what it was, and what would be right.
 from skselect._validation._arrays import (
     as_array,
 )
+from skselect._validation._decisions import (
+    check_confidence_fits,
+    check_cost_matrix,
+    check_given,
+    check_has_costs,
+    refuse_answers,
+)
 from skselect._validation._errors import (
     InfeasibleTargetError,
 )
@@ -115,12 +122,16 @@ __all__ = [
     "check_clusters",
     "check_columns",
     "check_confidence",
+    "check_confidence_fits",
+    "check_cost_matrix",
     "check_count",
     "check_counts",
     "check_cwsa_threshold",
     "check_cwsa_thresholds",
     "check_eps",
     "check_generator",
+    "check_given",
+    "check_has_costs",
     "check_has_fit",
     "check_has_proba",
     "check_interval",
@@ -162,6 +173,7 @@ __all__ = [
     "named_classes",
     "reaches",
     "refuse_abstainer",
+    "refuse_answers",
     "refuse_graded",
     "refuse_graded_test",
     "refuse_subgroups",

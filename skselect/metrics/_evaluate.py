@@ -69,8 +69,8 @@ def evaluate(
     own = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
     honest = own
     if own.predictions is not None and own.predictions.y_proba is not None:
-        claimed = replace(own.predictions, confidence=None)
-        honest = judge(claimed, loss=loss, like=own)
+        claim = own.predictions.rule.claim
+        honest = judge(own.predictions, confidence=claim, loss=loss, like=own)
     return pd.Series(
         {
             spec.name: kernel_value(spec, honest if spec.reads_probability else own, parameters)
