@@ -23,7 +23,7 @@ from skselect.scoring import (
     selective_scoring,
     unregister_scorers,
 )
-from skselect.selection import ThresholdSelection, certify, select_threshold
+from skselect.selection import GroupedSelection, ThresholdSelection, certify, select_threshold
 from skselect.tuner import ThresholdTuner
 
 __version__ = "0.1.0"

@@ -77,8 +77,15 @@ class RawClassifier:
         spread[:, self.columns] = own
         return spread
 
-    def check_decision(self, X: Any, scores: FloatArray) -> None:
-        """Refuse a classifier that does not predict the class of the largest score.
+    def answers(self, X: Any) -> IntArray:
+        """Return what the classifier itself predicts, as codes of the task's classes."""
+        own = check.check_labels(self.estimator.predict(X), "predict(X)")
+        known = np.asarray(self.estimator.classes_)
+        codes = check.encode_labels(own, known, "predict(X)")
+        return self.columns[check.check_known(codes, own, known, "predict(X)", "")]
+
+    def check_decision(self, X: Any, scores: FloatArray, decision: str) -> None:
+        """Refuse a classifier that abstains, or predicts another class than the decision says.
 
         With decision values only two classes are checked: SVC's vote among three or more may
         differ from its largest value in a few rows, and its calibration follows the values.
@@ -86,6 +93,8 @@ class RawClassifier:
         abstainer, _ = find_abstainer(self.estimator, None)
         if abstainer is not None and abstainer.abstains:
             check.refuse_abstainer(abstainer)
+        if decision != "argmax":
+            return
         if self.response == "predict_proba":
             own = scores[:, self.columns]
         elif scores.ndim == 1:

@@ -13,15 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skselect import _validation as check
-from skselect._typing import FloatArray
-from skselect.bounds import BAND_SHARE, clopper_pearson_upper
+from skselect._typing import BoolArray, FloatArray
+from skselect.bounds import BAND_SHARE, betting_upper, clopper_pearson_upper
 from skselect.curves import RiskCoverageCurve
+from skselect.outcomes import Outcomes
 from skselect.thresholds import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
 FRESH = "the rows were not used to train, calibrate or choose the classifier, or the target"
 UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
 FIXED = "the policy was fixed before these rows were seen"
+WEIGHED = (
+    "each weight says how often such cases will be met, relative to how often they are here, and "
+    "no future case would weigh more than the heaviest of these"
+)
 #: What every guarantee rests on.
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
 
@@ -51,6 +56,15 @@ SAME_ROWS = Doubt(
 TRAINED_HERE = Doubt("these rows also trained the classifier; fresh rows certify", FRESH)
 CHOSEN_HERE = Doubt("these rows also chose the threshold; fresh rows certify", FIXED)
 NOTHING = Doubt("no threshold meets the target, so nothing is accepted", "")
+SGR_PROOF = Doubt(
+    "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
+    "rows (method='combined' certifies, and answers more)",
+    "",
+)
+MEAN_ONLY = Doubt(
+    "only the mean over many calibrations is kept, and single ones miss it about every second time",
+    "",
+)
 GROUPED = Doubt("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
@@ -65,7 +79,7 @@ class Certificate:
     objective : {"risk", "generalized_risk", "coverage"}
         What the target bounds.
     target : float
-        The promised bound.
+        The promised bound, in units of the cost matrix where there is one.
     delta : float
         Probability that the promise fails, over calibrations like this one.
     method : str
@@ -79,16 +93,22 @@ class Certificate:
     n : int
         Rows used.
     n_accepted, n_errors : int
-        Accepted rows, and the wrong ones among them.
+        Accepted rows, and those among them that are wrong (have any loss).
     coverage, risk : float
-        Share of accepted rows; share of errors among them (nan when none is accepted).
+        Share of accepted rows; their mean loss (nan when none is accepted).
     pointwise_bound : float
-        Exact bound for this threshold as if it had been fixed beforehand. Not the promise:
+        Bound for this threshold as if it had been fixed beforehand. Not the promise:
         it ignores that the threshold was chosen.
     rows_needed : int
         The least number of rows that could certify the target at all.
     min_coverage : float
         Smaller accepted sets were not considered.
+    loss : {"zero_one", "cost", "graded"}
+        What is bounded: the share of errors, their mean cost, or a mean loss.
+    unit : float
+        The largest cost; target, risk and bound are in its units.
+    cases : str
+        Which cases it is about, "" for all: "of subgroup 'F'" or "whose answer is 'healthy'".
     assumptions : tuple of str
         What has to be taken on trust.
     created : str
@@ -114,6 +134,9 @@ class Certificate:
     pointwise_bound: float
     rows_needed: int
     min_coverage: float = 0.0
+    loss: str = "zero_one"
+    unit: float = 1.0
+    cases: str = ""
     assumptions: tuple[str, ...] = ASSUMPTIONS
     created: str = ""
     fingerprints: dict[str, str] = field(default_factory=dict)
@@ -129,15 +152,18 @@ class Certificate:
 
         It is information about this threshold only. Quoting it as the promise would choose
         the target after seeing the rows; to certify it, use fresh ones. (For a coverage
-        objective: the largest coverage. For the combined method, which looks at all surer
-        rows, an upper bound. Computed when first asked for; can take seconds.)
+        objective: the largest coverage. For "band" it is exact; the other methods also look at
+        surer rows, so that it is an upper bound. Computed when first asked for; can take
+        seconds.)
         """
-        if self.objective != "risk" or self.method not in ("band", "combined"):
+        if self.objective != "risk" or self.method == "clopper-pearson":
             return self.pointwise_bound
+        if self.method not in ("band", "combined"):
+            return self.target if self.n_accepted else self.unit
         combined = self.method == "combined"
         counts = np.array([self.n_accepted]), np.array([self.n_errors])
         delta = BAND_SHARE * self.delta if combined else self.delta
-        least = least_band_target(*counts, self.n, delta, self.min_coverage)
+        least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
         return min(least, self.target) if combined and self.n_accepted else least
 
     def __str__(self) -> str:
@@ -153,30 +179,47 @@ class Certificate:
         """Return the promise in plain words, hedged or left out where it is none."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
-        confident = 100.0 - 100.0 * self.delta
         start = "If" if self.exact else "Only if these doubts did not matter: if"
+        how_often = f"in {100.0 - 100.0 * self.delta:.12g} of 100 such calibrations"
+        if self.guarantee == "mean":
+            start, how_often = "If", "on average over such calibrations"
+        not_for = "not per period" if self.cases else "not per subgroup, not per period"
         return (
-            f"{start} future cases resemble these {self.n}, then in {confident:.12g} of 100 such "
-            f"calibrations {self._promise()}; not per subgroup, not per period."
+            f"{start} future cases resemble these {self.n}, then {how_often} {self._promise()}; "
+            f"{not_for}."
         )
 
     def _promise(self) -> str:
-        bound = _percent(self.target, up=self.objective != "coverage")
+        which = f" {self.cases}" if self.cases else ""
+        if self.objective == "coverage":
+            return f"it decides at least {_percent(self.target)} of all cases{which} alone"
+        bound = amount(self.target, self.loss)
         if self.objective == "risk":
-            return f"at most {bound} of the cases it decides alone are wrong"
-        if self.objective == "generalized_risk":
-            return f"at most {bound} of all cases are decided alone and wrong"
-        return f"it decides at least {bound} of all cases alone"
+            if self.loss == "zero_one":
+                return f"at most {bound} of the cases{which} it decides alone are wrong"
+            verb = "cost" if self.loss == "cost" else "lose"
+            return f"the cases{which} it decides alone {verb} at most {bound} each on average"
+        if self.loss == "zero_one":
+            return f"at most {bound} of all cases{which} are decided alone and wrong"
+        verb = "costs" if self.loss == "cost" else "loses"
+        return f"what it decides alone {verb} at most {bound} per case{which}, decided alone or not"
 
     def _facts(self) -> str:
+        which = f" {self.cases}" if self.cases else ""
         if self.n_accepted == 0:
-            return f"It decides none of these {self.n} cases alone."
+            return f"It decides none of these {self.n} cases{which} alone."
         start = "whatever the confidence"
         if self.n_accepted < self.n:
-            start = f"from confidence {self.threshold:.6g} on"
+            one = math.isfinite(self.threshold)
+            start = f"from confidence {self.threshold:.6g} on" if one else "subgroup by subgroup"
+        found = {
+            "zero_one": f"{self.n_errors} of them wrong",
+            "cost": f"{self.n_errors} of them at a cost, {self.risk:.6g} on average",
+            "graded": f"{self.n_errors} of them with a loss, {self.risk:.6g} on average",
+        }[self.loss]
         return (
-            f"It decides {_percent(self.coverage)} of these cases alone ({self.n_accepted} of "
-            f"{self.n}, {self.n_errors} of them wrong), {start}."
+            f"It decides {_percent(self.coverage)} of these cases{which} alone ({self.n_accepted} "
+            f"of {self.n}, {found}), {start}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,49 +256,65 @@ def issue(
     method: str,
     threshold: float,
     rows_needed: int,
+    pointwise_bound: float,
+    n_errors: int,
     min_coverage: float = 0.0,
+    guarantee: str = "high_probability",
+    loss: str = "zero_one",
+    unit: float = 1.0,
+    cases: str = "",
     doubts: tuple[Doubt, ...] = (),
     refusal: str = "",
     assumptions: tuple[str, ...] = ASSUMPTIONS,
 ) -> Certificate:
     """Write the certificate for accepting the first `n_blocks` entries of a curve.
 
+    `target` and `pointwise_bound` are in the user's units, the curve's losses in [0, 1].
     `doubts` say why the promise is not exact, `refusal` why there is none at all.
     """
     why_not = tuple(doubt.reason for doubt in doubts)
     broken = {doubt.broken for doubt in doubts}
-    k = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
-    errors = round(float(curve.accepted_loss[n_blocks - 1])) if n_blocks else 0
     return Certificate(
         objective=objective,
         target=target,
         delta=delta,
         method=method,
-        guarantee="none" if refusal else "high_probability",
+        guarantee="none" if refusal else guarantee,
         exact=not why_not and not refusal,
         why_not=(*why_not, refusal) if refusal else why_not,
         threshold=threshold,
         n=curve.n_rows,
-        n_accepted=k,
-        n_errors=errors,
-        coverage=k / curve.n_rows,
-        risk=errors / k if k else float("nan"),
-        pointwise_bound=pointwise_bound(objective, k, errors, curve.n_rows, delta),
+        n_accepted=int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0,
+        n_errors=n_errors,
+        coverage=float(curve.coverage[n_blocks - 1]) if n_blocks else 0.0,
+        risk=unit * float(curve.selective_risk[n_blocks - 1]) if n_blocks else float("nan"),
+        pointwise_bound=pointwise_bound,
         rows_needed=rows_needed,
         min_coverage=min_coverage,
+        loss=loss,
+        unit=unit,
+        cases=cases,
         assumptions=tuple(a for a in assumptions if a not in broken),
         created=now(),
         fingerprints={"data": fingerprint(curve)},
     )
 
 
-def pointwise_bound(objective: str, k: int, errors: int, n: int, delta: float) -> float:
-    """Return the exact bound for a threshold that was fixed before these rows were seen."""
-    if objective == "risk":
-        return clopper_pearson_upper(errors, k, delta) if k else 1.0
-    if objective == "generalized_risk":
-        return clopper_pearson_upper(errors, n, delta)
-    return 1.0 - clopper_pearson_upper(n - k, n, delta)
+def pointwise_bound(objective: str, outcomes: Outcomes, accepted: BoolArray, delta: float) -> float:
+    """Return the bound for a threshold that was fixed before these rows were seen.
+
+    Exact for counted errors, by bets for graded losses and importance weights.
+    """
+    n, k = len(accepted), int(np.sum(accepted))
+    if objective == "coverage":
+        return 1.0 - clopper_pearson_upper(n - k, n, delta)
+    loss, weight = outcomes.loss, outcomes.sample_weight
+    if check.are_constant(weight) and not check.is_graded(loss):
+        errors = int(np.sum(loss[accepted]))
+        return clopper_pearson_upper(errors, k if objective == "risk" else n, delta)
+    if objective != "risk":
+        return betting_upper(np.where(accepted, loss, 0.0), delta, weight=weight)
+    return betting_upper(loss[accepted], delta, weight=None if weight is None else weight[accepted])
 
 
 def fingerprint(curve: RiskCoverageCurve) -> str:
@@ -296,6 +355,11 @@ def threshold_from_json(stored: Any) -> float:
         if stored is None
         else check.check_threshold(-math.inf if stored == "-inf" else stored)
     )
+
+
+def amount(value: float, loss: str) -> str:
+    """Return a mean loss as text: a percentage of errors, or a number in the user's units."""
+    return _percent(value, up=True) if loss == "zero_one" else f"{value:.6g}"
 
 
 def _percent(share: float, *, up: bool = False) -> str:

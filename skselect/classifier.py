@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,18 +30,27 @@ from skselect.calibration import CALIBRATORS
 from skselect.calibration._kinds import name_of
 from skselect.calibration._scopes import SCOPES, Calibration, fitted_calibration
 from skselect.certificates import scores_fingerprint
-from skselect.confidence import CONFIDENCES
+from skselect.confidence import ANSWER_CONFIDENCES, CONFIDENCES
+from skselect.decisions import DECISIONS, DecisionRule
 from skselect.policy import AbstentionPolicy, Decisions, index_of
 from skselect.scoring import find_abstainer
+
+
+class RawRows(NamedTuple):
+    """What a policy reads of rows: the arguments of :meth:`AbstentionPolicy.judge`."""
+
+    scores: FloatArray
+    y_pred: IntArray | None = None
+    subgroups: Any = None
 
 
 class AbstainingMixin:
     """What every abstaining estimator of the library can be asked.
 
-    A class provides ``_policy_and_scores(X)``: the decision, and the raw scores of the rows.
+    A class provides ``_policy_and_rows(X)``: the decision, and what it reads of the rows.
     """
 
-    _policy_and_scores: Callable[[Any], tuple[AbstentionPolicy, FloatArray]]
+    _policy_and_rows: Callable[[Any], tuple[AbstentionPolicy, RawRows]]
 
     def predict(self, X: Any) -> LabelArray:
         """Return the label of each row, the abstain label where it is not sure enough.
@@ -54,8 +63,8 @@ class AbstainingMixin:
         -------
         ndarray of shape (n,)
         """
-        policy, scores = self._policy_and_scores(X)
-        return policy.labels(policy.judge(scores))
+        policy, rows = self._policy_and_rows(X)
+        return policy.labels(policy.judge(*rows))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return (calibrated) class probabilities of shape (n, K); never masked."""
@@ -75,11 +84,11 @@ class AbstainingMixin:
         Returns
         -------
         DataFrame
-            `label` (NA where it abstains), `suggestion` (the most probable class
-            everywhere), `accepted`, `confidence`, `threshold`.
+            `label` (NA where it abstains), `suggestion` (the answer everywhere), `accepted`,
+            `confidence`, `threshold`.
         """
-        policy, scores = self._policy_and_scores(X)
-        return policy.frame(policy.judge(scores), index_of(X, len(scores)))
+        policy, rows = self._policy_and_rows(X)
+        return policy.frame(policy.judge(*rows), index_of(X, len(rows.scores)))
 
     def raw_scores(self, X: Any) -> FloatArray:
         """Return what ``policy_.decide`` takes: the wrapped classifier's own output.
@@ -87,12 +96,12 @@ class AbstainingMixin:
         That is ``predict_proba`` before calibration, or ``decision_function`` where there are
         no probabilities. A service that has the classifier and the policy file computes these.
         """
-        return self._policy_and_scores(X)[1]
+        return self._policy_and_rows(X)[1].scores
 
     def judge(self, X: Any) -> Decisions:
         """Return probabilities, confidence and acceptance of each row as arrays, at once."""
-        policy, scores = self._policy_and_scores(X)
-        return policy.judge(scores)
+        policy, rows = self._policy_and_rows(X)
+        return policy.judge(*rows)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows that are both accepted and right.
@@ -111,8 +120,8 @@ class AbstainingMixin:
         -------
         float in [0, 1]
         """
-        policy, scores = self._policy_and_scores(X)
-        decisions = policy.judge(scores)
+        policy, rows = self._policy_and_rows(X)
+        decisions = policy.judge(*rows)
         codes = check.encode_labels(check.check_labels(y, "y"), policy.classes, "y")
         check.check_length("X", codes, len(decisions.y_pred), "y")
         right = decisions.accepted & (decisions.y_pred == codes)
@@ -132,10 +141,13 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         calibration is chosen. ``FrozenEstimator(fitted)`` is used as it is: what is passed to
         ``fit`` then goes to the calibration alone.
     threshold : float or None, default=None
-        Rows with confidence >= threshold are answered. None never abstains, inf always.
-    confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        How sure it is of a row, from the (calibrated) probabilities. The named ones lie in
-        [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
+        RawRows with confidence >= threshold are answered. None never abstains, inf always.
+    confidence : str or callable, default="auto"
+        How sure it is of a row, from the (calibrated) probabilities: "max_proba", "margin",
+        "entropy", "gini", or of its answer, "chosen_proba" and "expected_cost" (one minus the
+        expected over the largest cost). "auto" belongs to the `decision`: "max_proba" for
+        "argmax", "chosen_proba" for "estimator", "expected_cost" for "min_cost". The named ones
+        lie in [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
     calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
 "isotonic"} or calibrator, default=None
         How raw scores become honest: "temperature" is recommended, "smooth_isotonic" where
@@ -148,6 +160,12 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         What becomes honest: the class probabilities, or the confidence alone. "confidence"
         learns P(correct | confidence) with one rising map: ``predict_proba`` stays raw, the
         answers stay, and rows keep their order of confidence but for new ties.
+    decision : {"argmax", "estimator", "min_cost"}, default="argmax"
+        What it answers: the most probable class, what the classifier's own ``predict`` says (a
+        tuned cut-off inside counts), or the class of the least expected cost.
+    cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+        What each answer costs, in units of yours: rows are true classes, columns answers, in
+        the order of `classes_` (a DataFrame is matched by name).
     cv : int, splitter or iterable, default=5
         Out-of-fold predictions for the calibration; the classifier is then fitted on all
         rows. Not used for a FrozenEstimator.
@@ -172,9 +190,9 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     Notes
     -----
-    The predicted class is the one of the largest probability. A classifier whose own
-    ``predict`` differs (a tuned cut-off inside it) is refused: its confidence would not
-    belong to its answer.
+    With ``decision="argmax"`` a classifier whose own ``predict`` differs from the class of the
+    largest probability (a tuned cut-off inside it) is refused: its confidence would not belong
+    to its answer. Choose ``decision="estimator"`` for it.
 
     Examples
     --------
@@ -192,9 +210,11 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         estimator: Any,
         *,
         threshold: float | None = None,
-        confidence: Any = "max_proba",
+        confidence: Any = "auto",
         calibration: Any = None,
         calibration_scope: str = "probabilities",
+        decision: str = "argmax",
+        cost_matrix: Any = None,
         cv: Any = 5,
         abstain_label: Any = "auto",
     ) -> None:
@@ -203,6 +223,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self.confidence = confidence
         self.calibration = calibration
         self.calibration_scope = calibration_scope
+        self.decision = decision
+        self.cost_matrix = cost_matrix
         self.cv = cv
         self.abstain_label = abstain_label
 
@@ -244,17 +266,18 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             warn_if_fitted(self.estimator)
         classes = task_classes(self.estimator, y)
         self._resolve_label(classes)  # before anything is trained
+        rule = DecisionRule.checked(self.decision, self.cost_matrix, classes)
         codes = codes_of(y, classes)
         weight = check.check_weight(sample_weight, len(codes), other="y")
         params, split_params = route_fit(self, weight, fit_params)
 
         task = Task(X, y, codes, classes, params)
         raw = task.fit(self.estimator, np.arange(len(codes)))
-        scores = self._checked_scores(task, raw)
+        scores = self._checked_scores(task, raw, rule)
         self.calibration_ = self._calibrate(task, raw, scores, weight, split_params)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
-        self._confidence_at_fit = self.confidence
+        self._confidence_at_fit = self._confidence
         taught = not self._is_frozen or self.calibration_ is not None
         self._fitted_on = scores_fingerprint(scores) if taught else None
         return self
@@ -263,7 +286,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _checked_scores(self, task: Task, raw: RawClassifier) -> FloatArray:
+    def _checked_scores(self, task: Task, raw: RawClassifier, rule: DecisionRule) -> FloatArray:
         """Return the raw scores of the rows, if the classifier's answers can be used."""
         if raw.response != "predict_proba" and (self.calibration is None or len(task.classes) < 2):
             raise ValueError(
@@ -272,7 +295,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             )
         check.check_scope(self.calibration_scope, raw.response, raw.estimator)
         scores = raw.scores(task.X)
-        raw.check_decision(task.X, scores)
+        raw.check_decision(task.X, scores, rule.decision)
         return scores
 
     def _calibrate(
@@ -290,20 +313,26 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             scores = task.out_of_fold(self.estimator, self.cv, split_params)
         return fitted_calibration(
             self.calibration, self.calibration_scope, raw.response, scores, task.codes, n_classes,
-            weight, self.confidence,
+            weight, self._confidence,
         )  # fmt: skip
 
     def _check_parameters(self) -> None:
-        if not callable(self.confidence):
-            check.check_choice("confidence", self.confidence, CONFIDENCES)
+        check.check_choice("decision", self.decision, DECISIONS)
+        check.check_has_costs(self.decision, self.cost_matrix)
+        confidence = self._confidence
+        if not callable(confidence):
+            known = ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
+            check.check_choice("confidence", confidence, known)
+            check.check_confidence_fits(confidence, self.decision, self.cost_matrix)
         if self.threshold is not None:
             bounded = self.confidence_is_bounded
-            check.check_answerable(self.threshold, self.confidence, bounded=bounded)
+            check.check_answerable(self.threshold, confidence, bounded=bounded)
         check.check_choice("calibration_scope", self.calibration_scope, SCOPES)
+        check.check_scope_decides(self.calibration_scope, self.decision)
         check.check_calibration(self.calibration, CALIBRATORS)
         if self.calibration is not None:
             check.check_temperature_reads(
-                name_of(self.calibration), self.calibration_scope, self.confidence
+                name_of(self.calibration), self.calibration_scope, confidence
             )
 
     def _resolve_label(self, classes: LabelArray) -> Any:
@@ -339,6 +368,12 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     # The decision inside -----------------------------------------------------------------
 
     @property
+    def _confidence(self) -> Any:
+        """The confidence, "auto" resolved."""
+        auto = isinstance(self.confidence, str) and self.confidence == "auto"
+        return DecisionRule(self.decision).default_confidence if auto else self.confidence
+
+    @property
     def confidence_is_bounded(self) -> bool:
         """Whether the confidence lies in [0, 1]; a function of yours may return anything."""
         return self.calibrates_confidence or not callable(self.confidence)
@@ -371,25 +406,27 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def _policy(self, raw: RawClassifier) -> AbstentionPolicy:
         self._check_parameters()
         if self.calibrates_confidence:
-            check.check_unchanged("confidence", self.confidence, self._confidence_at_fit)
+            check.check_unchanged("confidence", self._confidence, self._confidence_at_fit)
         threshold = self.threshold
         if threshold is None:
             threshold = 0.0 if self.confidence_is_bounded else -np.inf
         return AbstentionPolicy(
             classes=raw.classes,
             threshold=float(threshold),
-            confidence=self.confidence,
+            confidence=self._confidence,
+            rule=DecisionRule.checked(self.decision, self.cost_matrix, raw.classes),
             calibration=getattr(self, "calibration_", None),
             response=raw.response,
             abstain_label=self._resolve_label(raw.classes),
         )
 
-    def _policy_and_scores(self, X: Any) -> tuple[AbstentionPolicy, FloatArray]:
+    def _policy_and_rows(self, X: Any) -> tuple[AbstentionPolicy, RawRows]:
         raw = self._raw()
         scores = raw.scores(X)
         if not hasattr(self, "_raw_classifier"):
-            raw.check_decision(X, scores)  # no fit has looked at this frozen classifier
-        return self._policy(raw), scores
+            raw.check_decision(X, scores, self.decision)  # no fit has looked at this classifier
+        answers = raw.answers(X) if self.decision == "estimator" else None
+        return self._policy(raw), RawRows(scores, answers)
 
     # scikit-learn ------------------------------------------------------------------------
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from skselect import _validation as check
-from skselect.thresholds import TUNABLE_METRICS
+from skselect.thresholds import AT_LEAST, AT_MOST, DEFAULT_STARTS, RULES, TUNABLE_METRICS
 
-METHODS = ("combined", "band", "empirical")
+#: The methods of each objective; the first is taken for losses of 0 and 1.
+METHODS = {objective: tuple(rules) for objective, rules in RULES.items()}
+METHODS["risk"] += ("betting",)
+METHODS["generalized_risk"] += ("betting",)
+METHODS["cost"] += ("chow",)
+METHODS |= dict.fromkeys(TUNABLE_METRICS, ("empirical",))
 CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
 OBJECTIVES = (*TUNABLE_METRICS, *CERTIFIED_OBJECTIVES, "cost")
+SELECTIONS = ("best", "lower_bound")
 
 
 @dataclass(frozen=True)
@@ -21,10 +29,18 @@ class Goal:
 
     Parameters
     ----------
-    objective, method, on_infeasible : str
+    objective, method, on_infeasible, selection : str
+        A method of "auto" waits for the losses, see :meth:`for_losses`.
     target : float
-        nan where the objective has none.
+        As a share of `unit`; nan where the objective has none.
     delta, min_coverage : float
+    constraints : tuple of (str, float)
+    starts : tuple of float
+        Where a fixed sequence begins.
+    loss : {"zero_one", "cost", "graded"}
+        What a loss is, for words.
+    unit : float
+        What a loss of 1 is in the user's own units.
     """
 
     objective: str
@@ -33,6 +49,11 @@ class Goal:
     method: str
     min_coverage: float
     on_infeasible: str
+    selection: str = "best"
+    constraints: tuple[tuple[str, float], ...] = ()
+    starts: tuple[float, ...] = DEFAULT_STARTS
+    loss: str = "zero_one"
+    unit: float = 1.0
 
     @classmethod
     def checked(
@@ -43,34 +64,78 @@ class Goal:
         method: str,
         min_coverage: float | str,
         on_infeasible: str,
+        *,
+        selection: str = "best",
+        constraint: Any = None,
+        starts: Any = None,
+        loss: Any = "zero_one",
+        unit: float = 1.0,
     ) -> Goal:
-        """Check each argument and resolve "auto"."""
+        """Check each argument and resolve "auto" where the losses do not matter."""
         check.check_choice("objective", objective, OBJECTIVES)
-        check.check_choice("method", method, METHODS)
+        if method != "auto":
+            named = f"method (of objective={objective!r})"
+            check.check_choice(named, method, ["auto", *METHODS[objective]])
         check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
         check.check_number("delta", delta, 0.0, 1.0, closed="neither")
-        aim = _checked_target(objective, target)
-        limits = objective in TUNABLE_METRICS or objective == "risk"
-        if min_coverage == "auto":
-            metric = objective in TUNABLE_METRICS
-            certified = objective == "risk" and method != "empirical"
-            share = 0.5 if metric else 0.1 if certified else 0.0
-        elif limits:
-            share = check.check_number("min_coverage", min_coverage, 0.0, 1.0)
-        else:
-            raise ValueError(
-                f"min_coverage goes with a metric objective or 'risk', not with {objective!r}; "
-                "leave it out."
-            )
-        return cls(objective, aim, float(delta), method, share, on_infeasible)
+        own_unit = unit if loss == "cost" else 1.0
+        aim = _checked_target(objective, target, own_unit)
+        return cls(
+            objective=objective,
+            target=aim if objective == "coverage" else aim / own_unit,
+            delta=float(delta),
+            method=method,
+            min_coverage=_checked_min_coverage(objective, method, min_coverage),
+            on_infeasible=on_infeasible,
+            selection=_checked_selection(objective, selection),
+            constraints=_checked_constraints(objective, constraint, own_unit),
+            starts=_checked_starts(method, starts),
+            loss=loss if isinstance(loss, str) else "graded",
+            unit=own_unit,
+        )
 
     @property
     def promises(self) -> bool:
         """Whether a certificate comes with the threshold."""
         return self.objective in CERTIFIED_OBJECTIVES and self.method != "empirical"
 
+    @property
+    def is_metric(self) -> bool:
+        """Whether a metric is to be largest."""
+        return self.objective in TUNABLE_METRICS
 
-def _checked_target(objective: str, target: float | None) -> float:
+    def for_losses(self, *, graded: bool) -> Goal:
+        """Resolve the method: bets where losses are graded, else the first of the objective."""
+        loss = "graded" if graded and self.loss == "zero_one" else self.loss
+        if self.method != "auto":
+            return replace(self, loss=loss)
+        bets = graded and "betting" in METHODS[self.objective]
+        method = "betting" if bets else METHODS[self.objective][0]
+        return replace(self, method=method, loss=loss)
+
+    @property
+    def own_target(self) -> float | None:
+        """The target in the user's own units, None for a metric."""
+        if self.is_metric:
+            return None
+        return self.target if self.objective == "coverage" else self.unit * self.target
+
+
+def targets_of_groups(target: Any, groups: list[Any]) -> list[Any]:
+    """Return the target of each subgroup: the same for all, or one each from a mapping."""
+    if not isinstance(target, Mapping):
+        return [target] * len(groups)
+    missing = [group for group in groups if group not in target]
+    extra = [group for group in target if group not in groups]
+    if missing or extra:
+        raise ValueError(
+            f"target must name every subgroup once. The rows hold {groups}; "
+            f"missing: {missing}, without rows: {extra}."
+        )
+    return [target[group] for group in groups]
+
+
+def _checked_target(objective: str, target: float | None, unit: float) -> float:
     if objective in TUNABLE_METRICS:
         if target is not None:
             raise ValueError(
@@ -86,8 +151,76 @@ def _checked_target(objective: str, target: float | None) -> float:
     }[objective]
     if target is None:
         raise ValueError(f"target is missing: objective={objective!r} needs {wanted}.")
+    if isinstance(target, Mapping):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"target={target!r} has one entry per subgroup; say what the subgroups are with "
+            "group_by= (ThresholdTuner) or subgroups= (select_threshold)."
+        )
     if objective == "coverage":
         return check.check_number("target", target, 0.0, 1.0, closed="right")
     if objective == "cost":
         return check.check_number("target", target, 0.0, np.inf, closed="left")
-    return check.check_number("target", target, 0.0, 1.0, closed="neither")
+    return check.check_number("target", target, 0.0, unit, closed="neither")
+
+
+def _checked_min_coverage(objective: str, method: str, min_coverage: Any) -> float:
+    metric = objective in TUNABLE_METRICS
+    if isinstance(min_coverage, str) and min_coverage == "auto":
+        certified = objective == "risk" and method != "empirical"
+        return 0.5 if metric else 0.1 if certified else 0.0
+    if not metric and objective != "risk":
+        raise ValueError(
+            f"min_coverage goes with a metric objective or 'risk', not with {objective!r}; "
+            "leave it out."
+        )
+    return check.check_number("min_coverage", min_coverage, 0.0, 1.0)
+
+
+def _checked_selection(objective: str, selection: str) -> str:
+    check.check_choice("selection", selection, SELECTIONS)
+    if selection != "best" and objective not in TUNABLE_METRICS:
+        raise ValueError(
+            f"selection={selection!r} goes with a metric objective, not with {objective!r}, whose "
+            "method says how sure the choice is."
+        )
+    return selection
+
+
+def _checked_constraints(
+    objective: str, constraint: Any, unit: float
+) -> tuple[tuple[str, float], ...]:
+    if constraint is None:
+        return ()
+    if objective not in TUNABLE_METRICS:
+        raise ValueError(
+            f"constraint goes with a metric objective ({', '.join(TUNABLE_METRICS)}), not with "
+            f"{objective!r}."
+        )
+    single = (
+        isinstance(constraint, tuple) and len(constraint) == 2 and isinstance(constraint[0], str)
+    )
+    given = [constraint] if single else constraint
+    try:
+        pairs = [(name, bound) for name, bound in given]
+    except (TypeError, ValueError):
+        raise ValueError(
+            "constraint must be a pair such as ('risk', 0.05), or a list of pairs, got "
+            f"{constraint!r}."
+        ) from None
+    shares = []
+    for name, bound in pairs:
+        check.check_choice("constraint", name, [*AT_MOST, *AT_LEAST])
+        own_unit = unit if name in AT_MOST else 1.0
+        shares.append(check.check_number(f"constraint {name!r}", bound, 0.0, own_unit) / own_unit)
+    return tuple((str(name), share) for (name, _), share in zip(pairs, shares, strict=True))
+
+
+def _checked_starts(method: str, starts: Any) -> tuple[float, ...]:
+    if starts is None:
+        return DEFAULT_STARTS
+    if method != "fixed_sequence":
+        raise ValueError(f"starts go with method='fixed_sequence', not with {method!r}.")
+    shares = np.atleast_1d(check.as_array(starts, "starts"))
+    if shares.ndim != 1 or len(shares) == 0:
+        raise ValueError(f"starts must be one share of the rows, or several, got {starts!r}.")
+    return tuple(check.check_number("starts", share, 0.0, 1.0) for share in shares.tolist())

@@ -21,10 +21,13 @@ from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import ConfidenceCalibration
 from skselect.calibration._scopes import Calibration, restored_calibration
 from skselect.certificates import Certificate, now, threshold_from_json, threshold_to_json
-from skselect.confidence import CONFIDENCES, confidence_of_proba, max_proba
+from skselect.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
+from skselect.decisions import DecisionRule
+from skselect.groups import GroupThresholds
 
 SCHEMA = "skselect.policy"
-VERSION = 1
+#: Version 2 added how answers are decided and a threshold per subgroup.
+VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +39,12 @@ class Decisions:
     y_proba : ndarray of shape (n, K)
         Calibrated probabilities, never masked.
     y_pred : ndarray of shape (n,)
-        Code of the most probable class, also where abstained.
+        Code of the answer, also where abstained.
     confidence : ndarray of shape (n,)
         What the threshold is applied to.
     claim : ndarray of shape (n,)
         The chance of being right that it claims: the calibrated confidence if that is what is
-        calibrated, else the largest probability.
+        calibrated, else the probability of the answer.
     accepted : ndarray of shape (n,)
     threshold : ndarray of shape (n,)
     """
@@ -63,13 +66,19 @@ class AbstentionPolicy:
     classes : ndarray of shape (K,)
         Class labels in the order of the raw scores' columns.
     threshold : float
-        Rows with confidence >= threshold are answered; inf answers none.
-    confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        Computed from the (calibrated) probabilities.
+        Rows with confidence >= threshold are answered; inf answers none. Not used where there
+        are `groups`.
+    confidence : str or callable, default="max_proba"
+        Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini",
+        or "chosen_proba" and "expected_cost", which are about the answer.
     calibration : ClassCalibration, ConfidenceCalibration or None, default=None
         Map from raw scores to honest probabilities, or from the confidence to an honest one.
     response : {"predict_proba", "decision_function"}, default="predict_proba"
         What the raw scores are.
+    rule : DecisionRule, default=DecisionRule()
+        How probabilities become an answer, and what errors cost.
+    groups : GroupThresholds or None, default=None
+        One threshold per subgroup.
     abstain_label : label, default=None
         What an estimator's ``predict`` returns where it abstains.
     certificate : Certificate or None, default=None
@@ -105,6 +114,8 @@ class AbstentionPolicy:
     confidence: str | Callable[[FloatArray], Any] = "max_proba"
     calibration: Calibration | None = None
     response: str = "predict_proba"
+    rule: DecisionRule = field(default_factory=DecisionRule)
+    groups: GroupThresholds | None = None
     abstain_label: Any = None
     certificate: Certificate | None = None
     coverage: float | None = None
@@ -119,7 +130,11 @@ class AbstentionPolicy:
         object.__setattr__(self, "threshold", check.check_threshold(self.threshold))
         check.check_choice("response", self.response, ["predict_proba", "decision_function"])
         if not callable(self.confidence):
-            check.check_choice("confidence", self.confidence, CONFIDENCES)
+            check.check_choice("confidence", self.confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+            rule = self.rule
+            check.check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
+        rule = DecisionRule.checked(self.rule.decision, self.rule.cost_matrix, self.classes)
+        object.__setattr__(self, "rule", rule)
         if self.abstain_label is not None:
             check.check_abstain_label(self.abstain_label, self.classes)
         if self.calibration is not None:
@@ -127,7 +142,7 @@ class AbstentionPolicy:
 
     # Deciding ----------------------------------------------------------------------------
 
-    def decide(self, y_proba: Any, *, subgroups: Any = None) -> pd.DataFrame:
+    def decide(self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> pd.DataFrame:
         """Turn raw probabilities into decisions, calibration included.
 
         Parameters
@@ -136,22 +151,25 @@ class AbstentionPolicy:
             The classifier's raw output (`response`), columns in the order of `classes`; the
             columns of a DataFrame are matched by name and its index is kept. (n,) is the
             probability of the second of two classes.
-        subgroups : None
-            One threshold per subgroup is not available yet.
+        y_pred : array-like of shape (n,), default=None
+            The classifier's own answers, for a policy with ``decision="estimator"`` only.
+        subgroups : array-like of shape (n,) or DataFrame, default=None
+            The subgroup of each row, for a policy with a threshold per subgroup only (but not
+            where the answers are the subgroups).
 
         Returns
         -------
         DataFrame
-            `label` (NA where abstained), `suggestion` (the most probable class everywhere),
-            `accepted`, `confidence`, `threshold`.
+            `label` (NA where abstained), `suggestion` (the answer everywhere), `accepted`,
+            `confidence`, `threshold`.
 
         Raises
         ------
         ValueError
-            If the scores do not fit the policy.
+            If the scores, answers or subgroups do not fit the policy.
         """
-        check.refuse_subgroups(subgroups)
-        decisions = self.judge(self._scores(y_proba))
+        answers = self._answers(y_pred)
+        decisions = self.judge(self._scores(y_proba), answers, subgroups)
         return self.frame(decisions, index_of(y_proba, len(decisions.accepted)))
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
@@ -160,38 +178,68 @@ class AbstentionPolicy:
         Parameters
         ----------
         confidence : array-like of shape (n,)
-        subgroups : None
-            One threshold per subgroup is not available yet.
+        subgroups : array-like of shape (n,) or DataFrame, default=None
+            The subgroup of each row (the answers, where these are the subgroups).
 
         Returns
         -------
         ndarray of bool, shape (n,)
         """
-        check.refuse_subgroups(subgroups)
-        return np.asarray(check.check_confidence(confidence) >= self.threshold)
+        values = check.check_confidence(confidence)
+        return np.asarray(values >= self._thresholds(subgroups, len(values)))
 
-    def judge(self, scores: FloatArray) -> Decisions:
-        """Decide on checked raw scores. Every estimator of the library goes through here."""
+    def judge(
+        self, scores: FloatArray, y_pred: IntArray | None = None, subgroups: Any = None
+    ) -> Decisions:
+        """Decide on checked raw scores. Every estimator of the library goes through here.
+
+        `y_pred` holds codes of the estimator's own answers, where the rule asks for them.
+        """
         proba = scores if self.calibration is None else self.calibration.proba_of(scores)
-        confidence = self.confidence_of(proba)
+        answers = self.rule.answers(proba, y_pred)
+        confidence = self.confidence_of(proba, answers)
+        if self.groups is not None and self.groups.by_answer:
+            check.refuse_subgroups(subgroups, "the answers are the subgroups of this policy")
+            subgroups = self.classes[answers]
+        threshold = self._thresholds(subgroups, len(proba))
+        claim = confidence
+        if not self._claims_confidence:
+            claim = confidence_of_answers(proba, answers, self.rule.claim, self.rule)
         return Decisions(
             y_proba=proba,
-            y_pred=proba.argmax(axis=1),
+            y_pred=answers,
             confidence=confidence,
-            claim=confidence if self._claims_confidence else max_proba(proba),
-            accepted=np.asarray(confidence >= self.threshold),
-            threshold=np.full(len(proba), self.threshold),
+            claim=claim,
+            accepted=np.asarray(confidence >= threshold),
+            threshold=threshold,
         )
 
-    def confidence_of(self, y_proba: FloatArray) -> FloatArray:
+    def confidence_of(self, y_proba: FloatArray, y_pred: IntArray) -> FloatArray:
         """Return what the threshold is applied to, from (calibrated) class probabilities."""
-        confidence = confidence_of_proba(y_proba, self.confidence)
+        confidence = confidence_of_answers(y_proba, y_pred, self.confidence, self.rule)
         return confidence if self.calibration is None else self.calibration.honest(confidence)
+
+    def _thresholds(self, subgroups: Any, n: int) -> FloatArray:
+        """Return the threshold of each row."""
+        if self.groups is not None:
+            return self.groups.of_rows(subgroups, n)
+        check.refuse_subgroups(subgroups, "this policy has one threshold for all rows")
+        return np.full(n, self.threshold)
+
+    def _answers(self, y_pred: Any) -> IntArray | None:
+        """Return an estimator's own answers as codes."""
+        if self.rule.decision != "estimator":
+            check.refuse_answers(y_pred, self.rule.decision)
+            return None
+        given = check.check_given(y_pred, "y_pred", "a policy with decision='estimator'")
+        labels = check.check_labels(given, "y_pred")
+        codes = check.encode_labels(labels, self.classes, "y_pred")
+        return check.check_known(codes, labels, self.classes, "y_pred", "")
 
     @property
     def _claims_confidence(self) -> bool:
         calibrated = isinstance(self.calibration, ConfidenceCalibration)
-        return calibrated or self.confidence == "max_proba"
+        return calibrated or self.confidence == self.rule.claim
 
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted."""
@@ -264,7 +312,7 @@ class AbstentionPolicy:
                     "pass allow_external=True and hand the function over yourself after loading."
                 )
             confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
-        calibration = self.calibration
+        calibration, costs = self.calibration, self.rule.cost_matrix
         return {
             "schema": SCHEMA,
             "version": VERSION,
@@ -275,7 +323,10 @@ class AbstentionPolicy:
                 None if calibration is None else calibration.to_dict(allow_external=allow_external)
             ),
             "confidence": confidence,
+            "decision": self.rule.decision,
+            "cost_matrix": None if costs is None else costs.tolist(),
             "threshold": threshold_to_json(self.threshold),
+            "groups": None if self.groups is None else self.groups.to_dict(),
             "abstain_label": _plain(self.abstain_label),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "coverage": self.coverage,
@@ -378,12 +429,17 @@ class AbstentionPolicy:
         if str(confidence).startswith("external:"):
             confidence = _External(confidence)
         calibration, certificate = stored["calibration"], stored["certificate"]
+        if stored["version"] == 1:
+            stored = {"decision": "argmax", "cost_matrix": None, "groups": None} | stored
+        groups, costs = stored["groups"], stored["cost_matrix"]
         return cls(
             classes=np.asarray(stored["classes"]).astype(stored["classes_dtype"]),
             threshold=threshold_from_json(stored["threshold"]),
             confidence=confidence,
             calibration=None if calibration is None else restored_calibration(calibration),
             response=stored["response"],
+            rule=DecisionRule(stored["decision"], None if costs is None else np.asarray(costs)),
+            groups=None if groups is None else GroupThresholds.from_dict(groups),
             abstain_label=stored["abstain_label"],
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             coverage=stored["coverage"],

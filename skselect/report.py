@@ -168,7 +168,7 @@ def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups:
     found = []
     for test, X_test, raw in models:
         found.append((test, raw.scores(X_test)))
-        raw.check_decision(X_test, found[-1][1])
+        raw.check_decision(X_test, found[-1][1], "argmax")
         response = raw.response
     return _Scored(assembled(found), response, codes, classes, weight, parts)
 

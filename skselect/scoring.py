@@ -88,17 +88,19 @@ def answers_of(estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -
     if abstainer is not None:
         decisions = abstainer.judge(inner_X)
         classes = np.asarray(abstainer.classes_)
-        proba, confidence, claim = decisions.y_proba, decisions.confidence, decisions.claim
+        proba, answers = decisions.y_proba, decisions.y_pred
+        confidence, claim = decisions.confidence, decisions.claim
         threshold = decisions.threshold if abstainer.abstains else None
     else:
         proba = _proba(estimator, X)
+        answers = proba.argmax(axis=1)
         classes = np.asarray(estimator.classes_)
         confidence = claim = max_proba(proba)
         threshold = None
     check.check_length("X", proba, len(labels), "y_true")
     predictions = Predictions(
         y_true=check.encode_labels(labels, classes),
-        y_pred=proba.argmax(axis=1),
+        y_pred=answers,
         classes=classes,
         y_proba=proba,
         sample_weight=check.check_weight(sample_weight, len(labels)),

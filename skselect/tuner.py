@@ -16,25 +16,43 @@ from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect import _validation as check
 from skselect import certificates
-from skselect._fitting import fit_router, folds, holdout, is_ready, rows_of, wrap_fitted
+from skselect._fitting import fit_router, folds, holdout, is_ready
 from skselect._sklearn import routing_enabled, take_rows
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._tuning import (
+    Part,
+    Pooled,
+    TrainingRows,
+    answered,
+    fitted_part,
+    name_of_groups,
+    pooled,
+    subgroups_of,
+)
+from skselect._typing import FloatArray, LabelArray
 from skselect.certificates import Certificate, Doubt
 from skselect.classifier import (
     AbstainingMixin,
+    RawRows,
     SelectiveClassifier,
     adopt_tags,
-    codes_of,
     labels_of,
     task_classes,
     warn_if_fitted,
     was_fitted_on,
 )
+from skselect.decisions import DecisionRule
 from skselect.goals import Goal
+from skselect.groups import UNSEEN
 from skselect.outcomes import LOSSES, Outcomes
 from skselect.policy import AbstentionPolicy
-from skselect.predictions import Predictions
-from skselect.selection import ThresholdSelection, pick, policy_facts
+from skselect.selection import (
+    GroupedSelection,
+    ThresholdSelection,
+    pick,
+    pick_by_group,
+    policy_facts,
+    rows_among,
+)
 
 
 class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -58,22 +76,26 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         "cost"                                        cheapest threshold when abstaining costs
                                                       `target` errors
         ============================================  =======================================
-    target : float, default=None
-        As the objective says; none for a metric.
+    target : float or mapping, default=None
+        As the objective says; none for a metric. In units of the cost matrix where there is
+        one. With `group_by` a mapping may give one target each, such as ``{"healthy": .01,
+        "sick": .2}`` by predicted class.
     delta : float in (0, 1), default=0.05
-        Probability that a certificate fails.
-    method : {"combined", "band", "empirical"}, default="combined"
-        "combined" and "band" certify; "empirical" takes what the rows show and promises
-        nothing. See :func:`select_threshold`.
-    min_coverage : float in [0, 1] or "auto", default="auto"
-        Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
-        certified risk, else 0.
-    constraint : None
-        Not available yet.
-    loss : {"zero_one"} or callable, default="zero_one"
-        How wrong an answer is. Certificates need losses of 0 or 1.
-    group_by : None
-        Not available yet.
+        Probability that a certificate fails. Subgroups share it evenly.
+    method, min_coverage, constraint, selection, starts, among
+        As in :func:`select_threshold`.
+    loss : {"auto", "zero_one", "cost"} or callable, default="auto"
+        How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
+        ``(y_true, y_pred) -> loss`` returns values in [0, 1].
+    decision : {"argmax", "estimator", "min_cost"} or None, default=None
+        What is answered, as in :class:`SelectiveClassifier`; None takes its own, or "argmax".
+    cost_matrix : array-like of shape (K, K), DataFrame or None, default=None
+        What each answer costs, likewise.
+    group_by : column name, list of them, callable or "predicted_class", default=None
+        One threshold per subgroup, each certified by itself: columns of X (positions for
+        arrays), a function of X that returns the subgroup of each row, or the answers.
+    unseen : {"abstain", "raise"}, default="abstain"
+        Rows of other subgroups, or of none: hand them over with a warning, or stop.
     cv : int, splitter, iterable or float in (0, 1), default=5
         An integer or splitter: out-of-fold predictions choose the threshold. A float: one
         split, that share held out chooses it. Not used for a FrozenEstimator.
@@ -92,21 +114,24 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     Attributes
     ----------
     threshold_ : float
+        Not there with `group_by`.
     thresholds_ : dict
         The thresholds by subgroup; ``{"all": threshold_}`` without subgroups.
     certificate_ : Certificate or None
-        None where nothing is promised: metrics, cost, ``method="empirical"``.
+        None where nothing is promised: metrics, cost, ``method="empirical"``. Not there with
+        `group_by`.
     certificates_ : dict
         The certificates by subgroup.
     policy_ : AbstentionPolicy
         Calibration, threshold and certificate; ``policy_.to_json("policy.json")``.
-    selection_ : ThresholdSelection
+    selection_ : ThresholdSelection or GroupedSelection
+        ``selection_.to_frame()`` shows every threshold, or every subgroup.
     curve_ : RiskCoverageCurve
         Of the rows that chose the threshold.
     cv_results_ : dict of ndarray
         Per fold: `n_rows`, `coverage` and `selective_risk` at the threshold.
     estimator_ : SelectiveClassifier
-        Fitted, with the threshold.
+        Fitted, with the threshold (none with `group_by`).
     classes_ : ndarray of shape (K,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -144,13 +169,19 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         estimator: Any,
         *,
         objective: str = "cwsa_plus",
-        target: float | None = None,
+        target: Any = None,
         delta: float = 0.05,
-        method: str = "combined",
+        method: str = "auto",
         min_coverage: float | str = "auto",
         constraint: Any = None,
-        loss: Any = "zero_one",
+        selection: str = "best",
+        starts: Any = None,
+        among: Any = None,
+        loss: Any = "auto",
+        decision: str | None = None,
+        cost_matrix: Any = None,
         group_by: Any = None,
+        unseen: str = "abstain",
         cv: Any = 5,
         refit: bool = True,
         on_infeasible: str = "raise",
@@ -165,8 +196,14 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.method = method
         self.min_coverage = min_coverage
         self.constraint = constraint
+        self.selection = selection
+        self.starts = starts
+        self.among = among
         self.loss = loss
+        self.decision = decision
+        self.cost_matrix = cost_matrix
         self.group_by = group_by
+        self.unseen = unseen
         self.cv = cv
         self.refit = refit
         self.on_infeasible = on_infeasible
@@ -205,55 +242,115 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         ValueError
             If a parameter is malformed or does not fit the others.
         """
-        goal = self._goal()
-        check.check_has_fit(self.estimator)
+        base, fitted = self._base()
+        goal = self._checked_goal(base)
         X, y = indexable(X, y)
         y = labels_of(y)
         check.check_trainable(len(y))
         weight = check.check_weight(sample_weight, len(y), other="y")
-        if goal.promises:
+        if goal.promises and goal.method != "betting":
             check.refuse_weights(weight, "a certificate", ", or use a metric objective")
-        base, fitted = self._base()
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
-        rows = _Rows(X, y, weight, *self._route(base, weight, groups, fit_params))
+        rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
+        subgroups = subgroups_of(self.group_by, X)  # before anything is trained
+        routed = self._route(base, weight, groups, fit_params)
+        rows = TrainingRows(X, y, weight, *routed, classes, rule)
 
-        frozen = fitted or is_ready(base.estimator)
-        doubts: tuple[Doubt, ...] = () if groups is None else (certificates.GROUPED,)
-        model: SelectiveClassifier | None
-        if frozen and (fitted or base.calibration is None):
-            model, parts = self._use_frozen(base, fitted, rows, classes)
-            if goal.promises and was_fitted_on(self.estimator, X):
-                doubts += (certificates.TRAINED_HERE,)
-        elif isinstance(self.cv, float | np.floating):
-            model, parts = self._hold_out(base, rows, classes)
-            doubts += (certificates.REFITTED,) if self.refit else ()
-        else:
-            model, parts = self._cross_fit(base, rows, classes)
-            doubts += (certificates.SAME_ROWS,) if frozen else (certificates.FOLD_MODELS,)
-        predictions, fold = _pooled(parts, rows, classes)
-        outcomes = Outcomes.from_predictions(predictions, loss=self.loss)
-        selection = pick(outcomes, goal, doubts=doubts, bounded=base.confidence_is_bounded)
+        model, parts, doubts = self._predicted(base, fitted, rows, goal)
+        if groups is not None:
+            doubts = (certificates.GROUPED, *doubts)
+        answers = pooled(parts, rows)
+        outcomes = Outcomes.from_predictions(answers.predictions, loss=self._loss(base))
+        if subgroups is not None:
+            subgroups = take_rows(subgroups, answers.rows)
+        found = self._found(base, answers, outcomes, subgroups, doubts)
         if model is None:
-            model = rows.fit(clone(base))
-        self._keep(model, selection, predictions, outcomes, fold)
+            model = rows.fit(base)
+        self._keep(model, base, found, answers, outcomes, subgroups)
         return self
 
-    def _goal(self) -> Goal:
-        check.refuse_unavailable("constraint", self.constraint)
-        check.refuse_unavailable("group_by", self.group_by)
-        if not callable(self.loss):
-            check.check_choice("loss", self.loss, LOSSES)
+    def _predicted(
+        self, base: SelectiveClassifier, fitted: bool, rows: TrainingRows, goal: Goal
+    ) -> tuple[SelectiveClassifier | None, list[Part], tuple[Doubt, ...]]:
+        """Return the final model if there is one, predictions to choose by, and doubts."""
+        frozen = fitted or is_ready(base.estimator)
+        if frozen and (fitted or base.calibration is None):
+            model = base if fitted else rows.fit(base)
+            here = goal.promises and was_fitted_on(self.estimator, rows.X)
+            doubts = (certificates.TRAINED_HERE,) if here else ()
+            return model, [answered(model, rows, np.arange(len(rows.y)))], doubts
+        if isinstance(self.cv, float | np.floating):
+            return self._hold_out(base, rows)
+        doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
+        return None, self._cross_fitted(base, rows), (doubt,)
+
+    def _found(
+        self,
+        base: SelectiveClassifier,
+        answers: Pooled,
+        outcomes: Outcomes,
+        subgroups: Any,
+        doubts: tuple[Doubt, ...],
+    ) -> ThresholdSelection | GroupedSelection:
+        """Choose one threshold, or one per subgroup."""
+        bounded = base.confidence_is_bounded
+        predictions = answers.predictions
+        if self.group_by is None:
+            rows, cases = rows_among(predictions, self.among)
+            chosen = outcomes if rows is None else outcomes.take(rows)
+            goal = self._goal(base, self.target)
+            return pick(chosen, goal, doubts=doubts, bounded=bounded, cases=cases)
+        by_answer = subgroups is None
+        return pick_by_group(
+            outcomes,
+            predictions.classes[predictions.y_pred] if by_answer else subgroups,
+            name_of_groups(self.group_by),
+            self.target,
+            lambda target, n_groups: self._goal(base, target, n_groups),
+            doubts=doubts,
+            bounded=bounded,
+            unseen=self.unseen,
+        )
+
+    # What is looked for ------------------------------------------------------------------
+
+    def _checked_goal(self, base: SelectiveClassifier) -> Goal:
+        """Check every argument before anything is trained; return the goal of some rows."""
         if isinstance(self.cv, float | np.floating):
             check.check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
+        check.check_choice("unseen", self.unseen, UNSEEN)
+        if self.group_by is not None:
+            check.refuse_among(self.among, "group_by")
+        many = self.group_by is not None and isinstance(self.target, Mapping)
+        targets = list(self.target.values()) if many else [self.target]
+        check.check_number("delta", self.delta, 0.0, 1.0, closed="neither")
+        goals = [self._goal(base, target) for target in targets]
+        return goals[0]
+
+    def _goal(self, base: SelectiveClassifier, target: Any, n_groups: int = 1) -> Goal:
+        costs = None if base.cost_matrix is None else check.check_costs(base.cost_matrix)
         return Goal.checked(
             self.objective,
-            self.target,
-            self.delta,
+            target,
+            self.delta / n_groups,
             self.method,
             self.min_coverage,
             self.on_infeasible,
+            selection=self.selection,
+            constraint=self.constraint,
+            starts=self.starts,
+            loss=self._loss(base),
+            unit=1.0 if costs is None else float(costs.max()),
         )
+
+    def _loss(self, base: SelectiveClassifier) -> Any:
+        if callable(self.loss):
+            return self.loss
+        check.check_choice("loss", self.loss, ["auto", *LOSSES])
+        if self.loss != "auto":
+            return self.loss
+        return "zero_one" if base.cost_matrix is None else "cost"
 
     def _base(self) -> tuple[SelectiveClassifier, bool]:
         """Return a SelectiveClassifier without threshold, and whether it is fitted already."""
@@ -269,6 +366,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
                 warn_if_fitted(self.estimator)
             base, fitted = SelectiveClassifier(clone(self.estimator)), False
         base.set_params(threshold=None)
+        for name in ("decision", "cost_matrix"):
+            if getattr(self, name) is not None:
+                base.set_params(**{name: getattr(self, name)})
         if not (isinstance(self.abstain_label, str) and self.abstain_label == "auto"):
             base.set_params(abstain_label=self.abstain_label)
         return base, fitted
@@ -299,27 +399,18 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         wanted = base.get_metadata_routing().consumes("fit", list(given))
         return {name: given[name] for name in wanted if name in given}, split
 
-    # Three ways to predictions of rows that the model has not seen -------------------------
-
-    def _use_frozen(
-        self, base: SelectiveClassifier, fitted: bool, rows: _Rows, classes: LabelArray
-    ) -> tuple[SelectiveClassifier, list[_Part]]:
-        model = base if fitted else rows.fit(base)
-        everything = np.arange(len(rows.y))
-        return model, [(everything, *_answers(model, rows.X, classes))]
+    # Predictions of rows that the model has not seen ---------------------------------------
 
     def _hold_out(
-        self, base: SelectiveClassifier, rows: _Rows, classes: LabelArray
-    ) -> tuple[SelectiveClassifier | None, list[_Part]]:
+        self, base: SelectiveClassifier, rows: TrainingRows
+    ) -> tuple[SelectiveClassifier | None, list[Part], tuple[Doubt, ...]]:
         groups = rows.split_params.get("groups")
         train, test = holdout(float(self.cv), len(rows.y), groups, self.random_state)
-        model = rows.part(train).fit(clone(base))
-        part = (test, *_answers(model, take_rows(rows.X, test), classes))
-        return (None if self.refit else model), [part]
+        model = rows.part(train).fit(base)
+        parts = [answered(model, rows, test)]
+        return (None, parts, (certificates.REFITTED,)) if self.refit else (model, parts, ())
 
-    def _cross_fit(
-        self, base: SelectiveClassifier, rows: _Rows, classes: LabelArray
-    ) -> tuple[None, list[_Part]]:
+    def _cross_fitted(self, base: SelectiveClassifier, rows: TrainingRows) -> list[Part]:
         if not self.refit:
             raise ValueError(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
@@ -327,34 +418,40 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             )
         splits = list(folds(self.cv, rows.X, rows.y, rows.split_params))
         parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_part)(clone(base), rows, train, test, classes) for train, test in splits
+            delayed(fitted_part)(clone(base), rows, train, test) for train, test in splits
         )
-        return None, list(parts)
+        return list(parts)
 
     def _keep(
         self,
         model: SelectiveClassifier,
-        selection: ThresholdSelection,
-        predictions: Predictions,
+        base: SelectiveClassifier,
+        found: ThresholdSelection | GroupedSelection,
+        answers: Pooled,
         outcomes: Outcomes,
-        fold: IntArray,
+        subgroups: Any,
     ) -> None:
-        model.set_params(threshold=selection.threshold)
-        facts = policy_facts(selection, outcomes)
+        predictions = answers.predictions
+        if found.groups is not None and found.groups.by_answer:
+            subgroups = predictions.classes[predictions.y_pred]
+        accepted = found.accepts(outcomes.confidence, subgroups)
+        facts = policy_facts(found, outcomes, accepted)
         scores = certificates.scores_fingerprint(np.asarray(predictions.y_proba))
         prints = facts.pop("fingerprints") | {"model": scores}
-        certificate = selection.certificate
-        if certificate is not None:
-            certificate = replace(certificate, fingerprints=prints)
-        facts["certificate"] = certificate
+        found = found.with_fingerprints(prints)
+        facts["certificate"] = found.certificate
+        model.set_params(threshold=found.threshold if found.groups is None else None)
         self.estimator_: SelectiveClassifier = model
-        self.policy_: AbstentionPolicy = replace(model.policy_, fingerprints=prints, **facts)
-        self.selection_ = replace(selection, certificate=certificate, policy=self.policy_)
-        self.curve_ = selection.curve
-        self.certificate_: Certificate | None = certificate
-        self.certificates_ = {"all": certificate}
-        self.thresholds_ = {"all": selection.threshold}
-        self.cv_results_ = _per_fold(outcomes, fold, selection.threshold)
+        policy = replace(
+            model.policy_, threshold=found.threshold, groups=found.groups, fingerprints=prints,
+            abstain_label=base.abstain_label, **facts,
+        )  # fmt: skip
+        self.policy_: AbstentionPolicy = policy
+        self.selection_ = replace(found, policy=policy)
+        self.curve_ = found.curve
+        self.certificates_ = found.certificates
+        self.thresholds_ = found.thresholds
+        self.cv_results_ = answers.per_fold(outcomes, accepted)
 
     # What was found ----------------------------------------------------------------------
 
@@ -384,18 +481,31 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     @property
     def threshold_(self) -> float:
         """The chosen threshold."""
-        check_is_fitted(self)
-        return self.policy_.threshold
+        return self._single("threshold_", self.thresholds_)
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """The certificate, None where nothing is promised."""
+        return self._single("certificate_", self.certificates_)
+
+    def _single(self, name: str, values: Mapping[Any, Any]) -> Any:
+        """Return the one value there is; an error where there is one per subgroup."""
+        if self.policy_.groups is not None:
+            raise AttributeError(
+                f"There is one {name.rstrip('_')} per {self.policy_.groups.by}: see "
+                f"{name.rstrip('_')}s_, a dict."
+            )
+        return values["all"]
 
     @property
     def abstains(self) -> bool:
         """Whether it has a threshold; always."""
         return True
 
-    def _policy_and_scores(self, X: Any) -> tuple[AbstentionPolicy, FloatArray]:
+    def _policy_and_rows(self, X: Any) -> tuple[AbstentionPolicy, RawRows]:
         check_is_fitted(self)
-        _, scores = self.estimator_._policy_and_scores(X)  # noqa: SLF001 - same family
-        return self.policy_, scores
+        _, rows = self.estimator_._policy_and_rows(X)  # noqa: SLF001 - same family
+        return self.policy_, rows._replace(subgroups=subgroups_of(self.group_by, X))
 
     # scikit-learn ------------------------------------------------------------------------
 
@@ -408,87 +518,3 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
         return fit_router(self)
-
-
-# Rows and folds --------------------------------------------------------------------------------
-
-#: Rows, with the probabilities and the confidence of a model that did not see them.
-_Part = tuple[IntArray, FloatArray, FloatArray]
-
-
-class _Rows:
-    """Rows to learn from, with everything that has one entry per row."""
-
-    def __init__(
-        self,
-        X: Any,
-        y: LabelArray,
-        weight: FloatArray | None,
-        params: Mapping[str, Any],
-        split_params: Mapping[str, Any],
-    ) -> None:
-        self.X, self.y, self.weight = X, y, weight
-        self.params, self.split_params = params, split_params
-
-    def part(self, rows: IntArray) -> _Rows:
-        """Return some of the rows."""
-        n = len(self.y)
-        weight = None if self.weight is None else self.weight[rows]
-        params, split_params = (rows_of(p, rows, n) for p in (self.params, self.split_params))
-        return _Rows(take_rows(self.X, rows), self.y[rows], weight, params, split_params)
-
-    def fit(self, model: SelectiveClassifier) -> SelectiveClassifier:
-        """Fit a model on the rows; groups also keep its calibration folds apart."""
-        params = dict(self.params)
-        if model.calibration is not None and not routing_enabled():
-            params |= self.split_params
-        return model.fit(self.X, self.y, sample_weight=self.weight, **params)
-
-
-def _fit_part(
-    model: SelectiveClassifier, rows: _Rows, train: IntArray, test: IntArray, classes: LabelArray
-) -> _Part:
-    fitted = rows.part(train).fit(model)
-    return test, *_answers(fitted, take_rows(rows.X, test), classes)
-
-
-def _answers(
-    model: SelectiveClassifier, X: Any, classes: LabelArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return probabilities, with a column also for a class the fold lacked, and confidence."""
-    decisions = model.judge(X)
-    proba = wrap_fitted(model, classes).spread(decisions.y_proba, 0.0)
-    if model.calibrates_confidence:  # its map was fitted to a confidence among its own classes
-        return proba, decisions.confidence
-    return proba, model.policy_.confidence_of(proba)
-
-
-def _pooled(parts: list[_Part], rows: _Rows, classes: LabelArray) -> tuple[Predictions, IntArray]:
-    """Return the predictions of all parts together, and the fold of each row."""
-    tests, probas, confidences = zip(*parts, strict=True)
-    order, proba = np.concatenate(tests), np.concatenate(probas)
-    fold = np.repeat(np.arange(len(parts)), [len(test) for test in tests])
-    predictions = Predictions(
-        y_true=codes_of(rows.y[order], classes),
-        y_pred=proba.argmax(axis=1),
-        classes=classes,
-        y_proba=proba,
-        confidence=np.concatenate(confidences),
-        sample_weight=None if rows.weight is None else rows.weight[order],
-    )
-    return predictions, fold
-
-
-def _per_fold(outcomes: Outcomes, fold: IntArray, threshold: float) -> dict[str, Any]:
-    """Return rows, coverage and selective risk (nan when nothing is accepted) of each fold."""
-    weight, accepted = outcomes.weight, outcomes.confidence >= threshold
-    n_rows = np.bincount(fold)
-    total = np.bincount(fold, weights=weight)
-    kept = np.bincount(fold, weights=weight * accepted)
-    lost = np.bincount(fold, weights=weight * accepted * outcomes.loss)
-    nothing = np.full(len(n_rows), np.nan)
-    return {
-        "n_rows": n_rows,
-        "coverage": np.divide(kept, total, out=nothing.copy(), where=total > 0),
-        "selective_risk": np.divide(lost, kept, out=nothing, where=kept > 0),
-    }

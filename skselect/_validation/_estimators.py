@@ -43,8 +43,7 @@ def check_argmax_decision(
             f"estimator: {type(estimator).__name__}.predict differs from the class of the largest "
             f"probability in {int(other.sum())} of {len(codes)} rows (a tuned cut-off inside it, "
             "or probabilities that were fitted apart from the decision). Its confidence would not "
-            "belong to its answer. Pass the classifier without the cut-off, for example "
-            "TunedThresholdClassifierCV's inner estimator."
+            "belong to its answer. Choose decision='estimator' to keep its own answers."
         )
 
 

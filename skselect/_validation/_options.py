@@ -83,19 +83,10 @@ def check_calibrations(calibrations: Any, known: Iterable[str]) -> dict[str, Any
     return dict(zip(names, given, strict=True))
 
 
-def refuse_unavailable(name: str, value: Any) -> None:
-    """Refuse an argument whose capability is still to come."""
-    if value is not None:
-        raise ValueError(f"{name} is not available yet; leave it out.")
-
-
-def refuse_subgroups(subgroups: Any) -> None:
-    """Refuse subgroups until policies carry one threshold for each."""
+def refuse_subgroups(subgroups: Any, why: str) -> None:
+    """Refuse subgroups where they would be ignored."""
     if subgroups is not None:
-        raise ValueError(
-            "subgroups: one threshold per subgroup is not available yet; leave it out, or tune one "
-            "policy per subgroup with delta divided by their number."
-        )
+        raise ValueError(f"subgroups: {why}; leave them out.")
 
 
 def check_number(

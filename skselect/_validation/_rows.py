@@ -174,8 +174,9 @@ def refuse_graded(loss: FloatArray) -> None:
     """Refuse losses other than 0 and 1 where errors must be counted."""
     if is_graded(loss):
         raise ValueError(
-            "loss: certificates for graded losses are not available yet; use a loss of 0 or 1 per "
-            "row, or method='empirical', which promises nothing."
+            "loss: this method counts errors, and there are losses between 0 and 1. Use "
+            "method='betting', which certifies graded losses, or 'empirical', which promises "
+            "nothing."
         )
 
 

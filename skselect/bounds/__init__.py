@@ -12,6 +12,7 @@ from skselect.bounds._mean import (
     betting_upper,
     empirical_bernstein_upper,
     hoeffding_bentkus_upper,
+    rows_for_betting,
 )
 from skselect.bounds._walk import (
     BAND_SHARE,
@@ -34,6 +35,7 @@ __all__ = [
     "empirical_bernstein_upper",
     "even_ranks",
     "hoeffding_bentkus_upper",
+    "rows_for_betting",
     "rows_for_certificate",
     "sequence_limits",
     "smallest_rank",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -109,7 +110,7 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
     return plain(np.where(rows < 2, 1.0, np.minimum(bound, 1.0)))
 
 
-def betting_upper(losses: Any, delta: float, *, random_state: Any = 0) -> float:
+def betting_upper(losses: Any, delta: float, *, weight: Any = None, random_state: Any = 0) -> float:
     """Return the betting upper bound on a mean loss: the tightest one for graded losses.
 
     A gambler who bets that losses are small grows rich only if they are. Means at which the
@@ -121,6 +122,9 @@ def betting_upper(losses: Any, delta: float, *, random_state: Any = 0) -> float:
         In [0, 1], independent.
     delta : float in (0, 1)
         Probability that the bound lies below the true mean is at most this.
+    weight : array-like of shape (n,), default=None
+        Importance weights, of which none may ever be larger than the largest one here; the
+        bound is then one on the weighted mean.
     random_state : int, Generator or None, default=0
         The bets follow the rows one by one, so they are sorted and then shuffled: the bound
         does not depend on the order they come in.
@@ -154,13 +158,18 @@ def betting_upper(losses: Any, delta: float, *, random_state: Any = 0) -> float:
     check.check_number("delta", delta, 0.0, 1.0, closed="neither")
     if np.size(losses) == 0:
         return 1.0
-    values = np.sort(check.check_loss(losses, "losses"))
-    values = check.check_generator(random_state).permutation(values)
+    values = check.check_loss(losses, "losses")
+    heavy = check.check_weight(weight, len(values), "weight", "losses")
+    shares = np.ones(len(values)) if heavy is None else heavy / np.max(heavy)
+    order = np.lexsort((shares, values))
+    order = order[check.check_generator(random_state).permutation(len(order))]
+    values, shares = values[order], shares[order]
 
     def possible(mean: FloatArray) -> BoolArray:
-        return np.asarray(betting_log_wealth(values, float(mean), delta) < -np.log(delta))
+        wealth = betting_log_wealth(values, float(mean), delta, shares)
+        return np.asarray(wealth < -np.log(delta))
 
-    return float(_largest(possible, np.asarray(np.mean(values))))
+    return float(_largest(possible, np.asarray(np.average(values, weights=shares))))
 
 
 def betting_log_wealth(
@@ -195,6 +204,31 @@ def betting_log_wealth(
     stake = np.sqrt(2.0 * np.log(1.0 / delta) / (n * before))
     stake = np.minimum(stake, _LARGEST_STAKE / (1.0 - mean))
     return max(float(np.max(np.cumsum(np.log1p(-stake * loss)))), 0.0)
+
+
+def rows_for_betting(target: float, delta: float) -> int:
+    """Return about the least number of rows, none with a loss, on which bets certify a target.
+
+    Parameters
+    ----------
+    target : float in (0, 1)
+        Largest mean loss.
+    delta : float in (0, 1)
+        Allowed probability of failure.
+
+    Returns
+    -------
+    int
+        Rows after which stakes of one half reach a wealth of 1/delta.
+
+    Examples
+    --------
+    >>> from skselect.bounds import rows_for_betting
+    >>> rows_for_betting(0.02, 0.05)
+    296
+    """
+    gain = math.log1p(_LARGEST_STAKE * target / (1.0 - target))
+    return math.ceil(math.log(1.0 / delta) / gain)
 
 
 def _divergence(p: FloatArray, q: FloatArray) -> FloatArray:

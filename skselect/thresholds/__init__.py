@@ -26,8 +26,6 @@ from skselect.thresholds._others import (
 )
 from skselect.thresholds._risk import (
     DEFAULT_STARTS,
-    RISK_RULES,
-    RiskRule,
     band_risk,
     best_start,
     bonferroni_risk,
@@ -40,15 +38,15 @@ from skselect.thresholds._risk import (
     sequence_rule,
     sgr_risk,
 )
+from skselect.thresholds._rules import RULES, rule_of
 
 __all__ = [
     "AT_LEAST",
     "AT_MOST",
     "DEFAULT_STARTS",
-    "RISK_RULES",
+    "RULES",
     "TUNABLE_METRICS",
     "MetricOptimum",
-    "RiskRule",
     "band_risk",
     "best_metric",
     "best_start",
@@ -70,6 +68,7 @@ __all__ = [
     "mean_coverage",
     "mean_risk",
     "rows_like_these",
+    "rule_of",
     "sequence_rule",
     "sgr_risk",
     "threshold_below",

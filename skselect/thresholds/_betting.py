@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from skselect._typing import BoolArray, FloatArray
-from skselect.bounds import betting_log_wealth
+from skselect.bounds import betting_log_wealth, rows_for_betting
 from skselect.curves import RiskCoverageCurve
 from skselect.outcomes import Outcomes
 from skselect.thresholds._common import threshold_below
@@ -17,7 +17,7 @@ from skselect.thresholds._common import threshold_below
 GRID_THRESHOLDS, PLACING_SHARE = 50, 0.1
 # The sequence of thresholds begins at this share of the rows.
 _START = 0.15
-# Rows that are all right must reach 1/delta with half a stake; a few more make room for a loss.
+# More rows than bets need without any loss, so that there may be some.
 _ROOM = 1.25
 
 
@@ -44,8 +44,8 @@ def betting_risk(
     float
     """
     placing, testing = _split(outcomes)
-    least = _ROOM * math.log(1.0 / delta) / math.log1p(0.5 * target / (1.0 - target))
-    start = max(min_coverage, _START, least / len(testing))
+    least = _ROOM * rows_for_betting(target, delta)
+    start = max(min_coverage, _START, least / max(len(testing), 1))
     weight = testing.sample_weight
 
     def wealth(accepted: BoolArray) -> float:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from skselect._typing import BoolArray, IntArray
 from skselect.curves import RiskCoverageCurve
+
+#: A rule: curve, target, delta, least coverage -> accepted entries.
+Rule = Callable[[RiskCoverageCurve, float, float, float], int]
 
 
 def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = True) -> float:

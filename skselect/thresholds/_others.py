@@ -11,19 +11,19 @@ from skselect.curves import RiskCoverageCurve
 from skselect.thresholds._common import error_counts
 
 
-def certified_generalized_risk(curve: RiskCoverageCurve, target: float, delta: float) -> int | None:
-    """Accept all that is strictly surer than the first error too many; None if none is allowed.
+def certified_generalized_risk(
+    curve: RiskCoverageCurve, target: float, delta: float, *_: float
+) -> int:
+    """Accept all that is strictly surer than the first error too many.
 
     Generalised risk grows with coverage, so one exact binomial test covers every threshold.
     With e* = max{e : BinomCDF(e; n, target) <= delta} the sets with at most e* errors pass.
     """
     allowed = int(critical_counts(np.array([curve.n_rows]), target, delta)[0])
-    if allowed < 0:
-        return None
     return int(np.sum(error_counts(curve) <= allowed))
 
 
-def empirical_generalized_risk(curve: RiskCoverageCurve, target: float) -> int:
+def empirical_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) -> int:
     """Accept the most whose rate of silent failures on these very rows is at most `target`."""
     return int(np.sum(check.stays_within(curve.generalized_risk, target)))
 
@@ -39,7 +39,7 @@ def coverage_rank(n: int, target: float, delta: float) -> int | None:
     return int(ranks[np.argmax(reached)]) if np.any(reached) else None
 
 
-def certified_coverage(curve: RiskCoverageCurve, target: float, delta: float) -> int:
+def certified_coverage(curve: RiskCoverageCurve, target: float, delta: float, *_: float) -> int:
     """Accept the fewest whose coverage on new rows is at least `target`, by rank."""
     rank = coverage_rank(curve.n_rows, target, delta)
     if rank is None:
@@ -47,12 +47,12 @@ def certified_coverage(curve: RiskCoverageCurve, target: float, delta: float) ->
     return int(np.searchsorted(curve.n_accepted, rank)) + 1
 
 
-def empirical_coverage(curve: RiskCoverageCurve, target: float) -> int:
+def empirical_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:
     """Accept the fewest whose coverage on these very rows is at least `target`."""
     return int(np.argmax(check.reaches(curve.coverage, target))) + 1
 
 
-def cheapest(curve: RiskCoverageCurve, abstention_cost: float) -> int:
+def cheapest(curve: RiskCoverageCurve, abstention_cost: float, *_: float) -> int:
     """Accept so that errors plus `abstention_cost` per other row cost least on these rows."""
     total = curve.accepted_weight[-1]
     rejected = total - np.concatenate([[0.0], curve.accepted_weight])
@@ -60,7 +60,7 @@ def cheapest(curve: RiskCoverageCurve, abstention_cost: float) -> int:
     return int(np.flatnonzero(cost == np.min(cost))[-1])
 
 
-def mean_coverage(curve: RiskCoverageCurve, target: float) -> int:
+def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:
     """Accept the fewest whose coverage on new rows is at least `target` on average.
 
     The coverage of "as sure as the k-th surest of n rows" has the mean k/(n + 1).

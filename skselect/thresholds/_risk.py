@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -20,31 +19,10 @@ from skselect.bounds import (
     walk_band,
 )
 from skselect.curves import RiskCoverageCurve
-from skselect.thresholds._common import error_counts, last_passed
+from skselect.thresholds._common import Rule, error_counts, last_passed
 
 #: Where the fixed sequence begins if nothing is said.
 DEFAULT_STARTS = (0.25,)
-
-#: A rule: curve, target, delta, least coverage -> accepted entries.
-Rule = Callable[[RiskCoverageCurve, float, float, float], int]
-
-
-@dataclass(frozen=True)
-class RiskRule:
-    """A rule that finds a threshold for a risk target, and what it promises.
-
-    Parameters
-    ----------
-    find : callable
-        ``(curve, target, delta, min_coverage)`` -> accepted entries.
-    guarantee : {"high_probability", "mean", "none"}
-    doubt : str
-        Why the promise is not exact; "" if it is.
-    """
-
-    find: Rule
-    guarantee: str = "high_probability"
-    doubt: str = ""
 
 
 def empirical_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
@@ -133,26 +111,6 @@ def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage
         else:
             high = rank - 1 if rank > low else rank
     return best
-
-
-RISK_RULES = {
-    "combined": RiskRule(combined_risk),
-    "band": RiskRule(band_risk),
-    "fixed_sequence": RiskRule(sequence_rule()),
-    "bonferroni": RiskRule(bonferroni_risk),
-    "sgr": RiskRule(
-        sgr_risk,
-        doubt="the published proof of SGR takes the probes of its bisection as fixed, but they "
-        "depend on the rows (method='combined' certifies, and answers more)",
-    ),
-    "mean": RiskRule(
-        mean_risk,
-        guarantee="mean",
-        doubt="only the mean over many calibrations is kept, and single ones miss the target "
-        "about every second time (method='combined' certifies)",
-    ),
-    "empirical": RiskRule(empirical_risk, guarantee="none"),
-}
 
 
 def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.05) -> float:

@@ -1,0 +1,168 @@
+"""Predictions of rows that a model has not seen, in the order of its folds, and their subgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from skselect import _validation as check
+from skselect._fitting import rows_of, wrap_fitted
+from skselect._sklearn import routing_enabled, take_rows
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.classifier import SelectiveClassifier, codes_of, task_classes
+from skselect.confidence import confidence_of_answers
+from skselect.decisions import DecisionRule
+from skselect.groups import BY_ANSWER
+from skselect.outcomes import Outcomes
+from skselect.predictions import Predictions
+
+#: One column, several, a function of X, or the answers themselves.
+GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows to learn from, with everything that has one entry per row.
+
+    Parameters
+    ----------
+    X, y : array-like
+    weight : ndarray of shape (n,) or None
+    params, split_params : mapping
+        Arguments of the classifier's ``fit`` and of the splitter.
+    classes : ndarray of shape (K,)
+        All classes of the task; a part of the rows may lack some.
+    rule : DecisionRule
+        For all of them.
+    """
+
+    X: Any
+    y: LabelArray
+    weight: FloatArray | None
+    params: Mapping[str, Any]
+    split_params: Mapping[str, Any]
+    classes: LabelArray
+    rule: DecisionRule
+
+    def part(self, rows: IntArray) -> TrainingRows:
+        """Return some of the rows."""
+        n = len(self.y)
+        weight = None if self.weight is None else self.weight[rows]
+        params, split_params = (rows_of(p, rows, n) for p in (self.params, self.split_params))
+        return replace(
+            self, X=take_rows(self.X, rows), y=self.y[rows], weight=weight, params=params,
+            split_params=split_params,
+        )  # fmt: skip
+
+    def fit(self, model: SelectiveClassifier) -> SelectiveClassifier:
+        """Fit a clone; groups also keep its calibration folds apart."""
+        model = clone(model)
+        params = dict(self.params)
+        if model.calibration is not None and not routing_enabled():
+            params |= self.split_params
+        present = codes_of(task_classes(model.estimator, self.y), self.classes)
+        if self.rule.cost_matrix is not None and len(present) < len(self.classes):
+            self._leave_out_costs(model, present)
+        return model.fit(self.X, self.y, sample_weight=self.weight, **params)
+
+    def _leave_out_costs(self, model: SelectiveClassifier, present: IntArray) -> None:
+        """Leave out the costs of classes that these rows lack."""
+        costs = check.check_given(self.rule.cost_matrix, "cost_matrix", "a part of it")
+        part = costs[np.ix_(present, present)]
+        if np.any(part > 0):
+            model.set_params(cost_matrix=part)
+        else:  # a single class, so that there is nothing to decide
+            model.set_params(cost_matrix=None, decision="argmax", confidence="max_proba")
+
+
+class Part(NamedTuple):
+    """What a model said about rows that it had not seen, among all classes of the task."""
+
+    rows: IntArray
+    y_proba: FloatArray
+    confidence: FloatArray
+    y_pred: IntArray
+
+
+def fitted_part(
+    model: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray
+) -> Part:
+    """Fit on some rows and answer others."""
+    return answered(rows.part(train).fit(model), rows, test)
+
+
+def answered(model: SelectiveClassifier, rows: TrainingRows, test: IntArray) -> Part:
+    """Return what a fitted model says about rows, also where a fold of it lacked a class."""
+    X = rows.X if len(test) == len(rows.y) else take_rows(rows.X, test)
+    decisions = model.judge(X)
+    known = wrap_fitted(model, rows.classes)
+    proba = known.spread(decisions.y_proba, 0.0)
+    y_pred = known.columns[decisions.y_pred]
+    confidence = decisions.confidence
+    if not model.calibrates_confidence:  # else its map was fitted among its own classes
+        confidence = confidence_of_answers(proba, y_pred, model.policy_.confidence, rows.rule)
+    return Part(test, proba, confidence, y_pred)
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The predictions of all parts together: rows of X, and the fold of each."""
+
+    predictions: Predictions
+    rows: IntArray
+    fold: IntArray
+
+    def per_fold(self, outcomes: Outcomes, accepted: BoolArray) -> dict[str, Any]:
+        """Return rows, coverage and selective risk (nan when nothing is accepted) by fold."""
+        weight = outcomes.weight
+        n_rows = np.bincount(self.fold)
+        total = np.bincount(self.fold, weights=weight)
+        kept = np.bincount(self.fold, weights=weight * accepted)
+        lost = np.bincount(self.fold, weights=weight * accepted * outcomes.loss)
+        nothing = np.full(len(n_rows), np.nan)
+        return {
+            "n_rows": n_rows,
+            "coverage": np.divide(kept, total, out=nothing.copy(), where=total > 0),
+            "selective_risk": np.divide(lost, kept, out=nothing, where=kept > 0),
+        }
+
+
+def pooled(parts: list[Part], rows: TrainingRows) -> Pooled:
+    """Put the predictions of all parts together."""
+    tests, probas, confidences, answers = zip(*parts, strict=True)
+    order = np.concatenate(tests)
+    predictions = Predictions(
+        y_true=codes_of(rows.y[order], rows.classes),
+        y_pred=np.concatenate(answers),
+        classes=rows.classes,
+        y_proba=np.concatenate(probas),
+        confidence=np.concatenate(confidences),
+        sample_weight=None if rows.weight is None else rows.weight[order],
+        rule=rows.rule,
+    )
+    fold = np.repeat(np.arange(len(parts)), [len(test) for test in tests])
+    return Pooled(predictions, order, fold)
+
+
+# Subgroups -----------------------------------------------------------------------------------
+
+
+def name_of_groups(group_by: GroupBy) -> str:
+    """Return what subgroups are called, for people."""
+    if callable(group_by):
+        return getattr(group_by, "__name__", "subgroup").replace("<lambda>", "subgroup")
+    columns = group_by if isinstance(group_by, list | tuple) else [group_by]
+    return " and ".join(str(column) for column in columns)
+
+
+def subgroups_of(group_by: GroupBy, X: Any) -> Any:
+    """Return the subgroup of each row of X; None where the answers are the subgroups."""
+    if group_by is None or (isinstance(group_by, str) and group_by == BY_ANSWER):
+        return None
+    if callable(group_by):
+        return group_by(X)
+    return check.check_group_columns(group_by, X)

@@ -1,0 +1,168 @@
+"""One threshold per subgroup: which rows belong to which, and what holds for them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._typing import FloatArray, IntArray
+from skselect.certificates import Certificate, threshold_from_json, threshold_to_json
+
+#: Subgroups that are the answers themselves.
+BY_ANSWER = "predicted_class"
+UNSEEN = ("abstain", "raise")
+
+
+@dataclass(frozen=True, eq=False)
+class GroupThresholds:
+    """The thresholds of the subgroups, and what is promised for each.
+
+    Parameters
+    ----------
+    by : str
+        "predicted_class", or what the subgroups are called.
+    thresholds : dict
+        By subgroup: a string, number or boolean, or a tuple of them.
+    certificates : dict, default={}
+        By subgroup; None where nothing is promised.
+    unseen : {"abstain", "raise"}, default="abstain"
+        What to do with rows of other subgroups, or of none.
+    """
+
+    by: str
+    thresholds: Mapping[Any, float]
+    certificates: Mapping[Any, Certificate | None] = field(default_factory=dict)
+    unseen: str = "abstain"
+
+    def __post_init__(self) -> None:
+        check.check_choice("unseen", self.unseen, UNSEEN)
+        checked = {group: check.check_threshold(t) for group, t in self.thresholds.items()}
+        if not checked:
+            raise ValueError("thresholds is empty; a policy per subgroup needs at least one.")
+        object.__setattr__(self, "thresholds", checked)
+
+    @property
+    def by_answer(self) -> bool:
+        """Whether the answers are the subgroups."""
+        return self.by == BY_ANSWER
+
+    def of_rows(self, subgroups: Any, n: int, *, warn: bool = True) -> FloatArray:
+        """Return the threshold of each row, inf for rows of an unknown subgroup.
+
+        Parameters
+        ----------
+        subgroups : array-like of shape (n,), DataFrame or None
+        n : int
+        warn : bool, default=True
+            Whether rows that are handed over for it are worth a warning.
+
+        Raises
+        ------
+        ValueError
+            If there are no subgroups, or an unknown one and ``unseen="raise"``.
+        """
+        if subgroups is None:
+            raise ValueError(
+                f"subgroups is missing: this policy has one threshold per {self.by}; pass the "
+                f"{self.by} of each row, one of {list(self.thresholds)[:10]}."
+            )
+        codes, keys = subgroup_codes(subgroups, n)
+        known = np.array([self.thresholds.get(key, np.inf) for key in keys] + [np.inf])
+        strange = np.array([key not in self.thresholds for key in keys] + [True])[codes]
+        if np.any(strange) and (warn or self.unseen == "raise"):
+            names = sorted({str(keys[code]) for code in codes[strange] if code >= 0})[:5]
+            self._report(int(np.sum(strange)), names or ["missing"])
+        return known[codes]
+
+    def _report(self, n_rows: int, names: list[str]) -> None:
+        message = (
+            f"subgroups: {n_rows} rows belong to no {self.by} that has a threshold ({names}; "
+            f"known: {list(self.thresholds)[:10]})"
+        )
+        if self.unseen == "raise":
+            raise ValueError(f"{message}. With unseen='abstain' they are handed over instead.")
+        warnings.warn(f"{message}; they are handed over.", stacklevel=5)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "by": self.by,
+            "unseen": self.unseen,
+            "members": [
+                {
+                    "group": list(group) if isinstance(group, tuple) else group,
+                    "threshold": threshold_to_json(threshold),
+                    "certificate": _stored(self.certificates.get(group)),
+                }
+                for group, threshold in self.thresholds.items()
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> GroupThresholds:
+        """Rebuild the thresholds from :meth:`to_dict`."""
+        thresholds, certificates = {}, {}
+        for member in stored["members"]:
+            group = member["group"]
+            group = tuple(group) if isinstance(group, list) else group
+            thresholds[group] = threshold_from_json(member["threshold"])
+            certificate = member["certificate"]
+            certificates[group] = (
+                None if certificate is None else Certificate.from_dict(certificate)
+            )
+        if len(thresholds) < len(stored["members"]):
+            raise ValueError("groups: a subgroup is listed more than once.")
+        return cls(str(stored["by"]), thresholds, certificates, stored["unseen"])
+
+
+def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
+    """Return the subgroup of each row as a code, -1 where it is missing, and the subgroups.
+
+    Parameters
+    ----------
+    subgroups : array-like of shape (n,), or DataFrame with one column per attribute
+    n : int
+
+    Returns
+    -------
+    codes : ndarray of shape (n,)
+    keys : list
+        Plain values, tuples where there are several attributes, in a fixed order.
+    """
+    frame = check.check_subgroups(subgroups, n)
+    missing = frame.isna().any(axis=1).to_numpy()
+    if frame.shape[1] == 1:
+        codes, values = pd.factorize(frame.iloc[:, 0])
+        uniques = list(values)
+    else:
+        codes, index = pd.MultiIndex.from_frame(frame).factorize()
+        uniques = list(index)
+    keys = [check.check_subgroup_key(key) for key in uniques]
+    present = np.unique(codes[~missing])
+    ordered = sorted(present.tolist(), key=lambda code: _order(keys[code]))
+    place = np.full(len(keys) + 1, -1)
+    place[ordered] = np.arange(len(ordered))
+    return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
+
+
+def name_of_subgroups(subgroups: Any) -> str:
+    """Return what subgroups are called, for messages."""
+    columns = getattr(subgroups, "columns", None)
+    names = list(columns) if columns is not None else [getattr(subgroups, "name", None)]
+    named = [str(name) for name in names if name is not None]
+    return " and ".join(named) or "subgroup"
+
+
+def _order(key: Any) -> list[tuple[str, Any]]:
+    """Return what sorts subgroups of mixed kinds."""
+    return [(type(part).__name__, part) for part in (key if isinstance(key, tuple) else (key,))]
+
+
+def _stored(certificate: Certificate | None) -> dict[str, Any] | None:
+    return None if certificate is None else certificate.to_dict()

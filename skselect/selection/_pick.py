@@ -1,0 +1,273 @@
+"""From outcomes and a goal to a threshold: the one path of tables and estimators."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect import certificates, thresholds
+from skselect._validation import InfeasibleTargetError
+from skselect.bounds import rows_for_betting, rows_for_certificate
+from skselect.certificates import Certificate, Doubt
+from skselect.curves import RiskCoverageCurve
+from skselect.goals import Goal, targets_of_groups
+from skselect.groups import subgroup_codes
+from skselect.outcomes import Outcomes
+from skselect.selection._found import GroupedSelection, ThresholdSelection
+from skselect.selection._refusal import refusal
+
+_QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+# Methods whose promise is not exact, or another one.
+_DOUBTS = {"sgr": (certificates.SGR_PROOF,), "mean": (certificates.MEAN_ONLY,)}
+
+
+def pick(
+    outcomes: Outcomes,
+    goal: Goal,
+    *,
+    doubts: tuple[Doubt, ...] = (),
+    bounded: bool = True,
+    cases: str = "",
+) -> ThresholdSelection:
+    """Pick the threshold for a checked goal; raise or warn where there is none.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    goal : Goal
+    doubts : tuple of Doubt, default=()
+        Why a certificate is not exact.
+    bounded : bool, default=True
+        Whether confidences lie in [0, 1].
+    cases : str, default=""
+        Which cases these are, for the certificate; "" for all.
+    """
+    found = _find(outcomes, goal, doubts, bounded, cases)
+    if not found.accepts_nothing:
+        return found
+    if goal.objective == "cost":
+        warnings.warn(
+            f"Abstaining on everything costs least at target={goal.own_target:g} per row: every "
+            "accepted set of these rows is dearer.",
+            stacklevel=3,
+        )
+        return found
+    error = refusal(found.curve, found.goal)
+    if goal.on_infeasible == "raise":
+        raise _with_remedy(error)
+    warnings.warn(f"{error} Nothing will be accepted.", stacklevel=3)
+    return found
+
+
+def pick_by_group(
+    outcomes: Outcomes,
+    subgroups: Any,
+    by: str,
+    targets: Any,
+    goals: Any,
+    *,
+    doubts: tuple[Doubt, ...] = (),
+    bounded: bool = True,
+    unseen: str = "abstain",
+) -> GroupedSelection:
+    """Pick one threshold per subgroup, each at delta over the number of subgroups.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    subgroups : array-like of shape (n,) or DataFrame
+        Rows of no subgroup choose nothing and are handed over later.
+    by : str
+        What the subgroups are called.
+    targets : float, mapping or None
+        The target of all, or of each subgroup.
+    goals : callable
+        ``(target, n_groups)`` -> the goal of one subgroup.
+    doubts, bounded, unseen
+        As in :func:`pick` and :class:`GroupThresholds`.
+    """
+    codes, groups = subgroup_codes(subgroups, len(outcomes))
+    if not groups:
+        raise ValueError("subgroups: every value is missing; each row needs its subgroup.")
+    found, refused = {}, []
+    for code, (group, target) in enumerate(
+        zip(groups, targets_of_groups(targets, groups), strict=True)
+    ):
+        rows, goal = outcomes.take(codes == code), goals(target, len(groups))
+        found[group] = _find(rows, goal, doubts, bounded, f"of {by} {group!r}")
+        if found[group].accepts_nothing and goal.objective != "cost":
+            error = refusal(found[group].curve, found[group].goal)
+            refused.append((f"{by} {group!r}: {error}", goal, error))
+    if len(refused) == len(groups) and refused[0][1].on_infeasible == "raise":
+        texts = " ".join(text for text, _, _ in refused)
+        raise _with_remedy(
+            InfeasibleTargetError(texts, least_target=None, rows_needed=refused[0][2].rows_needed)
+        )
+    for text, _, _ in refused:
+        warnings.warn(f"{text} This subgroup will be handed over.", stacklevel=3)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    return GroupedSelection(by, found, curve, unseen)
+
+
+def _with_remedy(error: InfeasibleTargetError) -> InfeasibleTargetError:
+    return InfeasibleTargetError(
+        f"{error} With on_infeasible='abstain' nothing is accepted instead.",
+        least_target=error.least_target,
+        rows_needed=error.rows_needed,
+    )
+
+
+# One threshold -----------------------------------------------------------------------------
+
+
+def _find(
+    outcomes: Outcomes, goal: Goal, doubts: tuple[Doubt, ...], bounded: bool, cases: str
+) -> ThresholdSelection:
+    """Find the threshold; inf where none is good enough."""
+    goal = goal.for_losses(graded=check.is_graded(outcomes.loss))
+    if goal.promises and goal.method != "betting":
+        outcomes = _countable(outcomes, goal)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    if goal.is_metric:
+        return _find_metric(curve, outcomes, goal)
+    threshold, n_blocks = _rule(outcomes, curve, goal, bounded)
+    certificate = None
+    if goal.promises:
+        certificate = _certificate(outcomes, curve, n_blocks, threshold, goal, doubts, cases)
+    return _selection(curve, n_blocks, threshold, goal, None, certificate)
+
+
+def _find_metric(curve: RiskCoverageCurve, outcomes: Outcomes, goal: Goal) -> ThresholdSelection:
+    if goal.selection == "lower_bound":
+        check.refuse_weights(outcomes.sample_weight, "a lower bound", ", or use selection='best'")
+    best = thresholds.best_metric(
+        curve, goal.objective, goal.min_coverage, goal.constraints, selection=goal.selection
+    )
+    if best is None:
+        return _selection(curve, 0, np.inf, goal, None, None)
+    if best.unconstrained > best.best and not goal.constraints:
+        warnings.warn(
+            f"min_coverage={goal.min_coverage:g} binds: at a coverage below it {goal.objective} "
+            f"would be {best.unconstrained:.4g} instead of {best.best:.4g}. Such an optimum is "
+            "usually a matter of a few rows; lower min_coverage only with many rows.",
+            stacklevel=5,
+        )
+    if best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
+        warnings.warn(
+            f"{goal.objective} is best when everything is accepted (threshold 0): it rises as the "
+            "threshold falls below the lowest confidence, although no decision changes. To learn "
+            "to abstain, take objective='risk' or 'coverage'; compare models at one threshold.",
+            stacklevel=5,
+        )
+    return _selection(curve, best.n_blocks, best.threshold, goal, best.value, None)
+
+
+def _rule(
+    outcomes: Outcomes, curve: RiskCoverageCurve, goal: Goal, bounded: bool
+) -> tuple[float, int]:
+    """Apply the rule of a goal that has a target; return the threshold and what it accepts."""
+    target, delta = goal.target, goal.delta
+    if goal.method == "betting":
+        threshold = (
+            thresholds.betting_risk(outcomes, target, delta, goal.min_coverage, bounded=bounded)
+            if goal.objective == "risk"
+            else thresholds.betting_generalized_risk(outcomes, target, delta, bounded=bounded)
+        )
+        return threshold, int(curve.n_blocks_accepted(np.array([threshold]))[0])
+    if goal.method == "chow":
+        return thresholds.chow(curve, target)
+    rule = thresholds.rule_of(goal.objective, goal.method, goal.starts)
+    n_blocks = rule(curve, target, delta, goal.min_coverage)
+    return thresholds.threshold_below(curve, n_blocks, bounded=bounded), n_blocks
+
+
+def _selection(
+    curve: RiskCoverageCurve,
+    n_blocks: int,
+    threshold: float,
+    goal: Goal,
+    value: float | None,
+    certificate: Certificate | None,
+) -> ThresholdSelection:
+    return ThresholdSelection(
+        threshold=threshold,
+        goal=goal,
+        coverage=float(curve.coverage[n_blocks - 1]) if n_blocks else 0.0,
+        risk=goal.unit * float(curve.selective_risk[n_blocks - 1]) if n_blocks else float("nan"),
+        value=value,
+        certificate=certificate,
+        curve=curve,
+    )
+
+
+def _certificate(
+    outcomes: Outcomes,
+    curve: RiskCoverageCurve,
+    n_blocks: int,
+    threshold: float,
+    goal: Goal,
+    doubts: tuple[Doubt, ...],
+    cases: str,
+) -> Certificate:
+    accepted = outcomes.confidence >= threshold
+    bound = certificates.pointwise_bound(goal.objective, outcomes, accepted, goal.delta)
+    about_loss = goal.objective != "coverage"
+    least_rows = rows_for_betting if goal.method == "betting" else rows_for_certificate
+    weighted = not check.are_constant(outcomes.sample_weight)
+    nothing = () if n_blocks else (certificates.NOTHING,)
+    return certificates.issue(
+        curve,
+        n_blocks,
+        objective=goal.objective,
+        target=float(goal.own_target or 0.0),
+        delta=goal.delta,
+        method=goal.method,
+        threshold=threshold,
+        rows_needed=least_rows(goal.target, goal.delta) if about_loss else 1,
+        pointwise_bound=goal.unit * bound if about_loss else bound,
+        n_errors=int(np.sum(outcomes.loss[accepted] > 0)),
+        min_coverage=goal.min_coverage,
+        guarantee="mean" if goal.method == "mean" else "high_probability",
+        loss=goal.loss,
+        unit=goal.unit,
+        cases=cases,
+        doubts=(*doubts, *_DOUBTS.get(goal.method, ()), *nothing),
+        assumptions=(*certificates.ASSUMPTIONS, *([certificates.WEIGHED] if weighted else [])),
+    )
+
+
+def _countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
+    """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
+    remedy = (
+        ", use method='betting' if they are importance weights, or a metric objective"
+        if goal.objective != "coverage"
+        else ", or use a metric objective"
+    )
+    check.refuse_weights(outcomes.sample_weight, "a certificate", remedy)
+    if goal.objective != "coverage":
+        check.refuse_graded(outcomes.loss)
+    return (
+        outcomes if outcomes.sample_weight is None else Outcomes(outcomes.loss, outcomes.confidence)
+    )
+
+
+def policy_facts(
+    selection: ThresholdSelection | GroupedSelection, outcomes: Outcomes, accepted: Any
+) -> dict[str, Any]:
+    """Return what a policy remembers about the rows that tuned it."""
+    shares = np.quantile(outcomes.confidence, _QUANTILES)
+    curve = selection.curve
+    if curve.n_rows != len(outcomes):  # chosen on a part of the rows
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+    return {
+        "certificate": selection.certificate,
+        "coverage": float(np.average(accepted, weights=outcomes.sample_weight)),
+        "n": len(outcomes),
+        "confidence_quantiles": {
+            f"{q:g}": float(v) for q, v in zip(_QUANTILES, shares, strict=True)
+        },
+        "fingerprints": {"data": certificates.fingerprint(curve)},
+    }

@@ -1,0 +1,79 @@
+"""What to say when no threshold is good enough: why, and what would help."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect import thresholds
+from skselect._validation import InfeasibleTargetError
+from skselect.bounds import clopper_pearson_upper, rows_for_betting, rows_for_certificate
+from skselect.curves import RiskCoverageCurve
+from skselect.goals import Goal
+
+
+def refusal(curve: RiskCoverageCurve, goal: Goal) -> InfeasibleTargetError:
+    """Return the error that says why no threshold meets a goal, and what would help."""
+    if goal.is_metric:
+        return InfeasibleTargetError(_constraint_advice(curve, goal))
+    least, needed, advice = _advice(curve, goal) if goal.promises else _plain_advice(curve, goal)
+    if goal.min_coverage > 0:
+        advice.append(f"only accepted shares of at least min_coverage={goal.min_coverage:g} count")
+    message = (
+        f"No threshold meets target={goal.own_target:g} for objective={goal.objective!r} on "
+        f"{curve.n_rows} rows (delta={goal.delta:g}). " + "; ".join(advice) + "."
+    )
+    return InfeasibleTargetError(message, least_target=least, rows_needed=needed)
+
+
+def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | None, list[str]]:
+    """Return the least target that was within reach, rows that would do, and both in words."""
+    if goal.method == "betting":
+        return (
+            None,
+            rows_for_betting(goal.target, goal.delta),
+            [
+                "Bets that certify it take at least "
+                f"{rows_for_betting(goal.target, goal.delta)} accepted rows without any loss"
+            ],
+        )
+    needed: int | None = rows_for_certificate(goal.target, goal.delta)
+    kind = "accepted rows" if goal.objective == "risk" else "rows"
+    advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
+    if goal.objective == "risk":
+        rule = thresholds.rule_of("risk", goal.method, goal.starts)
+        least = thresholds.least_risk_target(rule, curve, goal.delta, goal.min_coverage)
+        needed = thresholds.rows_like_these(curve, goal.target, goal.delta, goal.min_coverage)
+        advice.append(
+            "no number of rows like these would do, because no accepted set of them has a "
+            "smaller risk"
+            if needed is None
+            else f"about {needed} rows would do if their errors fell as they do here"
+        )
+    else:
+        least = clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.delta)
+    least *= goal.unit
+    advice.append(
+        f"the smallest target these {curve.n_rows} rows could have met is {least:.4g}, but "
+        "certifying that one needs fresh rows"
+    )
+    return least, needed, advice
+
+
+def _plain_advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, None, list[str]]:
+    allowed = check.reaches(curve.coverage, goal.min_coverage)
+    risk = curve.selective_risk if goal.objective == "risk" else curve.generalized_risk
+    least = goal.unit * float(np.min(risk[allowed]))
+    return least, None, [f"the smallest risk of any accepted set of these rows is {least:.4g}"]
+
+
+def _constraint_advice(curve: RiskCoverageCurve, goal: Goal) -> str:
+    """Say which constraint cannot be kept at the least coverage."""
+    allowed = check.reaches(curve.coverage, goal.min_coverage)
+    wanted = " and ".join(f"{name} {bound:g}" for name, bound in goal.constraints)
+    least = goal.unit * float(np.min(curve.selective_risk[allowed]))
+    return (
+        f"No threshold keeps the constraint {wanted} at a coverage of at least "
+        f"min_coverage={goal.min_coverage:g}: the smallest risk there is {least:.4g}. Relax the "
+        "constraint or lower min_coverage."
+    )

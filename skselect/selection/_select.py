@@ -1,0 +1,209 @@
+"""Pick a threshold from a table of predictions, without any estimator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import BoolArray, ConfidenceSpec, LossSpec
+from skselect.goals import Goal
+from skselect.groups import BY_ANSWER, name_of_subgroups
+from skselect.outcomes import LOSSES, Outcomes
+from skselect.policy import AbstentionPolicy
+from skselect.predictions import Predictions
+from skselect.selection._found import GroupedSelection, ThresholdSelection
+from skselect.selection._pick import pick, pick_by_group, policy_facts
+
+
+def select_threshold(
+    predictions_or_outcomes: Predictions | Outcomes,
+    *,
+    objective: str,
+    target: Any = None,
+    delta: float = 0.05,
+    method: str = "auto",
+    min_coverage: float | str = "auto",
+    constraint: Any = None,
+    selection: str = "best",
+    starts: Any = None,
+    among: tuple[str, Any] | None = None,
+    subgroups: Any = None,
+    unseen: str = "abstain",
+    confidence: ConfidenceSpec | None = None,
+    loss: LossSpec = "auto",
+    on_infeasible: str = "raise",
+) -> ThresholdSelection | GroupedSelection:
+    """Pick a threshold from a table of predictions, without any estimator.
+
+    Parameters
+    ----------
+    predictions_or_outcomes : Predictions or Outcomes
+        Predictions for labelled rows that did not train or calibrate the model. Weights are
+        refused where rows are counted; ``method="betting"`` reads them as importance weights.
+    objective : str
+        ============================================  =======================================
+        "cwsa_plus", "cwsa", "selective_accuracy"     best value at coverage >= `min_coverage`
+        "risk"                                        largest coverage whose selective risk is
+                                                      certified to be at most `target`
+        "generalized_risk"                            the same for the rate of silent failures
+        "coverage"                                    highest threshold whose coverage is
+                                                      certified to be at least `target`
+        "cost"                                        least cost on these rows when abstaining
+                                                      costs `target` errors
+        ============================================  =======================================
+    target : float or mapping, default=None
+        As the objective says; none for a metric. In units of the cost matrix where there is
+        one. With `subgroups` a mapping may give one target each.
+    delta : float in (0, 1), default=0.05
+        Probability that a certificate fails, over calibrations like this one. Subgroups share
+        it evenly.
+    method : str, default="auto"
+        For "risk", exact: "combined" (the default: answers most as a rule), "band" (for
+        classifiers that are worst where they are surest), "fixed_sequence", "bonferroni", and
+        "betting" for graded losses (the default there) and importance weights. "sgr" and
+        "mean" promise less, and "empirical" nothing: about every second time the truth is
+        worse. For "generalized_risk": "binomial", "betting", "empirical"; for "coverage":
+        "order_statistic", "mean", "empirical"; for "cost": "empirical", or "chow", the
+        threshold 1 - `target` that is best where confidences are honest.
+    min_coverage : float in [0, 1] or "auto", default="auto"
+        Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
+        certified risk, else 0.
+    constraint : tuple (str, float) or list of them, default=None
+        For a metric: what these rows must keep besides, ("risk", .05), ("generalized_risk",
+        .01), ("coverage", .7) or ("selective_accuracy", .9). It promises nothing for new rows.
+    selection : {"best", "lower_bound"}, default="best"
+        For a metric: the largest value, or the largest value less 1.645 standard errors, which
+        does not fall for a few lucky rows.
+    starts : float or list of floats in [0, 1], default=None
+        For "fixed_sequence": the share of rows where it begins (None: 0.25). Several share
+        `delta`. They must not come from these rows; see :func:`thresholds.best_start`.
+    among : tuple ("predicted" or "true", label), default=None
+        The promise is about these rows alone: ("predicted", "healthy") for "at most 1 % wrong
+        among the accepted negatives", ("true", "sepsis") with "generalized_risk" for "at most
+        1 % of sepsis cases silently dismissed". The threshold is applied to all rows.
+    subgroups : array-like of shape (n,), DataFrame or "predicted_class", default=None
+        One threshold per subgroup, each certified by itself at `delta` over their number.
+    unseen : {"abstain", "raise"}, default="abstain"
+        What the policy does with rows of other subgroups: hand them over with a warning, or
+        stop.
+    confidence : str, callable or array of shape (n,), default=None
+        For Predictions: how sure each row is. None: what belongs to their answers.
+    loss : {"auto", "zero_one", "cost"} or callable, default="auto"
+        For Predictions: how wrong each row is. "auto": the cost where there is a cost matrix.
+    on_infeasible : {"raise", "abstain"}, default="raise"
+        What to do when no threshold meets the target: raise, or warn and accept nothing.
+
+    Returns
+    -------
+    ThresholdSelection, or GroupedSelection with `subgroups`
+
+    Raises
+    ------
+    InfeasibleTargetError
+        If no threshold meets the target; it says how many rows would do. With `subgroups`:
+        if none of them can be certified; a single one is handed over with a warning.
+    ValueError
+        If an argument is malformed, or the method does not fit weights or graded losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, select_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(.5, 1, 2000)
+    >>> wrong = rng.random(2000) < (1 - confidence) / 4
+    >>> selection = select_threshold(Outcomes(wrong, confidence), objective="risk", target=.05)
+    >>> print(selection)
+    CERTIFIED
+    If future cases resemble these 2000, then in 95 of 100 such calibrations at most 5 % of
+    the cases it decides alone are wrong; not per subgroup, not per period.
+    It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence ... on.
+    Taken on trust: ...
+    Method: combined, delta 0.05.
+    """
+    source = predictions_or_outcomes
+    loss = resolved_loss(source, loss)
+    options = {"selection": selection, "constraint": constraint, "starts": starts, "loss": loss,
+               "unit": source.rule.unit if isinstance(source, Predictions) else 1.0}  # fmt: skip
+
+    def goal(aim: Any, n_groups: int = 1) -> Goal:
+        check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+        return Goal.checked(
+            objective, aim, delta / n_groups, method, min_coverage, on_infeasible, **options
+        )
+
+    outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
+    bounded = not callable(confidence)
+    found: ThresholdSelection | GroupedSelection
+    if subgroups is not None:
+        check.refuse_among(among, "subgroups")
+        by_answer = isinstance(subgroups, str) and subgroups == BY_ANSWER
+        values = answers_of_rows(source) if by_answer else subgroups
+        by = BY_ANSWER if by_answer else name_of_subgroups(subgroups)
+        found = pick_by_group(outcomes, values, by, target, goal, bounded=bounded, unseen=unseen)
+    else:
+        rows, cases = rows_among(source, among)
+        chosen = outcomes if rows is None else outcomes.take(rows)
+        found = pick(chosen, goal(target), bounded=bounded, cases=cases)
+    return _with_policy(found, source, outcomes, confidence, subgroups)
+
+
+def resolved_loss(source: Predictions | Outcomes, loss: LossSpec) -> LossSpec:
+    """Return the loss that "auto" stands for."""
+    if callable(loss):
+        return loss
+    check.check_choice("loss", loss, ["auto", *LOSSES])
+    if loss != "auto":
+        return loss
+    return source.rule.default_loss if isinstance(source, Predictions) else "zero_one"
+
+
+def answers_of_rows(source: Predictions | Outcomes) -> Any:
+    """Return the answers as labels."""
+    predictions = check.check_is_predictions(source, "subgroups='predicted_class'")
+    return predictions.classes[predictions.y_pred]
+
+
+def rows_among(
+    source: Predictions | Outcomes, among: tuple[str, Any] | None
+) -> tuple[BoolArray | None, str]:
+    """Return which rows a promise is about, None for all, and how to call them."""
+    if among is None:
+        return None, ""
+    predictions = check.check_is_predictions(source, "among")
+    side, label = check.check_among(among, predictions.classes)
+    codes = predictions.y_pred if side == "predicted" else predictions.y_true
+    rows = predictions.classes[codes] == label
+    rows &= codes >= 0
+    if not np.any(rows):
+        raise ValueError(f"among={among!r}: there is no such row.")
+    kind = "whose answer is" if side == "predicted" else "whose true class is"
+    return rows, f"{kind} {label!r}"
+
+
+def _with_policy(
+    found: ThresholdSelection | GroupedSelection,
+    source: Predictions | Outcomes,
+    outcomes: Outcomes,
+    confidence: ConfidenceSpec | None,
+    subgroups: Any,
+) -> ThresholdSelection | GroupedSelection:
+    """Add the policy, where the table knows classes and the confidence is a rule."""
+    if not isinstance(source, Predictions) or source.y_proba is None:
+        return found
+    if confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
+        return found  # an array is no rule that could be applied to other rows
+    if found.groups is not None and found.groups.by_answer:
+        subgroups = answers_of_rows(source)
+    policy = AbstentionPolicy(
+        classes=source.classes,
+        threshold=found.threshold,
+        confidence=source.rule.default_confidence if confidence is None else confidence,
+        rule=source.rule,
+        groups=found.groups,
+        **policy_facts(found, outcomes, found.accepts(outcomes.confidence, subgroups)),
+    )
+    return replace(found, policy=policy)
