@@ -8,7 +8,7 @@ from skselect._validation import InfeasibleTargetError
 from skselect.certificates import Certificate
 from skselect.classifier import SelectiveClassifier
 from skselect.curves import RiskCoverageCurve
-from skselect.display import ReliabilityDisplay, RiskCoverageDisplay
+from skselect.display import ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay
 from skselect.metrics import evaluate
 from skselect.outcomes import Outcomes
 from skselect.policy import AbstentionPolicy
@@ -24,6 +24,7 @@ from skselect.scoring import (
     unregister_scorers,
 )
 from skselect.selection import GroupedSelection, ThresholdSelection, certify, select_threshold
+from skselect.thresholds import rows_needed
 from skselect.tuner import ThresholdTuner
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AbstentionPolicy",
     "Certificate",
+    "GroupedSelection",
     "InfeasibleTargetError",
     "Outcomes",
     "PrecomputedClassifier",
@@ -39,6 +41,7 @@ __all__ = [
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
+    "ThresholdDisplay",
     "ThresholdSelection",
     "ThresholdTuner",
     "calibration_report",
@@ -48,6 +51,7 @@ __all__ = [
     "get_scorer_names",
     "on_accepted",
     "register_scorers",
+    "rows_needed",
     "select_threshold",
     "selective_scoring",
     "unregister_scorers",

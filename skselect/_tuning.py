@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 
 from skselect import _validation as check
-from skselect._fitting import rows_of, wrap_fitted
+from skselect._fitting import folds, holdout, rows_of, wrap_fitted
 from skselect._sklearn import routing_enabled, take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.classifier import SelectiveClassifier, codes_of, task_classes
@@ -88,10 +89,30 @@ class Part(NamedTuple):
     y_pred: IntArray
 
 
-def fitted_part(
+def cross_fitted(
+    model: SelectiveClassifier, rows: TrainingRows, cv: Any, n_jobs: int | None
+) -> list[Part]:
+    """Answer every row by a model that did not see it."""
+    splits = list(folds(cv, rows.X, rows.y, rows.split_params))
+    parts = Parallel(n_jobs=n_jobs)(
+        delayed(_fitted_part)(model, rows, train, test) for train, test in splits
+    )
+    return list(parts)
+
+
+def held_out(
+    model: SelectiveClassifier, rows: TrainingRows, share: float, random_state: Any
+) -> tuple[SelectiveClassifier, Part]:
+    """Fit on some rows, chosen at random, and answer the others."""
+    groups = rows.split_params.get("groups")
+    train, test = holdout(share, len(rows.y), groups, random_state)
+    fitted = rows.part(train).fit(model)
+    return fitted, answered(fitted, rows, test)
+
+
+def _fitted_part(
     model: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray
 ) -> Part:
-    """Fit on some rows and answer others."""
     return answered(rows.part(train).fit(model), rows, test)
 
 

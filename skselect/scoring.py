@@ -54,6 +54,13 @@ class _Answers:
     honest: Judged
     threshold: FloatArray | None
 
+    @property
+    def single_threshold(self) -> float | None:
+        """The threshold of all rows; None if there is none, or one per subgroup."""
+        if self.threshold is None or np.any(self.threshold != self.threshold[0]):
+            return None
+        return float(self.threshold[0])
+
 
 def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
     """Look for the abstaining estimator inside Pipeline, search and Frozen wrappers.

@@ -11,19 +11,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect import _validation as check
 from skselect import certificates
-from skselect._fitting import fit_router, folds, holdout, is_ready
+from skselect._fitting import fit_router, is_ready
 from skselect._sklearn import routing_enabled, take_rows
 from skselect._tuning import (
     Part,
     Pooled,
     TrainingRows,
     answered,
-    fitted_part,
+    cross_fitted,
+    held_out,
     name_of_groups,
     pooled,
     subgroups_of,
@@ -281,9 +281,11 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             doubts = (certificates.TRAINED_HERE,) if here else ()
             return model, [answered(model, rows, np.arange(len(rows.y)))], doubts
         if isinstance(self.cv, float | np.floating):
-            return self._hold_out(base, rows)
+            model, part = held_out(base, rows, float(self.cv), self.random_state)
+            return (None, [part], (certificates.REFITTED,)) if self.refit else (model, [part], ())
+        check.check_refit(self.refit)
         doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
-        return None, self._cross_fitted(base, rows), (doubt,)
+        return None, cross_fitted(base, rows, self.cv, self.n_jobs), (doubt,)
 
     def _found(
         self,
@@ -399,28 +401,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         wanted = base.get_metadata_routing().consumes("fit", list(given))
         return {name: given[name] for name in wanted if name in given}, split
 
-    # Predictions of rows that the model has not seen ---------------------------------------
-
-    def _hold_out(
-        self, base: SelectiveClassifier, rows: TrainingRows
-    ) -> tuple[SelectiveClassifier | None, list[Part], tuple[Doubt, ...]]:
-        groups = rows.split_params.get("groups")
-        train, test = holdout(float(self.cv), len(rows.y), groups, self.random_state)
-        model = rows.part(train).fit(base)
-        parts = [answered(model, rows, test)]
-        return (None, parts, (certificates.REFITTED,)) if self.refit else (model, parts, ())
-
-    def _cross_fitted(self, base: SelectiveClassifier, rows: TrainingRows) -> list[Part]:
-        if not self.refit:
-            raise ValueError(
-                "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
-                "or pass FrozenEstimator(fitted classifier)."
-            )
-        splits = list(folds(self.cv, rows.X, rows.y, rows.split_params))
-        parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(fitted_part)(clone(base), rows, train, test) for train, test in splits
-        )
-        return list(parts)
+    # What is kept --------------------------------------------------------------------------
 
     def _keep(
         self,
@@ -481,21 +462,21 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     @property
     def threshold_(self) -> float:
         """The chosen threshold."""
-        return self._single("threshold_", self.thresholds_)
+        return self._single("threshold")
 
     @property
     def certificate_(self) -> Certificate | None:
         """The certificate, None where nothing is promised."""
-        return self._single("certificate_", self.certificates_)
+        return self._single("certificate")
 
-    def _single(self, name: str, values: Mapping[Any, Any]) -> Any:
+    def _single(self, name: str) -> Any:
         """Return the one value there is; an error where there is one per subgroup."""
+        check_is_fitted(self)
         if self.policy_.groups is not None:
             raise AttributeError(
-                f"There is one {name.rstrip('_')} per {self.policy_.groups.by}: see "
-                f"{name.rstrip('_')}s_, a dict."
+                f"There is one {name} per {self.policy_.groups.by}: see {name}s_, a dict."
             )
-        return values["all"]
+        return getattr(self.policy_, name)
 
     @property
     def abstains(self) -> bool:

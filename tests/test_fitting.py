@@ -49,7 +49,7 @@ def test_xgboost_learns_strings_and_folds_without_a_class(data):
     part = codes != 1
     raw = fit_raw(model, X[part], classes[codes[part]], codes[part], classes, {})
     assert np.all(raw.scores(X)[:, 1] == 0)
-    raw.check_decision(X, raw.scores(X))
+    raw.check_decision(X, raw.scores(X), "argmax")
 
 
 def test_frozen_is_used_as_it_is(data):

@@ -50,7 +50,7 @@ def test_every_public_name_has_a_complete_docstring(thing):
 #: What other functions return, shown in their examples, and what has nothing to show.
 NO_EXAMPLE = {
     "Calibrator",
-    "InfeasibleTargetError", "MetricSpec", "ThresholdSelection", "Certificate",
+    "InfeasibleTargetError", "MetricSpec", "GroupedSelection", "ThresholdSelection", "Certificate",
     "CauComponents", "CsrTest", "EcceTest", "EcdTest", "MetricInterval", "ReviewPlan", "TCalTest",
     "get_scorer_names", "register_scorers", "unregister_scorers",
 }  # fmt: skip

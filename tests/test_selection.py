@@ -138,10 +138,11 @@ def test_constant_weights_change_nothing_and_others_are_refused(good):
     assert select_threshold(varied, objective="risk", target=0.03, method="empirical").coverage > 0
 
 
-def test_graded_losses_are_not_certified(good):
+def test_counting_methods_refuse_graded_losses(good):
     graded = Outcomes(good.loss / 2, good.confidence)
-    with pytest.raises(ValueError, match="graded losses are not available yet"):
-        select_threshold(graded, objective="risk", target=0.1)
+    for method in ("combined", "band", "fixed_sequence", "bonferroni"):
+        with pytest.raises(ValueError, match=r"this method counts errors.*method='betting'"):
+            select_threshold(graded, objective="risk", target=0.1, method=method)
 
 
 @pytest.mark.parametrize(
@@ -154,11 +155,22 @@ def test_graded_losses_are_not_certified(good):
         ({"objective": "risk", "target": "low"}, "target must be a number"),
         ({"objective": "coverage", "target": 1.5}, "target must be a number"),
         ({"objective": "risk", "target": 0.1, "delta": 0}, "delta must be a number"),
-        ({"objective": "risk", "target": 0.1, "method": "magic"}, "method must be one of"),
+        ({"objective": "risk", "target": 0.1, "method": "magic"}, "method .*must be one of"),
         ({"objective": "risk", "target": 0.1, "min_coverage": 2}, "min_coverage must be a number"),
         ({"objective": "coverage", "target": 0.1, "min_coverage": 0.2}, "min_coverage goes with"),
         ({"objective": "cwsa_plus", "on_infeasible": "hope"}, "on_infeasible must be one of"),
-        ({"objective": "cwsa_plus", "constraint": ("risk", 0.1)}, "constraint"),
+        ({"objective": "cwsa_plus", "constraint": ("hope", 0.1)}, "constraint must be one of"),
+        ({"objective": "cwsa_plus", "constraint": 0.1}, "constraint must be a pair"),
+        ({"objective": "risk", "target": 0.1, "constraint": ("risk", 0.1)}, "constraint goes with"),
+        (
+            {"objective": "risk", "target": 0.1, "selection": "lower_bound"},
+            "selection=.* goes with",
+        ),
+        ({"objective": "risk", "target": 0.1, "starts": 0.3}, "starts go with"),
+        ({"objective": "coverage", "target": 0.1, "method": "chow"}, "method .*must be one of"),
+        ({"objective": "risk", "target": {1: 0.1}}, "one entry per subgroup"),
+        ({"objective": "risk", "target": 0.1, "loss": "hinge"}, "loss must be one of"),
+        ({"objective": "risk", "target": 0.1, "among": ("true", 1)}, "among needs Predictions"),
         ({"objective": "cwsa_plus", "subgroups": [1]}, "subgroups"),
     ],
 )
@@ -235,7 +247,7 @@ def test_certify_on_the_rows_that_chose_the_threshold_is_no_certificate(predicti
 
 
 def test_certify_wants_predictions(policy):
-    with pytest.raises(ValueError, match="predictions must be Predictions, got list"):
+    with pytest.raises(ValueError, match="certify needs Predictions, got list"):
         certify(policy, [0, 1])
 
 

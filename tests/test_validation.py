@@ -35,7 +35,7 @@ def cut_off():
 
 
 def newer_policy():
-    stored = json.loads(POLICY.to_json()) | {"version": 2}
+    stored = json.loads(POLICY.to_json()) | {"version": 3}
     return AbstentionPolicy.from_json(json.dumps(stored))
 
 
@@ -123,7 +123,7 @@ CASES = {
         lambda: SelectiveClassifier(GaussianNB().fit(X, Y_MANY)).fit(X, Y_MANY),
         r"estimator: this GaussianNB is already fitted.*Pass FrozenEstimator\(estimator\)",
     ),
-    "predict is not the argmax": (cut_off, "estimator: .*predict differs.*Pass the classifier without"),
+    "predict is not the argmax": (cut_off, "estimator: .*predict differs.*Choose decision='estimator'"),
     "target with a metric": (
         lambda: ThresholdTuner(GaussianNB(), objective="cwsa_plus", target=0.1).fit(X, Y_MANY),
         "target: the objective 'cwsa_plus' .*Leave it out, or use objective='risk'",
@@ -137,12 +137,14 @@ CASES = {
         "sample_weight: a certificate counts independent rows.*Leave sample_weight out",
     ),
     "graded losses with a certificate": (
-        lambda: select_threshold(Outcomes([0, 0.5], [0.9, 0.8]), objective="risk", target=0.1),
-        "loss: certificates for graded losses are not available yet; use a loss of 0 or 1",
+        lambda: select_threshold(
+            Outcomes([0, 0.5], [0.9, 0.8]), objective="risk", target=0.1, method="band"
+        ),
+        "loss: this method counts errors.* Use method='betting'",
     ),
     "groups of thresholds": (
         lambda: ThresholdTuner(GaussianNB(), group_by="sex").fit(X, Y_MANY),
-        "group_by is not available yet; leave it out",
+        "group_by='sex': X has no column .*Pass columns of X, a function of X, or 'predicted_class'",
     ),
     "frozen classifier of other classes": (
         lambda: SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, Y_MANY)))
@@ -151,7 +153,7 @@ CASES = {
     ),
     "policy that is no JSON": (lambda: AbstentionPolicy.from_json("{"), "damaged JSON"),
     "policy that is not there": (lambda: AbstentionPolicy.from_json("x.json"), "path_or_text"),
-    "newer policy": (newer_policy, "format version 2; this skselect reads up to 1. Update skselect"),
+    "newer policy": (newer_policy, "format version 3; this skselect reads up to 2. Update skselect"),
     "policy for other columns": (
         lambda: POLICY.decide([[0.2, 0.3, 0.5]]),
         "y_proba has 3 columns, but the policy is for the classes .*pass one column for each",

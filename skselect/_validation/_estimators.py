@@ -23,6 +23,15 @@ def check_has_fit(estimator: Any) -> None:
         )
 
 
+def check_refit(refit: bool) -> None:
+    """Refuse to keep one classifier where every fold has its own."""
+    if not refit:
+        raise ValueError(
+            "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, or "
+            "pass FrozenEstimator(fitted classifier)."
+        )
+
+
 def check_trainable(n: int) -> None:
     """Refuse to train on a single row: many classifiers would return nan without a word."""
     if n < 2:

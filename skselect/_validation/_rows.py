@@ -180,6 +180,14 @@ def refuse_graded(loss: FloatArray) -> None:
         )
 
 
+def check_countable(curve: Any) -> None:
+    """Refuse a curve of weighted rows or graded losses where errors are counted."""
+    if not curve.counted or is_graded(curve.loss_values):
+        raise ValueError(
+            "curve: this bound counts errors, so rows must be unweighted with losses of 0 or 1."
+        )
+
+
 def refuse_graded_test(loss: FloatArray, purpose: str = "a test that simulates errors") -> None:
     """Refuse losses other than 0 and 1 where errors are drawn or counted."""
     if is_graded(loss):

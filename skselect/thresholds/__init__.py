@@ -24,6 +24,7 @@ from skselect.thresholds._others import (
     empirical_generalized_risk,
     mean_coverage,
 )
+from skselect.thresholds._planning import BAND_TARGETS, rows_needed, simultaneous_band
 from skselect.thresholds._risk import (
     DEFAULT_STARTS,
     band_risk,
@@ -43,6 +44,7 @@ from skselect.thresholds._rules import RULES, rule_of
 __all__ = [
     "AT_LEAST",
     "AT_MOST",
+    "BAND_TARGETS",
     "DEFAULT_STARTS",
     "RULES",
     "TUNABLE_METRICS",
@@ -68,8 +70,10 @@ __all__ = [
     "mean_coverage",
     "mean_risk",
     "rows_like_these",
+    "rows_needed",
     "rule_of",
     "sequence_rule",
     "sgr_risk",
+    "simultaneous_band",
     "threshold_below",
 ]

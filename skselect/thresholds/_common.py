@@ -41,3 +41,17 @@ def last_passed(passed: BoolArray) -> int:
 def error_counts(curve: RiskCoverageCurve) -> IntArray:
     """Return the errors among the accepted rows at each entry."""
     return np.rint(curve.accepted_loss).astype(np.int64)
+
+
+def at_or_below(ranks: IntArray, limits: IntArray, k: IntArray) -> IntArray:
+    """Return the limit of the tested rank at or below each k."""
+    return limits[np.maximum(np.searchsorted(ranks, k, side="right") - 1, 0)]
+
+
+def passes(
+    ranks: IntArray, limits: IntArray, n_accepted: IntArray, n_errors: IntArray
+) -> BoolArray:
+    """Tell which sets have at most as many errors as the tested rank at or below them allows."""
+    if len(ranks) == 0:
+        return np.zeros(len(n_accepted), dtype=bool)
+    return (n_accepted >= ranks[0]) & (n_errors <= at_or_below(ranks, limits, n_accepted))

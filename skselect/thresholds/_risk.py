@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from skselect import _validation as check
-from skselect._typing import BoolArray, IntArray
+from skselect._typing import IntArray
 from skselect.bounds import (
     clopper_pearson_upper,
     combined_limits,
@@ -19,7 +19,13 @@ from skselect.bounds import (
     walk_band,
 )
 from skselect.curves import RiskCoverageCurve
-from skselect.thresholds._common import Rule, error_counts, last_passed
+from skselect.thresholds._common import (
+    Rule,
+    at_or_below,
+    error_counts,
+    last_passed,
+    passes,
+)
 
 #: Where the fixed sequence begins if nothing is said.
 DEFAULT_STARTS = (0.25,)
@@ -45,7 +51,7 @@ def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: f
 def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
     """Accept the most that the walk band certifies; see :func:`bounds.walk_band`."""
     limits = walk_band(curve.n_rows, target, delta, min_coverage)
-    return last_passed(_passes(*limits, curve.n_accepted, error_counts(curve)))
+    return last_passed(passes(*limits, curve.n_accepted, error_counts(curve)))
 
 
 def bonferroni_risk(
@@ -53,7 +59,7 @@ def bonferroni_risk(
 ) -> int:
     """Accept the most that the union bound certifies; see :func:`bounds.union_limits`."""
     limits = union_limits(curve.n_rows, target, delta, min_coverage)
-    return last_passed(_passes(*limits, curve.n_accepted, error_counts(curve)))
+    return last_passed(passes(*limits, curve.n_accepted, error_counts(curve)))
 
 
 def combined_risk(
@@ -63,7 +69,7 @@ def combined_risk(
     ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
     if len(ranks) == 0:
         return 0
-    by_band = last_passed(_passes(ranks, band, curve.n_accepted, error_counts(curve)))
+    by_band = last_passed(passes(ranks, band, curve.n_accepted, error_counts(curve)))
     begun = sequence >= 0
     return max(by_band, _passed_in_sequence(curve, ranks[begun], sequence[begun]))
 
@@ -145,20 +151,6 @@ def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.
 # Parts of the rules ------------------------------------------------------------------------
 
 
-def _at(ranks: IntArray, limits: IntArray, k: IntArray) -> IntArray:
-    """Return the limit of the tested rank at or below each k."""
-    return limits[np.maximum(np.searchsorted(ranks, k, side="right") - 1, 0)]
-
-
-def _passes(
-    ranks: IntArray, limits: IntArray, n_accepted: IntArray, n_errors: IntArray
-) -> BoolArray:
-    """Tell which sets have at most as many errors as the tested rank at or below them allows."""
-    if len(ranks) == 0:
-        return np.zeros(len(n_accepted), dtype=bool)
-    return (n_accepted >= ranks[0]) & (n_errors <= _at(ranks, limits, n_accepted))
-
-
 def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
     """Return the entries accepted by a sequence that stops at the first failure.
 
@@ -170,7 +162,7 @@ def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntAr
     start, ends = ranks[0], curve.n_accepted
     first = int(np.searchsorted(ends, start))  # the block that holds the start
     begins = np.maximum(np.append(0, ends[:-1])[first:], start)
-    failed = np.flatnonzero(error_counts(curve)[first:] > _at(ranks, limits, begins))
+    failed = np.flatnonzero(error_counts(curve)[first:] > at_or_below(ranks, limits, begins))
     passed = first + int(failed[0]) if len(failed) else len(ends)
     return passed if passed > first else 0
 
@@ -209,7 +201,7 @@ def least_band_target(
 
     def met(target: float) -> bool:
         limits = walk_band(n, target, delta, min_coverage)
-        return bool(np.any(_passes(*limits, n_accepted, n_errors)))
+        return bool(np.any(passes(*limits, n_accepted, n_errors)))
 
     return _least(met, _pointwise_least(n_accepted, n_errors, n, delta, min_coverage))
 

@@ -1,0 +1,240 @@
+"""Risk against coverage, and what is certified about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import ConfidenceSpec, LossSpec
+from skselect.certificates import Certificate
+from skselect.curves import RiskCoverageCurve
+from skselect.display._common import COLORS, MARK, new_axes, percent, spelled_out, thinned
+from skselect.outcomes import Outcomes
+from skselect.scoring import answers_of
+from skselect.selection import ThresholdSelection
+from skselect.thresholds import simultaneous_band
+
+_CURVE = "skselect risk-coverage curve"
+
+
+class RiskCoverageDisplay:
+    """Risk-coverage curve: how often it errs among the rows it answers.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+    name : str, default=None
+        For the legend.
+    threshold : float, default=None
+        A chosen threshold, marked on the curve.
+    target : float, default=None
+        A risk target, drawn as a line.
+    certificate : Certificate, default=None
+        Drawn at the threshold: the bound as if it had been fixed beforehand (a whisker), and
+        shaded the coverage that is too small to be certified.
+    band : array-like of shape (B,), default=None
+        An upper bound on the risk for every entry of the curve, such as
+        :func:`skselect.thresholds.simultaneous_band`; drawn as steps.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The curve.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, RiskCoverageCurve, RiskCoverageDisplay
+    >>> outcomes = Outcomes(loss=[0, 0, 1, 0, 1], confidence=[.95, .9, .9, .7, .6])
+    >>> display = RiskCoverageDisplay(RiskCoverageCurve.from_outcomes(outcomes), threshold=.65)
+    >>> display.plot().line_.get_xydata().shape
+    (4, 2)
+    """
+
+    def __init__(
+        self,
+        curve: RiskCoverageCurve,
+        *,
+        name: str | None = None,
+        threshold: float | None = None,
+        target: float | None = None,
+        certificate: Certificate | None = None,
+        band: Any = None,
+    ) -> None:
+        self.curve = curve
+        self.name = name
+        self.threshold = threshold
+        self.target = target
+        self.certificate = certificate
+        self.band = band
+
+    @classmethod
+    def from_selection(
+        cls,
+        selection: ThresholdSelection,
+        *,
+        name: str | None = None,
+        band: bool = True,
+        ax: Any = None,
+    ) -> RiskCoverageDisplay:
+        """Draw the rows that chose a threshold, and what is certified.
+
+        Parameters
+        ----------
+        selection : ThresholdSelection
+            From :func:`select_threshold`, or ``selection_`` of a :class:`ThresholdTuner`.
+        name : str, default=None
+            For the legend.
+        band : bool, default=True
+            Draw the bound that holds for all thresholds at once, where errors are counted.
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        RiskCoverageDisplay
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skselect import Outcomes, RiskCoverageDisplay, select_threshold
+        >>> rng = np.random.default_rng(0)
+        >>> confidence = rng.uniform(.5, 1, 2000)
+        >>> outcomes = Outcomes(rng.random(2000) < (1 - confidence) / 4, confidence)
+        >>> selection = select_threshold(outcomes, objective="risk", target=.05)
+        >>> display = RiskCoverageDisplay.from_selection(selection)
+        >>> display.ax_.get_legend_handles_labels()[1][1:3]
+        ['bound for all thresholds at once', 'too few to certify 5 %']
+        """
+        curve, goal = selection.curve, selection.goal
+        countable = curve.counted and not check.is_graded(curve.loss_values)
+        bounds = simultaneous_band(curve, goal.delta) if band and countable else None
+        target = goal.target if goal.objective == "risk" else None
+        return cls(
+            curve, name=name, threshold=selection.threshold, target=target,
+            certificate=selection.certificate, band=bounds,
+        ).plot(ax)  # fmt: skip
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+        name: str | None = None,
+        threshold: float | None = None,
+        target: float | None = None,
+        ax: Any = None,
+    ) -> RiskCoverageDisplay:
+        """Draw the curve of class probabilities; arguments as in the metrics."""
+        outcomes = Outcomes.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
+            loss=loss, sample_weight=sample_weight,
+        )  # fmt: skip
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        return cls(curve, name=name, threshold=threshold, target=target).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        name: str | None = None,
+        target: float | None = None,
+        ax: Any = None,
+    ) -> RiskCoverageDisplay:
+        """Draw the curve of a fitted estimator; an abstaining one has its threshold marked."""
+        answers = answers_of(estimator, X, y, sample_weight)
+        name = type(estimator).__name__ if name is None else name
+        return cls(
+            answers.own.curve, name=name, threshold=answers.single_threshold, target=target
+        ).plot(ax)
+
+    def plot(
+        self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any
+    ) -> RiskCoverageDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the legend.
+        **line_kwargs
+            For the curve's line.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        coverage, risk = thinned(self.curve.coverage, self.curve.selective_risk)
+        label = self.name if name is None else name
+        drawn = sum(line.get_gid() == _CURVE for line in ax.lines)
+        style = {"color": COLORS[drawn % len(COLORS)], "label": label, "gid": _CURVE}
+        (self.line_,) = ax.plot(coverage, risk, **(style | spelled_out(line_kwargs)))
+        if self.target is not None:
+            ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1,
+                       label=f"target {100 * self.target:g} %")  # fmt: skip
+        if self.band is not None:
+            self._draw_band(ax)
+        if self.certificate is not None:
+            self._draw_certificate(ax, self.certificate)
+        if self.threshold is not None:
+            self._mark(ax, self.threshold)
+        ax.set(xlabel="Coverage: share of cases it answers",
+               ylabel="Selective risk: errors among them", xlim=(0, 1.02))  # fmt: skip
+        ax.autoscale(axis="y")  # earlier curves count too
+        ax.set_ylim(bottom=0)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(percent)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_band(self, ax: Any) -> None:
+        """Draw the bound for all thresholds at once, where there is one."""
+        known = np.asarray(self.band) < 1.0
+        if not np.any(known):
+            return
+        x, y = thinned(self.curve.coverage[known], np.asarray(self.band)[known])
+        ax.plot(x, y, color="0.55", linewidth=1.2, drawstyle="steps-pre",
+                label="bound for all thresholds at once")  # fmt: skip
+
+    def _draw_certificate(self, ax: Any, certificate: Certificate) -> None:
+        """Draw the pointwise bound at the threshold, and what is too small to be certified."""
+        least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
+        if certificate.objective == "risk":
+            ax.axvspan(0, min(least, 1.0), color="0.92", zorder=0, linewidth=0,
+                       label=f"too few to certify {100 * certificate.target:g} %")  # fmt: skip
+        if certificate.objective == "risk" and certificate.n_accepted:
+            x, unit = certificate.coverage, certificate.unit
+            low, high = certificate.risk / unit, certificate.pointwise_bound / unit
+            ax.plot([x, x], [low, high], color=MARK, linewidth=2, solid_capstyle="butt",
+                    label=f"bound if the threshold had been fixed: {100 * high:.1f} %")  # fmt: skip
+
+    def _mark(self, ax: Any, threshold: float) -> None:
+        blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
+        if blocks == 0:
+            return
+        x, y = self.curve.coverage[blocks - 1], self.curve.selective_risk[blocks - 1]
+        ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
+                label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, "
+                      f"{100 * y:.1f} % wrong")  # fmt: skip

@@ -1,0 +1,171 @@
+"""What every threshold would give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skselect import _validation as check
+from skselect._typing import FloatArray
+from skselect.curves import RiskCoverageCurve
+from skselect.display._common import COLORS, MARK, new_axes, percent, spelled_out
+from skselect.outcomes import Outcomes
+from skselect.scoring import answers_of
+
+#: What can be drawn, with its colour.
+METRICS = {
+    "coverage": COLORS[0],
+    "selective_accuracy": COLORS[1],
+    "cwsa": COLORS[4],
+    "cwsa_plus": COLORS[2],
+}
+_LABELS = {
+    "coverage": "coverage",
+    "selective_accuracy": "selective accuracy",
+    "cwsa": "CWSA",
+    "cwsa_plus": "CWSA+",
+}
+_POINTS = 501
+
+
+class ThresholdDisplay:
+    """Coverage, selective accuracy, CWSA and CWSA+ against the threshold.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+        Of a confidence in [0, 1].
+    threshold : float, default=None
+        A chosen threshold, marked by a line.
+    metrics : list of str, default=None
+        Some of "coverage", "selective_accuracy", "cwsa" and "cwsa_plus"; None draws all four.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : dict of matplotlib Line2D
+        By metric.
+
+    References
+    ----------
+    .. [1] arXiv 2505.18622, figures 1 to 6.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, RiskCoverageCurve, ThresholdDisplay
+    >>> outcomes = Outcomes(loss=[0, 0, 1, 0, 1], confidence=[.95, .9, .9, .7, .6])
+    >>> display = ThresholdDisplay(RiskCoverageCurve.from_outcomes(outcomes), threshold=.65)
+    >>> sorted(display.plot().lines_)
+    ['coverage', 'cwsa', 'cwsa_plus', 'selective_accuracy']
+    """
+
+    def __init__(
+        self,
+        curve: RiskCoverageCurve,
+        *,
+        threshold: float | None = None,
+        metrics: list[str] | None = None,
+    ) -> None:
+        self.curve = curve
+        self.threshold = threshold
+        self.metrics = metrics
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: Any = None,
+        loss: Any = "zero_one",
+        sample_weight: Any = None,
+        threshold: float | None = None,
+        metrics: list[str] | None = None,
+        ax: Any = None,
+    ) -> ThresholdDisplay:
+        """Draw class probabilities; arguments as in the metrics."""
+        outcomes = Outcomes.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
+            loss=loss, sample_weight=sample_weight,
+        )  # fmt: skip
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        return cls(curve, threshold=threshold, metrics=metrics).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        metrics: list[str] | None = None,
+        ax: Any = None,
+    ) -> ThresholdDisplay:
+        """Draw a fitted estimator; an abstaining one has its threshold marked, if it has one."""
+        answers = answers_of(estimator, X, y, sample_weight)
+        return cls(answers.own.curve, threshold=answers.single_threshold, metrics=metrics).plot(ax)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> Any:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            Before the name of each metric in the legend.
+        **line_kwargs
+            For all lines.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        chosen = list(METRICS) if self.metrics is None else list(self.metrics)
+        for metric in chosen:
+            check.check_choice("metrics", metric, METRICS)
+        ax = new_axes(ax)
+        grid = self._grid()
+        self.lines_ = {}
+        for metric in chosen:
+            label = f"{name}: {_LABELS[metric]}" if name else _LABELS[metric]
+            style = {"color": METRICS[metric], "label": label} | spelled_out(line_kwargs)
+            (self.lines_[metric],) = ax.plot(grid, self._values(metric, grid), **style)
+        if self.threshold is not None and np.isfinite(self.threshold):
+            ax.axvline(self.threshold, color=MARK, linestyle="--", linewidth=1,
+                       label=f"threshold {self.threshold:.3g}")  # fmt: skip
+        ax.set(xlabel="Threshold: least confidence that is answered", ylabel="Value",
+               xlim=(grid[0], 1.0))  # fmt: skip
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(percent)
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _grid(self) -> FloatArray:
+        """Return thresholds from just below the least confidence up to just below 1."""
+        check.check_unit_confidence(self.curve.thresholds[[0, -1]], "ThresholdDisplay")
+        lowest = min(float(self.curve.thresholds[-1]), 0.99)
+        if self.threshold is not None and 0 <= self.threshold < lowest:
+            lowest = float(self.threshold)
+        return np.linspace(max(lowest - 0.02, 0.0), 1.0, _POINTS)[:-1]
+
+    def _values(self, metric: str, grid: FloatArray) -> FloatArray:
+        """Return the metric at each threshold, nan where nothing is accepted."""
+        if metric in ("cwsa", "cwsa_plus"):
+            values = self.curve.cwsa(grid) if metric == "cwsa" else self.curve.cwsa_plus(grid)
+            return np.where(self.curve.n_blocks_accepted(grid) > 0, values, np.nan)
+        blocks = self.curve.n_blocks_accepted(grid)
+        if metric == "coverage":
+            return np.append(0.0, self.curve.coverage)[blocks]
+        return np.append(np.nan, 1.0 - self.curve.selective_risk)[blocks]
