@@ -1,31 +1,16 @@
-"""select_threshold and certify on tables of predictions."""
+"""select_threshold on tables of predictions."""
 
 import numpy as np
 import pytest
 
 from skselect import (
-    AbstentionPolicy,
     InfeasibleTargetError,
     Outcomes,
     Predictions,
-    certify,
     evaluate,
     select_threshold,
 )
 from skselect.metrics import cwsa_plus_score
-
-
-@pytest.fixture
-def predictions(rng):
-    p = rng.uniform(0, 1, 1500)
-    y = (rng.random(1500) < p).astype(int)
-    return Predictions.from_proba(y, np.column_stack([1 - p, p]))
-
-
-@pytest.fixture
-def good(rng):
-    confidence = rng.random(2000)
-    return Outcomes(rng.random(2000) < 0.1 * (1 - confidence) ** 2, confidence)
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -205,64 +190,6 @@ def test_something_else_than_predictions_is_refused():
 # certify -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def policy():
-    return AbstentionPolicy(classes=np.array([0, 1]), threshold=0.9)
-
-
-def test_certify_is_one_clopper_pearson_bound(policy, predictions):
-    from scipy import stats
-
-    certificate = certify(policy, predictions, delta=0.1)
-    kept = predictions.y_proba.max(axis=1) >= 0.9
-    wrong = (predictions.y_pred != predictions.y_true)[kept].sum()
-    assert certificate.n_accepted == kept.sum()
-    assert certificate.n_errors == wrong
-    assert certificate.target == pytest.approx(stats.beta.ppf(0.9, wrong + 1, kept.sum() - wrong))
-    assert certificate.is_certified
-
-
-def test_certify_says_when_the_target_is_missed(policy, predictions):
-    certificate = certify(policy, predictions, target=0.01)
-    assert not certificate.is_certified
-    text = str(certificate)
-    assert text.startswith("ESTIMATE, NOT CERTIFIED: the target 1 % is not met; these rows certify")
-    assert "If future cases" not in text  # no promise, so none is quoted
-    assert certificate.guarantee == "none"
-    assert certify(policy, predictions, target=0.2).is_certified
-
-
-def test_certify_of_a_policy_that_answers_nothing(predictions):
-    nothing = AbstentionPolicy(classes=np.array([0, 1]), threshold=np.inf)
-    certificate = certify(nothing, predictions, target=0.1)
-    assert certificate.why_not == ("the policy accepts none of these rows",)
-
-
-def test_certify_on_the_rows_that_chose_the_threshold_is_no_certificate(predictions):
-    tuned = select_threshold(predictions, objective="risk", target=0.2).policy
-    certificate = certify(tuned, predictions)
-    assert not certificate.is_certified
-    assert "also chose the threshold" in str(certificate)
-    assert "fixed before these rows" not in str(certificate)
-
-
-def test_certify_wants_predictions(policy):
-    with pytest.raises(ValueError, match="certify needs Predictions, got list"):
-        certify(policy, [0, 1])
-
-
 def test_accepting_everything_is_pointed_out():
     with pytest.warns(UserWarning, match="best when everything is accepted"):
         select_threshold(Outcomes([0, 0, 1], [0.9, 0.8, 0.7]), objective="cwsa_plus")
-
-
-def test_certify_refuses_other_classes_and_weights(policy, predictions):
-    other = Predictions.from_proba([0, 2], [[0.9, 0.1], [0.2, 0.8]])
-    with pytest.raises(ValueError, match="predictions are about the classes"):
-        certify(policy, other)
-    weighted = Predictions.from_proba([0, 1], [[0.9, 0.1], [0.2, 0.8]], sample_weight=[1, 2])
-    with pytest.raises(ValueError, match="sample_weight"):
-        certify(policy, weighted)
-    labels_only = Predictions.from_labels([0, 1], [0, 1], [0.9, 0.8])
-    with pytest.raises(ValueError, match="raw probabilities"):
-        certify(policy, labels_only)

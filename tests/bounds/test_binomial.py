@@ -1,0 +1,62 @@
+"""Exact binomial statements, against brute force and published values."""
+
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skselect.bounds import (
+    clopper_pearson_upper,
+    critical_counts,
+    rows_for_certificate,
+    smallest_rank,
+    walk_band,
+)
+
+
+def binomial_cdf(e, n, p):
+    return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(e + 1))
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(st.integers(1, 60), st.data(), st.sampled_from([0.01, 0.05, 0.1, 0.5]))
+def test_clopper_pearson_solves_its_equation(n, data, delta):
+    errors = data.draw(st.integers(0, n))
+    bound = clopper_pearson_upper(errors, n, delta)
+    if errors == n:
+        assert bound == 1.0
+    else:
+        assert binomial_cdf(errors, n, bound) == pytest.approx(delta, rel=1e-9)
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(st.integers(1, 80), st.sampled_from([0.01, 0.1, 0.25]), st.sampled_from([0.01, 0.05, 0.3]))
+def test_critical_count_is_the_largest_with_a_small_tail(n, risk, alpha):
+    count = int(critical_counts(np.array([n]), risk, alpha)[0])
+    assert count == -1 or binomial_cdf(count, n, risk) <= alpha * (1 + 1e-12)
+    assert binomial_cdf(count + 1, n, risk) > alpha * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("target", [0.001, 0.01, 0.02, 0.05, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("delta", [0.01, 0.05, 0.1, 0.5])
+def test_rows_for_certificate_is_the_least_number(target, delta):
+    k = rows_for_certificate(target, delta)
+    assert (1 - target) ** k <= delta
+    assert k == 1 or (1 - target) ** (k - 1) > delta
+
+
+def test_tiny_targets_need_many_rows_and_no_time():
+    assert 2.9e14 < rows_for_certificate(1e-14, 0.05) < 3.1e14
+    assert len(walk_band(100, 1e-14, 0.05, 0.1)[0]) == 0
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.integers(1, 500), st.integers(1, 100))
+def test_smallest_rank_is_found_by_division(n, percent):
+    share = percent / 100
+    assert smallest_rank(n, share) == next(k for k in range(1, n + 1) if k / n >= share)
+
+
+# A band and a sequence --------------------------------------------------------------------------

@@ -1,0 +1,66 @@
+"""The best value of a metric, against a dense grid of thresholds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skselect import Outcomes, RiskCoverageCurve, thresholds
+from tests.thresholds.cases import curves, profile
+
+
+def cwsa_at(confidence, loss, weight, t, sign):
+    kept = confidence >= t
+    if not kept.any():
+        return 0.0
+    phi = (confidence[kept] - t) / (1 - t)
+    gain = np.where(loss[kept] == 1, sign, 1.0)
+    return float(np.sum(weight[kept] * phi * gain) / np.sum(weight[kept]))
+
+
+@profile
+@given(curves(weighted=True), st.sampled_from(["cwsa", "cwsa_plus", "selective_accuracy"]),
+       st.sampled_from([0.0, 0.3, 0.5, 1.0]))  # fmt: skip
+def test_best_metric_is_not_beaten_on_a_dense_grid(case, metric, min_coverage):
+    curve, (confidence, loss, weight) = case
+    best = thresholds.best_metric(curve, metric, min_coverage)
+    grid = np.unique(np.concatenate([
+        np.linspace(0, 0.999, 700), confidence, np.nextafter(confidence, 2), confidence - 1e-9,
+    ]))  # fmt: skip
+    grid = grid[(grid >= 0) & (grid < 1)]
+
+    def value(t):
+        if metric == "selective_accuracy":
+            kept = confidence >= t
+            return np.average(1 - loss[kept], weights=weight[kept])
+        return cwsa_at(confidence, loss, weight, t, 0.0 if metric == "cwsa_plus" else -1.0)
+
+    allowed = [
+        t for t in grid
+        if (confidence >= t).any() and weight[confidence >= t].sum() / weight.sum() >= min_coverage
+    ]  # fmt: skip
+    assert best.value >= max(map(value, allowed), default=-1) - 1e-9
+    if best.threshold < 1:
+        assert value(best.threshold) == pytest.approx(best.value, abs=1e-9)
+    share = weight[confidence >= best.threshold].sum() / weight.sum()
+    assert share >= min_coverage
+
+
+def test_the_cwsa_plus_optimum_lies_just_above_the_next_lower_confidence():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 1], [0.9, 0.8, 0.6]))
+    best = thresholds.best_metric(curve, "cwsa_plus", 0.5)
+    assert best.threshold == np.nextafter(0.6, 1)
+    assert best.value == pytest.approx((0.3 / 0.4 + 0.2 / 0.4) / 2)
+    dense = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0], [0.9, 0.8, 0.75]))
+    best = thresholds.best_metric(dense, "cwsa_plus", 0.5)
+    assert best.threshold == 0.0  # accepting all, from 0 on
+    assert best.value == pytest.approx((0.9 + 0.8 + 0.75) / 3)
+    low = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 1, 1], [0.9, 0.8, 0.1, 0.05]))
+    best = thresholds.best_metric(low, "cwsa_plus", 0.5)
+    assert best.threshold == np.nextafter(0.1, 1)
+    assert best.value == pytest.approx((0.8 / 0.9 + 0.7 / 0.9) / 2)
+
+
+def test_equal_values_take_the_largest_coverage():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]))
+    assert thresholds.best_metric(curve, "selective_accuracy", 0.0).n_blocks == 3
