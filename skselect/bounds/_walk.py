@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds._binomial import critical_counts, rows_for_certificate, smallest_rank
@@ -182,8 +182,9 @@ def union_limits(
     return ranks, critical_counts(ranks, target, alpha)
 
 
-#: Where the fixed sequence starts, and the share of delta that the band beside it gets.
-SEQUENCE_START, BAND_SHARE = 0.15, 0.2
+#: Between which shares of the rows the combined sequence starts, and the share of delta that the
+#: band beside it gets.
+SEQUENCE_START, BAND_SHARE = (0.15, 0.25), 0.2
 
 
 @lru_cache(maxsize=1024)
@@ -192,8 +193,10 @@ def combined_limits(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return ranks with the critical counts of a band and of a fixed sequence beside it.
 
-    The band may accept any rank on its own. The sequence starts at 15 % of the rows and goes
-    on for as long as every rank passes, for which it is tested at nearly the full delta. With
+    The band may accept any rank on its own. The sequence starts between 15 and 25 % of the
+    rows, where a low risk passes most surely (whole numbers of errors make some ranks stricter
+    than others), and goes on for as long as every rank passes, for which it is tested at nearly
+    the full delta. With
     probability at least 1 - `delta` neither accepts a threshold whose true selective risk
     exceeds `target`, whatever the shape of the risk.
 
@@ -227,7 +230,7 @@ def combined_limits(
     >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
     (1000, 30, 38)
     """
-    first = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START))
+    first = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
     if len(first) == 0:
         return first, first, first
     band_ranks, limits = walk_band(n, target, BAND_SHARE * delta, min_coverage)
@@ -244,7 +247,20 @@ def combined_limits(
         ]
     )
     sequence = np.minimum.accumulate(sequence[::-1])[::-1]  # rising, as the proof wants it
-    return ranks, band, np.where(ranks >= first[0], sequence, -1)
+    start = _surest_start(first, sequence[np.searchsorted(ranks, first)], n, target)
+    return ranks, band, np.where(ranks >= start, sequence, -1)
+
+
+def _surest_start(ranks: IntArray, limits: IntArray, n: int, target: float) -> int:
+    """Return the first rank that a risk of a third of the target nearly always passes.
+
+    If there is none up to the last share to start at, the one that it passes most often. This
+    depends on no row.
+    """
+    early = ranks <= max(SEQUENCE_START[1] * n, ranks[0])
+    chance = special.bdtr(np.maximum(limits[early], 0.0), ranks[early], target / 3.0)
+    chance[limits[early] < 0] = 0.0
+    return int(ranks[np.argmax(np.minimum(chance, 0.9))])
 
 
 def _chances_of_surviving(
