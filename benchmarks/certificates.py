@@ -1,9 +1,13 @@
 """How often certificates fail, and how much they answer, on populations whose truth is known.
 
-    python benchmarks/certificates.py [--draws 300] [--rows 1000 5000] [--delta 0.1]
+    python benchmarks/certificates.py [--draws 2000] [--rows 200 1000 5000 50000] [--out cells.csv]
 
-Rows have ranks u in [0, 1], 0 the surest, and an error probability eta(u). Each draw certifies on n
-rows and looks up the true risk and coverage of the threshold. Needs `pip install ".[benchmarks]"`.
+Rows have ranks u in [0, 1], 0 the surest, an error probability eta(u) and a score that falls with
+u, perhaps with ties. Each draw certifies on n rows and looks up the true risk and coverage of the
+threshold. Three parts: a grid of profiles, targets and rows; harder cells (ties, rounded and
+isotonic scores, risks that cross the target) at n = 1000 and 5000; a calibrated population.
+`--peers` adds other libraries and leaves out n > 5000; take fewer draws then. Needs
+`pip install ".[benchmarks]"`. Two processes take about 20 minutes.
 """
 
 import os
@@ -11,116 +15,307 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import warnings
 import zlib
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
+from scipy import special
+from sklearn.isotonic import IsotonicRegression
 from tqdm import tqdm
-from zugzwang import certify_threshold
 
-from skselect import Outcomes, RiskCoverageCurve, thresholds
+from skselect import Outcomes, RiskCoverageCurve, bounds, thresholds
 
 GRID = np.linspace(0, 1, 200_001)
+MIDDLES = (GRID[1:] + GRID[:-1]) / 2
+MIN_COVERAGE = 0.1
+HARD_ROWS, HARD_TARGETS = [1000, 5000], [0.05, 0.1]
+CALIBRATED = {"rows": [1000, 3000], "target": 0.02, "delta": 0.05}
+LEVELS, MAPS, ROWS_OF_A_MAP = 25, 20, 1000
+MOST_ROWS_OF_PEERS = 5000
+
+# Error probabilities at rank u; r is the target. ----------------------------------------------
+
 PROFILES = {
-    "sharp": lambda u: 0.5 * u**6,
-    "gradual": lambda u: 0.3 * u**2,
-    "steep": lambda u: np.where(u < 0.6, 0.002, 0.25),
-    "weak": lambda u: 0.02 + 0.2 * u,
-    "overconfident top": lambda u: np.where(u < 0.05, 0.15, 0.0) + 0.3 * u**3,
+    "gradual": lambda u, _: 0.3 * u**2,
+    "sharp": lambda u, _: 0.5 * u**6,
+    "steep": lambda u, _: np.where(u < 0.6, 0.002, 0.25),
+    "weak": lambda u, _: 0.02 + 0.2 * u,
+    "overconfident top": lambda u, _: np.where(u < 0.05, 0.15, 0.0) + 0.3 * u**3,
+    "flat": lambda u, r: np.full_like(u, 1.0001 * r),
 }
-RULES = {name: rule.find for name, rule in thresholds.RISK_RULES.items()}
+CROSSING = {
+    "crossing": lambda u, r: r * (1 + 0.9 * np.sin(25 * u - 1.3)),
+    # The risk of the u surest is r (1 + .01 sin 40u): seven times across, by 1 % of the target.
+    "crossing by 1 %": lambda u, r: r * (1 + 0.01 * np.sin(40 * u) + 0.4 * u * np.cos(40 * u)),
+    # Never below the target, and back at it five times.
+    "sawtooth": lambda u, r: r * np.where(np.floor(10 * u) % 2 == 0, 1.2001, 0.8001),
+    "bad start": lambda u, r: r * np.where(u < 0.2, 1.05, np.where(u < 0.3, 0.6, 1.2)),
+}
+
+
+def calibrated(u, _):
+    """Return .9 (1 - c) for c = .5 + .5 Beta(4, .7)."""
+    return 0.45 * (1 - special.betaincinv(4, 0.7, 1 - u))
+
+
+PROFILES |= CROSSING | {"calibrated": calibrated}
+
+# Scores at rank u. --------------------------------------------------------------------------------
+
+
+def plain(u):
+    return 1 - u
+
+
+def tied(u):
+    return 1 - np.floor(LEVELS * u) / LEVELS
+
+
+def rounded(u):
+    return np.round(1 - u, 2)
+
+
+def isotonic(eta, rng):
+    """Return a score calibrated by isotonic regression on other rows of the population."""
+    u = rng.random(ROWS_OF_A_MAP)
+    right = rng.random(ROWS_OF_A_MAP) >= eta(u)
+    fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(1 - u, right)
+    return lambda u: np.interp(1 - u, fitted.X_thresholds_, fitted.y_thresholds_)
+
+
+# Name: profile, score, and the answers that come first among equal scores. Certificates must not
+# depend on that order, so both orders are tried.
+HARD = {
+    **{
+        f"tied {profile}, {first} first": (profile, tied, first)
+        for profile in ["gradual", "flat", "crossing"]
+        for first in ["right", "wrong"]
+    },
+    "tied overconfident top": ("overconfident top", tied, None),
+    **{f"rounded {p}": (p, rounded, None) for p in ["gradual", "flat", "crossing"]},
+    **{name: (name, plain, None) for name in CROSSING},
+    **{
+        f"isotonic {profile}": (profile, isotonic, None)
+        for profile in ["gradual", "flat", "crossing", "overconfident top"]
+    },
+}
+
+
+class Population:
+    def __init__(self, eta, score, first=None):
+        self.eta, self.score, self.first = eta, score, first
+        self.errors = np.concatenate([[0.0], np.cumsum(eta(MIDDLES)) / len(MIDDLES)])
+        self.scores = np.minimum.accumulate(score(MIDDLES))
+
+    def draw(self, n, rng):
+        u = rng.random(n)
+        confidence, wrong = self.score(u), rng.random(n) < self.eta(u)
+        if self.first:
+            order = np.lexsort((wrong if self.first == "right" else ~wrong, -confidence))
+            confidence, wrong = confidence[order], wrong[order]
+        return confidence, wrong
+
+    def oracle(self, target):
+        """Return the largest share that a threshold can accept at a risk within the target."""
+        ends = np.flatnonzero(np.append(self.scores[1:] != self.scores[:-1], True)) + 1
+        good = ends[self.errors[ends] <= target * GRID[ends]]
+        return GRID[good[-1]] if len(good) else 0.0
+
+    def truth(self, threshold):
+        """Return coverage and risk; risk 0 when nothing is accepted."""
+        if self.score is plain:
+            u = min(max(1.0 - threshold, 0.0), 1.0)
+        else:
+            u = GRID[np.searchsorted(-self.scores, -threshold, side="right")]
+        return u, float(np.interp(u, GRID, self.errors)) / u if u > 0 else 0.0
+
+
+def populations(name, target, rng):
+    """Return the populations that the draws of a cell take turns in."""
+    profile, score, first = HARD.get(name, (name, plain, None))
+
+    def eta(u):
+        return PROFILES[profile](u, target)
+
+    if score is isotonic:
+        return [Population(eta, isotonic(eta, rng)) for _ in range(MAPS)]
+    return [Population(eta, score, first)]
+
+
+# Methods ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Sample:
+    population: Population
+    confidence: np.ndarray
+    wrong: np.ndarray
+
+    def __post_init__(self):
+        self.outcomes = Outcomes(self.wrong, self.confidence)
+        self.curve = RiskCoverageCurve.from_outcomes(self.outcomes)
 
 
 def own(rule):
-    def threshold(confidence, wrong, target, delta):
-        curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
-        return thresholds.threshold_below(curve, rule(curve, target, delta, 0.1))
+    def threshold(sample, target, delta):
+        n_blocks = rule(sample.curve, target, delta, MIN_COVERAGE)
+        return thresholds.threshold_below(sample.curve, n_blocks)
 
     return threshold
 
 
-def sgr_of_zugzwang(confidence, wrong, target, delta):
+def betting(sample, target, delta):
+    n_blocks = thresholds.betting_risk(sample.outcomes, target, delta, MIN_COVERAGE)
+    return thresholds.threshold_below(sample.curve, n_blocks)
+
+
+def pointwise(curve, target, delta, min_coverage):
+    """Negative control: the largest set whose own Clopper-Pearson bound keeps the target."""
+    passed = special.bdtr(curve.accepted_loss, curve.n_accepted, target) <= delta
+    passed &= curve.coverage >= min_coverage
+    return int(np.max(np.flatnonzero(passed), initial=-1)) + 1
+
+
+def sgr_of_zugzwang(sample, target, delta):
+    from zugzwang import certify_threshold
+
     try:
-        return certify_threshold(confidence, wrong, risk=target, delta=delta).threshold
+        found = certify_threshold(sample.confidence, sample.wrong, risk=target, delta=delta)
     except ValueError:  # nothing can be certified
         return np.inf
+    return found.threshold
 
 
-METHODS = {name: own(rule) for name, rule in RULES.items()} | {"SGR (zugzwang)": sgr_of_zugzwang}
+def ltt_of_mapie(fwer_method):
+    """Learn-Then-Test by MAPIE's BinaryClassificationController.
+
+    "Right" is its positive class and the confidence its probability, so that its `precision` is
+    1 - selective risk and its best parameter (highest recall) answers most. `calibrate` calls
+    ltt_procedure: Hoeffding-Bentkus p-values (binary=True), then control_fwer(fwer_method). The
+    50 thresholds are fixed: true quantiles of the population from 25 % coverage (or 1.25 times the
+    rows that an error-free certificate needs) to everything, the surest first.
+    """
+
+    def threshold(sample, target, delta):
+        from mapie.risk_control import BinaryClassificationController, precision
+
+        n, scores = len(sample.confidence), sample.population.scores
+        start = max(0.25, 1.25 * bounds.rows_for_certificate(target, delta) / n)
+        if start > 1:
+            return np.inf
+        places = np.ceil(np.linspace(start, 1, 50) * len(scores)).astype(int) - 1
+        controller = BinaryClassificationController(
+            lambda confidence: np.column_stack([1 - confidence, confidence]), precision,
+            target_level=1 - target, confidence_level=1 - delta,
+            list_predict_params=scores[places], fwer_method=fwer_method,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that nothing can be controlled
+            best = controller.calibrate(sample.confidence, ~sample.wrong).best_predict_param
+        return np.inf if best is None else best
+
+    return threshold
 
 
-class Population:
-    def __init__(self, eta):
-        self.eta = eta
-        middle = (GRID[1:] + GRID[:-1]) / 2
-        self.errors = np.concatenate([[0.0], np.cumsum(eta(middle)) / len(middle)])
+METHODS = {
+    **{name: own(rule) for name, rule in thresholds.RULES["risk"].items()},
+    "betting": betting,
+    "pointwise": own(pointwise),
+}
+PEERS = {
+    "SGR (zugzwang)": sgr_of_zugzwang,
+    "fixed sequence (MAPIE)": ltt_of_mapie("fixed_sequence"),
+    "Holm (MAPIE)": ltt_of_mapie("bonferroni_holm"),
+}
 
-    def oracle(self, target):
-        good = np.flatnonzero(self.errors[1:] <= target * GRID[1:])
-        return GRID[1:][good[-1]] if len(good) else 0.0
-
-    def draw(self, n, rng):
-        u = rng.random(n)
-        return 1 - u, rng.random(n) < self.eta(u)
-
-    def truth(self, threshold):
-        """Return coverage and risk; risk 0 when nothing is accepted."""
-        u = min(max(1.0 - threshold, 0.0), 1.0)
-        return u, float(np.interp(u, GRID, self.errors)) / u if u > 0 else 0.0
+# Cells --------------------------------------------------------------------------------------------
 
 
-def cell(name, eta, n, target, delta, draws):
-    population, rng = (
-        Population(eta),
-        np.random.default_rng(zlib.crc32(f"{name}{n}{target}".encode())),
-    )
-    found = {method: [] for method in METHODS}
-    for _ in range(draws):
-        confidence, wrong = population.draw(n, rng)
-        for method, threshold in METHODS.items():
-            found[method].append(population.truth(threshold(confidence, wrong, target, delta)))
-    oracle = population.oracle(target)
-    for method, draws_of_method in found.items():
-        coverage, risk = np.array(draws_of_method).T
-        yield {
-            "method": method, "profile": name, "n": n, "target": target,
-            "failures": np.mean(risk > target * (1 + 1e-9)),
-            "share of oracle": coverage.mean() / oracle if oracle > 0 else np.nan,
-        }  # fmt: skip
+def cell(part, name, n, target, delta, draws, methods, seed):
+    # Both orders of equal scores see the same rows.
+    key = f"{name.split(',')[0]}{n}{target}"
+    rng = np.random.default_rng([seed, zlib.crc32(key.encode())])
+    people = populations(name, target, rng)
+    found = {method: [] for method in methods}
+    for i in range(draws):
+        population = people[i % len(people)]
+        sample = Sample(population, *population.draw(n, rng))
+        for method, threshold in methods.items():
+            found[method].append(population.truth(threshold(sample, target, delta)))
+    oracle = np.mean([population.oracle(target) for population in people])
+    return [
+        {
+            "part": part, "profile": name, "n": n, "target": target, "delta": delta,
+            "draws": draws, "method": method, "oracle": oracle,
+            "failures": np.mean(risk > target * (1 + 1e-9)), "coverage": np.mean(coverage),
+            "share": np.mean(coverage) / oracle if oracle > 0 else np.nan,
+        }
+        for method, (coverage, risk) in ((m, np.array(f).T) for m, f in found.items())
+    ]  # fmt: skip
+
+
+def cells(options):
+    """Return part, name, rows, target and delta of every cell; many rows last."""
+    grid = [n for n in options.rows if not options.peers or n <= MOST_ROWS_OF_PEERS]
+    names = [name for name in PROFILES if name not in CROSSING and name != "calibrated"]
+    found = [
+        ("grid", name, n, r, options.delta) for n in grid for name in names for r in options.targets
+    ]
+    found += [("hard", name, n, r, options.delta)
+              for n in HARD_ROWS for name in HARD for r in HARD_TARGETS]  # fmt: skip
+    found += [
+        ("calibrated", "calibrated", n, CALIBRATED["target"], CALIBRATED["delta"])
+        for n in CALIBRATED["rows"]
+    ]
+    return sorted((c for c in found if c[0] in options.parts), key=lambda c: c[2])
+
+
+def summary(table):
+    """Return failures and shares of the oracle's coverage (n >= 1000) per method."""
+    limit = table.delta + 3 * np.sqrt(table.delta * (1 - table.delta) / table.draws)
+    table = table.assign(above=table.failures > limit, share=table.share.where(table.n >= 1000))
+    return table.groupby("method", sort=False).agg(
+        cells=("failures", "size"), worst_failure=("failures", "max"), above=("above", "sum"),
+        mean_share=("share", "mean"), worst_share=("share", "min"),
+    )  # fmt: skip
+
+
+def report(table, methods):
+    for part, rows in table.groupby("part", sort=False):
+        print(f"\n## {part}: delta {rows.delta.iloc[0]:g}, {rows.draws.iloc[0]} draws a cell\n")
+        if part == "calibrated":
+            shown = rows.pivot_table(["coverage", "failures"], "method", "n")
+            print(f"oracle coverage {rows.oracle.iloc[0]:.4f}\n")
+        else:
+            print(summary(rows).round(4).to_string(), "\n\nshare of oracle, n >= 1000")
+            shown = rows[rows.n >= 1000].dropna().pivot_table("share", "profile", "method")
+            shown = shown[list(methods)].T
+        print(shown.loc[list(methods)].round(4).to_string())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1000, 5000])
+    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--rows", type=int, nargs="+", default=[200, 1000, 5000, 50_000])
     parser.add_argument("--targets", type=float, nargs="+", default=[0.01, 0.05, 0.1])
     parser.add_argument("--delta", type=float, default=0.1)
+    parser.add_argument("--parts", nargs="+", default=["grid", "hard", "calibrated"])
+    parser.add_argument("--peers", action="store_true", help="other libraries too")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", default=None, help="CSV file for the single cells")
     options = parser.parse_args()
-    flat = {
-        f"flat {target:g}": (lambda u, r=target: np.full_like(u, 1.0001 * r))
-        for target in options.targets
-    }
-    jobs = [
-        (name, eta, n, target)
-        for name, eta in (PROFILES | flat).items()
-        for n in options.rows
-        for target in options.targets
-        if not name.startswith("flat") or name == f"flat {target:g}"
-    ]
-    rows = [
-        row
-        for name, eta, n, target in tqdm(jobs)
-        for row in cell(name, eta, n, target, options.delta, options.draws)
-    ]
-    table = pd.DataFrame(rows)
-    shares = table.dropna().pivot_table("share of oracle", "method", "profile")
-    whole = table.groupby("method").agg(
-        worst_failure=("failures", "max"),
-        mean_share=("share of oracle", "mean"),
-        worst_share=("share of oracle", "min"),
-    )
-    print(f"delta {options.delta:g}, {options.draws} draws a cell, {len(jobs)} cells\n")
-    print(whole.join(shares).round(3).to_string())
+    methods = METHODS | (PEERS if options.peers else {})
+    jobs = cells(options)
+    work = (delayed(cell)(*job, options.draws, methods, options.seed) for job in jobs)
+    done = Parallel(n_jobs=options.jobs, return_as="generator")(work)
+    table = pd.DataFrame([row for rows in tqdm(done, total=len(jobs)) for row in rows])
+    if options.out:
+        table.to_csv(options.out, index=False)
+    report(table, methods)
 
 
 if __name__ == "__main__":

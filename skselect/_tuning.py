@@ -39,6 +39,8 @@ class TrainingRows:
         All classes of the task; a part of the rows may lack some.
     rule : DecisionRule
         For all of them.
+    confidence : str or callable
+        Likewise.
     """
 
     X: Any
@@ -48,6 +50,7 @@ class TrainingRows:
     split_params: Mapping[str, Any]
     classes: LabelArray
     rule: DecisionRule
+    confidence: Any
 
     def part(self, rows: IntArray) -> TrainingRows:
         """Return some of the rows."""
@@ -125,7 +128,7 @@ def answered(model: SelectiveClassifier, rows: TrainingRows, test: IntArray) -> 
     y_pred = known.columns[decisions.y_pred]
     confidence = decisions.confidence
     if not model.calibrates_confidence:  # else its map was fitted among its own classes
-        confidence = confidence_of_answers(proba, y_pred, model.policy_.confidence, rows.rule)
+        confidence = confidence_of_answers(proba, y_pred, rows.confidence, rows.rule)
     return Part(test, proba, confidence, y_pred)
 
 
@@ -185,5 +188,6 @@ def subgroups_of(group_by: GroupBy, X: Any) -> Any:
     if group_by is None or (isinstance(group_by, str) and group_by == BY_ANSWER):
         return None
     if callable(group_by):
-        return group_by(X)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        return check.check_subgroups_of(group_by(X), n)
     return check.check_group_columns(group_by, X)

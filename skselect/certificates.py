@@ -65,6 +65,7 @@ MEAN_ONLY = Doubt(
     "only the mean over many calibrations is kept, and single ones miss it about every second time",
     "",
 )
+STARTS = "the starts of the sequence were fixed before these rows were seen"
 GROUPED = Doubt("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
@@ -114,7 +115,7 @@ class Certificate:
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
-        "data": digest of confidences and outcomes of the rows used. "model": digest of the
+        "data": digest of the confidences of the rows used. "model": digest of the
         (calibrated) probabilities for those rows. Both are independent of the rows' order.
     """
 
@@ -182,7 +183,8 @@ class Certificate:
         start = "If" if self.exact else "Only if these doubts did not matter: if"
         how_often = f"in {100.0 - 100.0 * self.delta:.12g} of 100 such calibrations"
         if self.guarantee == "mean":
-            start, how_often = "If", "on average over such calibrations"
+            start = "If" if self.why_not == (MEAN_ONLY.reason,) else start
+            how_often = "on average over such calibrations"
         not_for = "not per period" if self.cases else "not per subgroup, not per period"
         return (
             f"{start} future cases resemble these {self.n}, then {how_often} {self._promise()}; "
@@ -237,8 +239,9 @@ class Certificate:
         values = dict(stored)
         values["threshold"] = threshold_from_json(stored["threshold"])
         values["risk"] = float("nan") if stored["risk"] is None else stored["risk"]
-        values["why_not"] = tuple(stored["why_not"])
-        values["assumptions"] = tuple(stored["assumptions"])
+        for name in ("why_not", "assumptions"):
+            values[name] = tuple(check.check_texts(name, stored[name]))
+        check.check_certificate(values)
         return cls(**values)
 
     def to_json(self) -> str:
@@ -318,9 +321,12 @@ def pointwise_bound(objective: str, outcomes: Outcomes, accepted: BoolArray, del
 
 
 def fingerprint(curve: RiskCoverageCurve) -> str:
-    """Return a digest of confidences and outcomes that does not depend on the rows' order."""
+    """Return a digest of the rows' confidences that does not depend on their order.
+
+    Losses and weights are left out: the same rows must be known again whatever is judged.
+    """
     digest = hashlib.sha256()
-    for values in (curve.thresholds, curve.block_weight, curve.block_loss):
+    for values in (curve.thresholds, curve.block_rows):
         digest.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
     return digest.hexdigest()[:16]
 

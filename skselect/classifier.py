@@ -277,7 +277,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self.calibration_ = self._calibrate(task, raw, scores, weight, split_params)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
-        self._confidence_at_fit = self._confidence
+        self._confidence_at_fit = self.resolved_confidence
         taught = not self._is_frozen or self.calibration_ is not None
         self._fitted_on = scores_fingerprint(scores) if taught else None
         return self
@@ -313,13 +313,13 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             scores = task.out_of_fold(self.estimator, self.cv, split_params)
         return fitted_calibration(
             self.calibration, self.calibration_scope, raw.response, scores, task.codes, n_classes,
-            weight, self._confidence,
+            weight, self.resolved_confidence,
         )  # fmt: skip
 
     def _check_parameters(self) -> None:
         check.check_choice("decision", self.decision, DECISIONS)
         check.check_has_costs(self.decision, self.cost_matrix)
-        confidence = self._confidence
+        confidence = self.resolved_confidence
         if not callable(confidence):
             known = ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
             check.check_choice("confidence", confidence, known)
@@ -368,8 +368,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     # The decision inside -----------------------------------------------------------------
 
     @property
-    def _confidence(self) -> Any:
-        """The confidence, "auto" resolved."""
+    def resolved_confidence(self) -> Any:
+        """The confidence, with "auto" resolved."""
         auto = isinstance(self.confidence, str) and self.confidence == "auto"
         return DecisionRule(self.decision).default_confidence if auto else self.confidence
 
@@ -406,14 +406,14 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def _policy(self, raw: RawClassifier) -> AbstentionPolicy:
         self._check_parameters()
         if self.calibrates_confidence:
-            check.check_unchanged("confidence", self._confidence, self._confidence_at_fit)
+            check.check_unchanged("confidence", self.resolved_confidence, self._confidence_at_fit)
         threshold = self.threshold
         if threshold is None:
             threshold = 0.0 if self.confidence_is_bounded else -np.inf
         return AbstentionPolicy(
             classes=raw.classes,
             threshold=float(threshold),
-            confidence=self._confidence,
+            confidence=self.resolved_confidence,
             rule=DecisionRule.checked(self.decision, self.cost_matrix, raw.classes),
             calibration=getattr(self, "calibration_", None),
             response=raw.response,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,6 +75,7 @@ class Goal:
         if method != "auto":
             named = f"method (of objective={objective!r})"
             check.check_choice(named, method, ["auto", *METHODS[objective]])
+        check.check_loss_of_metric(objective, loss, TUNABLE_METRICS)
         check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
         check.check_number("delta", delta, 0.0, 1.0, closed="neither")
         own_unit = unit if loss == "cost" else 1.0
@@ -88,7 +88,7 @@ class Goal:
             min_coverage=_checked_min_coverage(objective, method, min_coverage),
             on_infeasible=on_infeasible,
             selection=_checked_selection(objective, selection),
-            constraints=_checked_constraints(objective, constraint, own_unit),
+            constraints=_checked_constraints(objective, constraint),
             starts=_checked_starts(method, starts),
             loss=loss if isinstance(loss, str) else "graded",
             unit=own_unit,
@@ -104,12 +104,15 @@ class Goal:
         """Whether a metric is to be largest."""
         return self.objective in TUNABLE_METRICS
 
-    def for_losses(self, *, graded: bool) -> Goal:
-        """Resolve the method: bets where losses are graded, else the first of the objective."""
+    def for_losses(self, *, graded: bool, weighted: bool) -> Goal:
+        """Resolve the method: bets where losses are graded, else the first of the objective.
+
+        Weighted rows get no bets unasked: only the user knows what the weights mean.
+        """
         loss = "graded" if graded and self.loss == "zero_one" else self.loss
         if self.method != "auto":
             return replace(self, loss=loss)
-        bets = graded and "betting" in METHODS[self.objective]
+        bets = graded and not weighted and "betting" in METHODS[self.objective]
         method = "betting" if bets else METHODS[self.objective][0]
         return replace(self, method=method, loss=loss)
 
@@ -123,7 +126,7 @@ class Goal:
 
 def targets_of_groups(target: Any, groups: list[Any]) -> list[Any]:
     """Return the target of each subgroup: the same for all, or one each from a mapping."""
-    if not isinstance(target, Mapping):
+    if not hasattr(target, "items"):
         return [target] * len(groups)
     missing = [group for group in groups if group not in target]
     extra = [group for group in target if group not in groups]
@@ -151,8 +154,8 @@ def _checked_target(objective: str, target: float | None, unit: float) -> float:
     }[objective]
     if target is None:
         raise ValueError(f"target is missing: objective={objective!r} needs {wanted}.")
-    if isinstance(target, Mapping):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+    if hasattr(target, "items"):
+        raise ValueError(
             f"target={target!r} has one entry per subgroup; say what the subgroups are with "
             "group_by= (ThresholdTuner) or subgroups= (select_threshold)."
         )
@@ -186,9 +189,7 @@ def _checked_selection(objective: str, selection: str) -> str:
     return selection
 
 
-def _checked_constraints(
-    objective: str, constraint: Any, unit: float
-) -> tuple[tuple[str, float], ...]:
+def _checked_constraints(objective: str, constraint: Any) -> tuple[tuple[str, float], ...]:
     if constraint is None:
         return ()
     if objective not in TUNABLE_METRICS:
@@ -207,12 +208,10 @@ def _checked_constraints(
             "constraint must be a pair such as ('risk', 0.05), or a list of pairs, got "
             f"{constraint!r}."
         ) from None
-    shares = []
     for name, bound in pairs:
         check.check_choice("constraint", name, [*AT_MOST, *AT_LEAST])
-        own_unit = unit if name in AT_MOST else 1.0
-        shares.append(check.check_number(f"constraint {name!r}", bound, 0.0, own_unit) / own_unit)
-    return tuple((str(name), share) for (name, _), share in zip(pairs, shares, strict=True))
+        check.check_number(f"constraint {name!r}", bound, 0.0, 1.0)
+    return tuple((str(name), float(bound)) for name, bound in pairs)
 
 
 def _checked_starts(method: str, starts: Any) -> tuple[float, ...]:

@@ -26,31 +26,34 @@ class GroupThresholds:
     Parameters
     ----------
     by : str
-        "predicted_class", or what the subgroups are called.
+        What the subgroups are called.
     thresholds : dict
         By subgroup: a string, number or boolean, or a tuple of them.
     certificates : dict, default={}
         By subgroup; None where nothing is promised.
     unseen : {"abstain", "raise"}, default="abstain"
         What to do with rows of other subgroups, or of none.
+    by_answer : bool, default=False
+        Whether the answers are the subgroups.
+    columns : tuple of str, default=()
+        The attributes that make a subgroup, where there are several; the columns of a
+        DataFrame are matched by name.
     """
 
     by: str
     thresholds: Mapping[Any, float]
     certificates: Mapping[Any, Certificate | None] = field(default_factory=dict)
     unseen: str = "abstain"
+    by_answer: bool = False
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check.check_choice("unseen", self.unseen, UNSEEN)
+        check.check_group_names(self.by, list(self.thresholds))
         checked = {group: check.check_threshold(t) for group, t in self.thresholds.items()}
         if not checked:
             raise ValueError("thresholds is empty; a policy per subgroup needs at least one.")
         object.__setattr__(self, "thresholds", checked)
-
-    @property
-    def by_answer(self) -> bool:
-        """Whether the answers are the subgroups."""
-        return self.by == BY_ANSWER
 
     def of_rows(self, subgroups: Any, n: int, *, warn: bool = True) -> FloatArray:
         """Return the threshold of each row, inf for rows of an unknown subgroup.
@@ -72,6 +75,8 @@ class GroupThresholds:
                 f"subgroups is missing: this policy has one threshold per {self.by}; pass the "
                 f"{self.by} of each row, one of {list(self.thresholds)[:10]}."
             )
+        if self.columns:
+            subgroups = check.check_group_order(subgroups, self.columns)
         codes, keys = subgroup_codes(subgroups, n)
         known = np.array([self.thresholds.get(key, np.inf) for key in keys] + [np.inf])
         strange = np.array([key not in self.thresholds for key in keys] + [True])[codes]
@@ -93,6 +98,8 @@ class GroupThresholds:
         """Return plain values."""
         return {
             "by": self.by,
+            "by_answer": self.by_answer,
+            "columns": list(self.columns),
             "unseen": self.unseen,
             "members": [
                 {
@@ -118,7 +125,10 @@ class GroupThresholds:
             )
         if len(thresholds) < len(stored["members"]):
             raise ValueError("groups: a subgroup is listed more than once.")
-        return cls(str(stored["by"]), thresholds, certificates, stored["unseen"])
+        return cls(
+            stored["by"], thresholds, certificates, stored["unseen"], bool(stored["by_answer"]),
+            tuple(stored["columns"]),
+        )  # fmt: skip
 
 
 def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
@@ -149,6 +159,12 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     place = np.full(len(keys) + 1, -1)
     place[ordered] = np.arange(len(ordered))
     return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
+
+
+def names_of_columns(subgroups: Any) -> tuple[str, ...]:
+    """Return the names of several columns of subgroups, () for one."""
+    names = check.column_names(subgroups) or []
+    return tuple(str(name) for name in names) if len(names) > 1 else ()
 
 
 def name_of_subgroups(subgroups: Any) -> str:

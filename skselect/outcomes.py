@@ -31,6 +31,16 @@ LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {
 }
 
 
+def resolved_loss(loss: LossSpec, objective: str, *, has_costs: bool) -> LossSpec:
+    """Return the loss that "auto" stands for: costs where there are some and they can count."""
+    if callable(loss):
+        return loss
+    check.check_choice("loss", loss, ["auto", *LOSSES])
+    if loss != "auto":
+        return loss
+    return "cost" if has_costs and objective in ("risk", "generalized_risk", "cost") else "zero_one"
+
+
 def loss_of(predictions: Predictions, loss: LossSpec) -> FloatArray:
     """Return the loss of each row, in [0, 1].
 

@@ -168,8 +168,8 @@ class AbstentionPolicy:
         ValueError
             If the scores, answers or subgroups do not fit the policy.
         """
-        answers = self._answers(y_pred)
-        decisions = self.judge(self._scores(y_proba), answers, subgroups)
+        scores = self._scores(y_proba)
+        decisions = self.judge(scores, self._answers(y_pred, len(scores)), subgroups)
         return self.frame(decisions, index_of(y_proba, len(decisions.accepted)))
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
@@ -226,15 +226,18 @@ class AbstentionPolicy:
         check.refuse_subgroups(subgroups, "this policy has one threshold for all rows")
         return np.full(n, self.threshold)
 
-    def _answers(self, y_pred: Any) -> IntArray | None:
+    def _answers(self, y_pred: Any, n: int) -> IntArray | None:
         """Return an estimator's own answers as codes."""
         if self.rule.decision != "estimator":
             check.refuse_answers(y_pred, self.rule.decision)
             return None
         given = check.check_given(y_pred, "y_pred", "a policy with decision='estimator'")
         labels = check.check_labels(given, "y_pred")
+        check.check_same_rows("y_pred", len(labels), n)
         codes = check.encode_labels(labels, self.classes, "y_pred")
-        return check.check_known(codes, labels, self.classes, "y_pred", "")
+        return check.check_known(
+            codes, labels, self.classes, "y_pred", "The policy was made for these classes only."
+        )
 
     @property
     def _claims_confidence(self) -> bool:
@@ -433,7 +436,7 @@ class AbstentionPolicy:
             stored = {"decision": "argmax", "cost_matrix": None, "groups": None} | stored
         groups, costs = stored["groups"], stored["cost_matrix"]
         return cls(
-            classes=np.asarray(stored["classes"]).astype(stored["classes_dtype"]),
+            classes=check.check_stored_classes(stored["classes"], stored["classes_dtype"]),
             threshold=threshold_from_json(stored["threshold"]),
             confidence=confidence,
             calibration=None if calibration is None else restored_calibration(calibration),

@@ -43,7 +43,7 @@ from skselect.classifier import (
 from skselect.decisions import DecisionRule
 from skselect.goals import Goal
 from skselect.groups import UNSEEN
-from skselect.outcomes import LOSSES, Outcomes
+from skselect.outcomes import Outcomes, resolved_loss
 from skselect.policy import AbstentionPolicy
 from skselect.selection import (
     GroupedSelection,
@@ -249,13 +249,14 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         check.check_trainable(len(y))
         weight = check.check_weight(sample_weight, len(y), other="y")
         if goal.promises and goal.method != "betting":
-            check.refuse_weights(weight, "a certificate", ", or use a metric objective")
+            remedy = ", use method='betting' if they are importance weights, or a metric objective"
+            check.refuse_weights(weight, "a certificate", remedy)
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
         subgroups = subgroups_of(self.group_by, X)  # before anything is trained
         routed = self._route(base, weight, groups, fit_params)
-        rows = TrainingRows(X, y, weight, *routed, classes, rule)
+        rows = TrainingRows(X, y, weight, *routed, classes, rule, base.resolved_confidence)
 
         model, parts, doubts = self._predicted(base, fitted, rows, goal)
         if groups is not None:
@@ -310,6 +311,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             name_of_groups(self.group_by),
             self.target,
             lambda target, n_groups: self._goal(base, target, n_groups),
+            by_answer=by_answer,
             doubts=doubts,
             bounded=bounded,
             unseen=self.unseen,
@@ -322,10 +324,12 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         if isinstance(self.cv, float | np.floating):
             check.check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         check.check_choice("unseen", self.unseen, UNSEEN)
+        if self.method == "chow":
+            check.check_chow(base.resolved_confidence, self._loss(base))
         if self.group_by is not None:
             check.refuse_among(self.among, "group_by")
-        many = self.group_by is not None and isinstance(self.target, Mapping)
-        targets = list(self.target.values()) if many else [self.target]
+        many = self.group_by is not None and hasattr(self.target, "items")
+        targets = check.check_targets(self.target) if many else [self.target]
         check.check_number("delta", self.delta, 0.0, 1.0, closed="neither")
         goals = [self._goal(base, target) for target in targets]
         return goals[0]
@@ -347,12 +351,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         )
 
     def _loss(self, base: SelectiveClassifier) -> Any:
-        if callable(self.loss):
-            return self.loss
-        check.check_choice("loss", self.loss, ["auto", *LOSSES])
-        if self.loss != "auto":
-            return self.loss
-        return "zero_one" if base.cost_matrix is None else "cost"
+        return resolved_loss(self.loss, self.objective, has_costs=base.cost_matrix is not None)
 
     def _base(self) -> tuple[SelectiveClassifier, bool]:
         """Return a SelectiveClassifier without threshold, and whether it is fitted already."""

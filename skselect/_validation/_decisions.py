@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pandas as pd
 from skselect._typing import FloatArray, LabelArray
 from skselect._validation._arrays import as_array
 from skselect._validation._proba import column_names, match_columns
+from skselect._validation._rows import check_subgroups
 
 
 def check_has_costs(decision: str, cost_matrix: Any) -> None:
@@ -30,6 +33,9 @@ def check_given(value: Any, name: str, purpose: str) -> Any:
 
 def check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
     """Return what each answer costs: (K, K), finite, none negative, not all zero."""
+    names = column_names(values)
+    if names is not None and not hasattr(values, "iloc"):  # polars: rows as the columns
+        values = pd.DataFrame(np.asarray(values), index=names, columns=names)
     if hasattr(values, "iloc"):
         remedy = "or pass an array in the order of the classes"
         rows, columns = (
@@ -98,10 +104,12 @@ def check_subgroup_key(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(check_subgroup_key(part) for part in key)
     plain = key.item() if isinstance(key, np.generic) else key
-    if not isinstance(plain, str | int | float | bool):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            "subgroups must be strings, numbers or booleans, so that a policy can be saved, got "
-            f"{key!r} of type {type(key).__name__}."
+    finite = not isinstance(plain, float) or math.isfinite(plain)
+    if not isinstance(plain, str | int | float | bool) or not finite:
+        raise ValueError(
+            "subgroups must be strings, finite numbers or booleans, so that a policy can be saved, "
+            f"got {key!r} of type {type(key).__name__}; turn them into text first, for example "
+            "with .astype(str)."
         )
     return plain
 
@@ -114,7 +122,8 @@ def check_among(among: Any, classes: LabelArray) -> tuple[str, Any]:
             "among must be ('predicted', label) or ('true', label) with one of the classes "
             f"{classes[:10].tolist()}, got {among!r}."
         )
-    return among[0], among[1]
+    label = among[1]
+    return among[0], label.item() if isinstance(label, np.generic) else label
 
 
 def refuse_among(among: Any, other: str) -> None:
@@ -146,6 +155,13 @@ def check_group_columns(group_by: Any, X: Any) -> Any:
     """Return the columns of X that hold subgroups."""
     several = isinstance(group_by, list | tuple)
     wanted = list(group_by) if several else [group_by]
+    if not all(isinstance(column, str | int) for column in wanted):
+        raise ValueError(
+            "group_by must name columns of X (positions for an array), be a function of X, or "
+            f"'predicted_class', got {type(group_by).__name__}."
+        )
+    if hasattr(X, "tocsr"):
+        raise ValueError("group_by: X is sparse; pass a function of X that returns the subgroups.")
     names = column_names(X)
     known = list(range(np.shape(X)[1])) if names is None and np.ndim(X) == 2 else names or []
     missing = [column for column in wanted if column not in known]
@@ -157,3 +173,83 @@ def check_group_columns(group_by: Any, X: Any) -> Any:
     if names is None:
         return pd.DataFrame({column: np.asarray(X)[:, column] for column in wanted})
     return X[wanted]
+
+
+def check_loss_of_metric(objective: str, loss: Any, metrics: Iterable[str]) -> None:
+    """Refuse costs where a metric counts errors."""
+    if objective in metrics and isinstance(loss, str) and loss == "cost":
+        raise ValueError(
+            f"loss='cost' does not go with objective={objective!r}, which counts errors; use "
+            "loss='zero_one' (what 'auto' takes here), or objective='risk' or 'cost'."
+        )
+
+
+def check_chow(confidence: Any, loss: Any) -> None:
+    """Refuse Chow's rule for a named confidence that is no chance of being right."""
+    honest = ("expected_cost",) if loss == "cost" else ("max_proba", "chosen_proba")
+    if isinstance(confidence, str) and confidence not in honest:
+        raise ValueError(
+            f"method='chow' takes the threshold 1 - target, which is only right for a confidence "
+            f"that is one minus the expected loss: one of {list(honest)} for this loss, not "
+            f"{confidence!r}. Use method='empirical', or another confidence."
+        )
+
+
+def check_plan(method: str, coverage: float) -> None:
+    """Refuse to plan for a coverage at which a sequence has not begun."""
+    if method == "fixed_sequence" and coverage < 0.25:
+        raise ValueError(
+            f"coverage must be at least 0.25 for method='fixed_sequence', which begins there, got "
+            f"{coverage:g}; plan with method='combined'."
+        )
+
+
+def check_group_names(by: Any, groups: list[Any]) -> None:
+    """Refuse subgroups that could not be told apart, or not be named."""
+    if not isinstance(by, str):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"by must be text that names the subgroups, got {by!r}."
+        )
+    for group in groups:
+        check_subgroup_key(group)
+    sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
+    if len(sizes) > 1 or () in groups:
+        raise ValueError(f"thresholds: every subgroup needs as many attributes, got {groups[:5]}.")
+
+
+def check_group_order(subgroups: Any, columns: tuple[str, ...]) -> Any:
+    """Return several attributes in the order in which they name a subgroup."""
+    names = column_names(subgroups)
+    if names is None and isinstance(subgroups, Mapping):
+        names = list(subgroups)
+    by_name = {} if names is None else {str(name): name for name in names}
+    if set(by_name) != set(columns):
+        raise ValueError(
+            f"subgroups must be a DataFrame with the columns {list(columns)}, got "
+            f"{type(subgroups).__name__}" + ("." if names is None else f" with {names}.")
+        )
+    wanted = [by_name[column] for column in columns]
+    if isinstance(subgroups, Mapping):
+        return {name: subgroups[name] for name in wanted}
+    return subgroups[wanted]
+
+
+def check_subgroups_of(values: Any, n: int) -> Any:
+    """Return what a function of X gave as subgroups, if it is one per row."""
+    if values is None:
+        raise ValueError("group_by: the function returned None; it must return one value per row.")
+    return check_subgroups(values, n, "group_by")
+
+
+def check_same_rows(name: str, n: int, n_scores: int) -> None:
+    """Refuse another number of answers than of scores."""
+    if n != n_scores:
+        raise ValueError(f"{name} has {n} entries for {n_scores} rows of y_proba.")
+
+
+def check_targets(target: Any) -> list[Any]:
+    """Return the targets of a mapping."""
+    targets = [value for _, value in target.items()]
+    if not targets:
+        raise ValueError("target is an empty mapping; give each subgroup its target.")
+    return targets

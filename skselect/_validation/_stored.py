@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from skselect._typing import FloatArray
+from skselect._typing import FloatArray, LabelArray
 
 
 def _rises(x: FloatArray) -> bool:
@@ -54,3 +55,47 @@ def check_offset(value: Any) -> float:
     if not 0.0 < offset <= 0.5:
         raise ValueError(f"offset must lie in (0, 0.5], got {value!r}.")
     return offset
+
+
+def check_stored_classes(classes: Any, dtype: str) -> LabelArray:
+    """Return class labels in their dtype, if it holds them."""
+    labels = np.asarray(classes).astype(dtype)
+    if labels.tolist() != list(classes):
+        raise ValueError(f"classes_dtype: {dtype!r} cannot hold the classes {classes[:10]!r}.")
+    return labels
+
+
+_NUMBERS = {
+    "target": (0.0, math.inf), "delta": (0.0, 1.0), "coverage": (0.0, 1.0),
+    "pointwise_bound": (0.0, math.inf), "min_coverage": (0.0, 1.0), "unit": (0.0, math.inf),
+    "n": (1, math.inf), "n_accepted": (0, math.inf), "n_errors": (0, math.inf),
+    "rows_needed": (0, math.inf),
+}  # fmt: skip
+_NAMES = {
+    "objective": ("risk", "generalized_risk", "coverage"),
+    "guarantee": ("high_probability", "mean", "none"),
+    "loss": ("zero_one", "cost", "graded"),
+}
+
+
+def check_certificate(fields: Mapping[str, Any]) -> None:
+    """Refuse a certificate that says what none can say."""
+    for name, known in _NAMES.items():
+        if fields.get(name, known[0]) not in known:
+            raise ValueError(f"certificate: {name} must be one of {list(known)}.")
+    for name, (low, high) in _NUMBERS.items():
+        value = fields.get(name, low)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not low <= value <= high:
+            raise ValueError(f"certificate: {name} must be a number in [{low:g}, {high:g}].")
+    if not isinstance(fields["exact"], bool) or fields["exact"] == bool(fields["why_not"]):
+        raise ValueError("certificate: exact must be true where why_not is empty, else false.")
+    if fields["n_errors"] > fields["n_accepted"] or fields["n_accepted"] > fields["n"]:
+        raise ValueError("certificate: n_errors, n_accepted and n must rise in this order.")
+
+
+def check_texts(name: str, values: Any) -> list[str]:
+    """Return a list of texts."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"certificate: {name} must be a list of texts.")
+    return values

@@ -3,12 +3,14 @@
 from skselect.bounds._binomial import (
     clopper_pearson_upper,
     critical_counts,
+    least_count,
     rows_for_certificate,
     smallest_rank,
     wilson_upper,
 )
 from skselect.bounds._mean import (
     betting_log_wealth,
+    betting_stakes,
     betting_upper,
     empirical_bernstein_upper,
     hoeffding_bentkus_upper,
@@ -20,6 +22,7 @@ from skselect.bounds._walk import (
     crossing_probability,
     even_ranks,
     sequence_limits,
+    staying_probability,
     union_limits,
     walk_band,
 )
@@ -27,6 +30,7 @@ from skselect.bounds._walk import (
 __all__ = [
     "BAND_SHARE",
     "betting_log_wealth",
+    "betting_stakes",
     "betting_upper",
     "clopper_pearson_upper",
     "combined_limits",
@@ -35,10 +39,12 @@ __all__ = [
     "empirical_bernstein_upper",
     "even_ranks",
     "hoeffding_bentkus_upper",
+    "least_count",
     "rows_for_betting",
     "rows_for_certificate",
     "sequence_limits",
     "smallest_rank",
+    "staying_probability",
     "union_limits",
     "walk_band",
     "wilson_upper",

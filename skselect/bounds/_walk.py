@@ -35,6 +35,18 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
     return max(1.0 - float(np.sum(state)), 0.0)
 
 
+def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
+    """Return P(W_k <= limit_k for all ranks k) for a Bernoulli(`risk`) random walk W."""
+    state, low, rank = np.ones(1), 0, 0
+    for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
+        first, pmf = _step_distribution(k - rank, risk)
+        state, low, rank = np.convolve(state, pmf), low + first, k
+        state = state[: max(limit - low + 1, 0)]
+        if len(state) == 0:
+            return 0.0
+    return float(np.sum(state))
+
+
 def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple[int, FloatArray]]:
     """Yield, rank by rank, the lowest count and the probabilities of a walk that never crossed."""
     state, low, rank = np.ones(1), 0, 0

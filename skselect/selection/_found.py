@@ -120,8 +120,8 @@ class ThresholdSelection:
             `threshold`, `n_accepted`, `n_errors` (`total_loss` where losses are graded or
             weighted), `coverage`, `risk`, `pointwise_bound` (Clopper-Pearson; Hoeffding-Bentkus
             for graded losses; nan for weighted rows), `passes` (whether that bound is within a
-            risk target) and `chosen`. A bound holds for one threshold that was fixed
-            beforehand: the best of many that pass needs a certificate.
+            risk target; not for weighted rows) and `chosen`. A bound holds for one threshold
+            that was fixed beforehand: the best of many that pass needs a certificate.
 
         Examples
         --------
@@ -147,7 +147,7 @@ class ThresholdSelection:
             "risk": unit * curve.selective_risk[keep],
             "pointwise_bound": unit * _pointwise(curve, keep, delta, counted=counted),
         }
-        if self.goal.objective == "risk":
+        if self.goal.objective == "risk" and curve.counted:
             table["passes"] = table["pointwise_bound"] <= unit * self.goal.target
         return pd.DataFrame(table | {"chosen": keep == chosen - 1})
 
@@ -167,6 +167,10 @@ class GroupedSelection:
     unseen : {"abstain", "raise"}
         What the policy does with rows of other subgroups.
     policy : AbstentionPolicy or None
+    by_answer : bool
+        Whether the answers are the subgroups.
+    columns : tuple of str
+        The attributes that make a subgroup, where there are several.
     """
 
     by: str
@@ -174,6 +178,8 @@ class GroupedSelection:
     curve: RiskCoverageCurve
     unseen: str = "abstain"
     policy: AbstentionPolicy | None = None
+    by_answer: bool = False
+    columns: tuple[str, ...] = ()
 
     @property
     def thresholds(self) -> dict[Any, float]:
@@ -198,7 +204,9 @@ class GroupedSelection:
     @property
     def groups(self) -> GroupThresholds:
         """What a policy keeps."""
-        return GroupThresholds(self.by, self.thresholds, self.certificates, self.unseen)
+        return GroupThresholds(
+            self.by, self.thresholds, self.certificates, self.unseen, self.by_answer, self.columns
+        )
 
     def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:
         """Tell which rows are accepted; rows of no subgroup are not."""

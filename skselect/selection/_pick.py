@@ -14,7 +14,7 @@ from skselect.bounds import rows_for_betting, rows_for_certificate
 from skselect.certificates import Certificate, Doubt
 from skselect.curves import RiskCoverageCurve
 from skselect.goals import Goal, targets_of_groups
-from skselect.groups import subgroup_codes
+from skselect.groups import names_of_columns, subgroup_codes
 from skselect.outcomes import Outcomes
 from skselect.selection._found import GroupedSelection, ThresholdSelection
 from skselect.selection._refusal import refusal
@@ -49,11 +49,7 @@ def pick(
     if not found.accepts_nothing:
         return found
     if goal.objective == "cost":
-        warnings.warn(
-            f"Abstaining on everything costs least at target={goal.own_target:g} per row: every "
-            "accepted set of these rows is dearer.",
-            stacklevel=3,
-        )
+        _warn_dear(goal, "")
         return found
     error = refusal(found.curve, found.goal)
     if goal.on_infeasible == "raise":
@@ -69,6 +65,7 @@ def pick_by_group(
     targets: Any,
     goals: Any,
     *,
+    by_answer: bool = False,
     doubts: tuple[Doubt, ...] = (),
     bounded: bool = True,
     unseen: str = "abstain",
@@ -86,30 +83,44 @@ def pick_by_group(
         The target of all, or of each subgroup.
     goals : callable
         ``(target, n_groups)`` -> the goal of one subgroup.
+    by_answer : bool, default=False
+        Whether the subgroups are the answers.
     doubts, bounded, unseen
         As in :func:`pick` and :class:`GroupThresholds`.
     """
-    codes, groups = subgroup_codes(subgroups, len(outcomes))
-    if not groups:
+    codes, keys = subgroup_codes(subgroups, len(outcomes))
+    codes = np.where(outcomes.weight > 0, codes, -1)  # rows of weight zero do not exist
+    members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
+    if not members:
         raise ValueError("subgroups: every value is missing; each row needs its subgroup.")
-    found, refused = {}, []
-    for code, (group, target) in enumerate(
-        zip(groups, targets_of_groups(targets, groups), strict=True)
+    found, errors = {}, {}
+    for (group, rows), target in zip(
+        members.items(), targets_of_groups(targets, list(members)), strict=True
     ):
-        rows, goal = outcomes.take(codes == code), goals(target, len(groups))
-        found[group] = _find(rows, goal, doubts, bounded, f"of {by} {group!r}")
-        if found[group].accepts_nothing and goal.objective != "cost":
-            error = refusal(found[group].curve, found[group].goal)
-            refused.append((f"{by} {group!r}: {error}", goal, error))
-    if len(refused) == len(groups) and refused[0][1].on_infeasible == "raise":
-        texts = " ".join(text for text, _, _ in refused)
-        raise _with_remedy(
-            InfeasibleTargetError(texts, least_target=None, rows_needed=refused[0][2].rows_needed)
-        )
-    for text, _, _ in refused:
+        goal = goals(target, len(members))
+        one = _find(outcomes.take(rows), goal, doubts, bounded, f"of {by} {group!r}")
+        found[group] = one
+        if one.accepts_nothing and goal.objective == "cost":
+            _warn_dear(goal, f" of {by} {group!r}")
+        elif one.accepts_nothing:
+            errors[group] = refusal(one.curve, one.goal)
+    texts = [f"{by} {group!r}: {error}" for group, error in errors.items()]
+    if len(errors) == len(members) and goal.on_infeasible == "raise":
+        rows_needed = [error.rows_needed for error in errors.values()]
+        raise _with_remedy(InfeasibleTargetError(" ".join(texts), rows_needed=rows_needed[0]))
+    for text in texts:
         warnings.warn(f"{text} This subgroup will be handed over.", stacklevel=3)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    return GroupedSelection(by, found, curve, unseen)
+    columns = () if by_answer else names_of_columns(subgroups)
+    return GroupedSelection(by, found, curve, unseen, by_answer=by_answer, columns=columns)
+
+
+def _warn_dear(goal: Goal, which: str) -> None:
+    warnings.warn(
+        f"Abstaining on everything costs least at target={goal.own_target:g} per row: every "
+        f"accepted set of these rows{which} is dearer.",
+        stacklevel=4,
+    )
 
 
 def _with_remedy(error: InfeasibleTargetError) -> InfeasibleTargetError:
@@ -127,7 +138,8 @@ def _find(
     outcomes: Outcomes, goal: Goal, doubts: tuple[Doubt, ...], bounded: bool, cases: str
 ) -> ThresholdSelection:
     """Find the threshold; inf where none is good enough."""
-    goal = goal.for_losses(graded=check.is_graded(outcomes.loss))
+    weighted = not check.are_constant(outcomes.sample_weight)
+    goal = goal.for_losses(graded=check.is_graded(outcomes.loss), weighted=weighted)
     if goal.promises and goal.method != "betting":
         outcomes = _countable(outcomes, goal)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
@@ -171,12 +183,12 @@ def _rule(
     """Apply the rule of a goal that has a target; return the threshold and what it accepts."""
     target, delta = goal.target, goal.delta
     if goal.method == "betting":
-        threshold = (
-            thresholds.betting_risk(outcomes, target, delta, goal.min_coverage, bounded=bounded)
+        n_blocks = (
+            thresholds.betting_risk(outcomes, target, delta, goal.min_coverage)
             if goal.objective == "risk"
-            else thresholds.betting_generalized_risk(outcomes, target, delta, bounded=bounded)
+            else thresholds.betting_generalized_risk(outcomes, target, delta)
         )
-        return threshold, int(curve.n_blocks_accepted(np.array([threshold]))[0])
+        return thresholds.threshold_below(curve, n_blocks, bounded=bounded), n_blocks
     if goal.method == "chow":
         return thresholds.chow(curve, target)
     rule = thresholds.rule_of(goal.objective, goal.method, goal.starts)
@@ -218,6 +230,8 @@ def _certificate(
     least_rows = rows_for_betting if goal.method == "betting" else rows_for_certificate
     weighted = not check.are_constant(outcomes.sample_weight)
     nothing = () if n_blocks else (certificates.NOTHING,)
+    extra = [certificates.WEIGHED] if weighted else []
+    extra += [certificates.STARTS] if goal.method == "fixed_sequence" else []
     return certificates.issue(
         curve,
         n_blocks,
@@ -235,7 +249,7 @@ def _certificate(
         unit=goal.unit,
         cases=cases,
         doubts=(*doubts, *_DOUBTS.get(goal.method, ()), *nothing),
-        assumptions=(*certificates.ASSUMPTIONS, *([certificates.WEIGHED] if weighted else [])),
+        assumptions=(*certificates.ASSUMPTIONS, *extra),
     )
 
 

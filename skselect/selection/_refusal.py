@@ -71,7 +71,7 @@ def _constraint_advice(curve: RiskCoverageCurve, goal: Goal) -> str:
     """Say which constraint cannot be kept at the least coverage."""
     allowed = check.reaches(curve.coverage, goal.min_coverage)
     wanted = " and ".join(f"{name} {bound:g}" for name, bound in goal.constraints)
-    least = goal.unit * float(np.min(curve.selective_risk[allowed]))
+    least = float(np.min(curve.selective_risk[allowed]))
     return (
         f"No threshold keeps the constraint {wanted} at a coverage of at least "
         f"min_coverage={goal.min_coverage:g}: the smallest risk there is {least:.4g}. Relax the "

@@ -9,9 +9,10 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, ConfidenceSpec, LossSpec
+from skselect.decisions import DecisionRule
 from skselect.goals import Goal
 from skselect.groups import BY_ANSWER, name_of_subgroups
-from skselect.outcomes import LOSSES, Outcomes
+from skselect.outcomes import Outcomes, resolved_loss
 from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
 from skselect.selection._found import GroupedSelection, ThresholdSelection
@@ -92,7 +93,8 @@ def select_threshold(
     confidence : str, callable or array of shape (n,), default=None
         For Predictions: how sure each row is. None: what belongs to their answers.
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
-        For Predictions: how wrong each row is. "auto": the cost where there is a cost matrix.
+        For Predictions: how wrong each row is. "auto": the cost where there is a cost matrix
+        (metrics count errors all the same).
     on_infeasible : {"raise", "abstain"}, default="raise"
         What to do when no threshold meets the target: raise, or warn and accept nothing.
 
@@ -125,9 +127,14 @@ def select_threshold(
     Method: combined, delta 0.05.
     """
     source = predictions_or_outcomes
-    loss = resolved_loss(source, loss)
+    rule = source.rule if isinstance(source, Predictions) else DecisionRule()
+    loss = resolved_loss(loss, objective, has_costs=rule.cost_matrix is not None)
+    if method == "chow":
+        own = isinstance(source, Outcomes) or source.confidence is not None
+        named = None if own else rule.default_confidence
+        check.check_chow(named if confidence is None else confidence, loss)
     options = {"selection": selection, "constraint": constraint, "starts": starts, "loss": loss,
-               "unit": source.rule.unit if isinstance(source, Predictions) else 1.0}  # fmt: skip
+               "unit": rule.unit}  # fmt: skip
 
     def goal(aim: Any, n_groups: int = 1) -> Goal:
         check.check_number("delta", delta, 0.0, 1.0, closed="neither")
@@ -143,22 +150,14 @@ def select_threshold(
         by_answer = isinstance(subgroups, str) and subgroups == BY_ANSWER
         values = answers_of_rows(source) if by_answer else subgroups
         by = BY_ANSWER if by_answer else name_of_subgroups(subgroups)
-        found = pick_by_group(outcomes, values, by, target, goal, bounded=bounded, unseen=unseen)
+        found = pick_by_group(
+            outcomes, values, by, target, goal, by_answer=by_answer, bounded=bounded, unseen=unseen
+        )
     else:
         rows, cases = rows_among(source, among)
         chosen = outcomes if rows is None else outcomes.take(rows)
         found = pick(chosen, goal(target), bounded=bounded, cases=cases)
     return _with_policy(found, source, outcomes, confidence, subgroups)
-
-
-def resolved_loss(source: Predictions | Outcomes, loss: LossSpec) -> LossSpec:
-    """Return the loss that "auto" stands for."""
-    if callable(loss):
-        return loss
-    check.check_choice("loss", loss, ["auto", *LOSSES])
-    if loss != "auto":
-        return loss
-    return source.rule.default_loss if isinstance(source, Predictions) else "zero_one"
 
 
 def answers_of_rows(source: Predictions | Outcomes) -> Any:
@@ -176,8 +175,7 @@ def rows_among(
     predictions = check.check_is_predictions(source, "among")
     side, label = check.check_among(among, predictions.classes)
     codes = predictions.y_pred if side == "predicted" else predictions.y_true
-    rows = predictions.classes[codes] == label
-    rows &= codes >= 0
+    rows = (predictions.classes[codes] == label) & (codes >= 0)
     if not np.any(rows):
         raise ValueError(f"among={among!r}: there is no such row.")
     kind = "whose answer is" if side == "predicted" else "whose true class is"

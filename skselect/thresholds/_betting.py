@@ -1,33 +1,30 @@
-"""Risk targets for graded losses and importance weights: bets on thresholds fixed beforehand."""
+"""Risk targets for graded losses and importance weights: bets that follow the threshold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
+from scipy import special
 
-from skselect._typing import BoolArray, FloatArray
-from skselect.bounds import betting_log_wealth, rows_for_betting
-from skselect.curves import RiskCoverageCurve
+from skselect._typing import FloatArray, IntArray
+from skselect.bounds import betting_stakes, rows_for_betting, smallest_rank
 from skselect.outcomes import Outcomes
-from skselect.thresholds._common import threshold_below
+from skselect.thresholds._common import last_passed
 
-#: Thresholds tested, and the share of rows that places them and certifies nothing.
-GRID_THRESHOLDS, PLACING_SHARE = 50, 0.1
-# The sequence of thresholds begins at this share of the rows.
-_START = 0.15
+#: The sequence of thresholds begins at this share of the rows.
+BETTING_START = 0.15
 # More rows than bets need without any loss, so that there may be some.
-_ROOM = 1.25
+_ROOM = 1.5
 
 
-def betting_risk(
-    outcomes: Outcomes, target: float, delta: float, min_coverage: float, *, bounded: bool = True
-) -> float:
-    """Return the lowest threshold whose (weighted) selective risk is certified, inf if none is.
+def betting_risk(outcomes: Outcomes, target: float, delta: float, min_coverage: float) -> int:
+    """Return how many entries of the curve have a certified (weighted) selective risk.
 
-    A random tenth of the rows places 50 thresholds and certifies nothing. The others test them
-    from the surest down, each at the full `delta`, until one fails.
+    A sequence of bets against "the mean loss is at least `target`" goes on from 15 % of the
+    rows, block by block, for as long as each wealth is at least 1/delta. A block is credited
+    with the rows before it and charged with the losses of all its own, so that a bad block
+    cannot pass on rows that are not yet bad. The proof stands in ``docs/guarantees.md``.
 
     Parameters
     ----------
@@ -36,70 +33,66 @@ def betting_risk(
     target : float in (0, 1)
     delta : float in (0, 1)
     min_coverage : float in [0, 1]
-    bounded : bool, default=True
-        Whether confidences lie in [0, 1].
 
     Returns
     -------
-    float
+    int
     """
-    placing, testing = _split(outcomes)
-    least = _ROOM * rows_for_betting(target, delta)
-    start = max(min_coverage, _START, least / max(len(testing), 1))
-    weight = testing.sample_weight
-
-    def wealth(accepted: BoolArray) -> float:
-        counted = None if weight is None else weight[accepted]
-        return betting_log_wealth(testing.loss[accepted], target, delta, counted)
-
-    return _last_certified(_grid(placing, start, bounded), testing, wealth, delta)
-
-
-def betting_generalized_risk(
-    outcomes: Outcomes, target: float, delta: float, *, bounded: bool = True
-) -> float:
-    """Return the lowest threshold whose rate of silent loss is certified, inf if none is."""
-    placing, testing = _split(outcomes)
-
-    def wealth(accepted: BoolArray) -> float:
-        silent = np.where(accepted, testing.loss, 0.0)
-        return betting_log_wealth(silent, target, delta, testing.sample_weight)
-
-    return _last_certified(_grid(placing, 0.0, bounded), testing, wealth, delta)
+    loss, weight, ends = _sorted_rows(outcomes)
+    n = len(loss)
+    share = smallest_rank(n, max(min_coverage, BETTING_START))
+    start = max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
+    if start > n:
+        return 0
+    first = int(np.searchsorted(ends, start))  # the block that holds the start
+    credited = np.maximum(np.append(0, ends[:-1])[first:], start)
+    stakes, log_prior = betting_stakes(n, target, delta)
+    logs = []
+    for stake in stakes:
+        credit = np.cumsum(np.log1p(stake * target * weight))[credited - 1]
+        logs.append(credit + _charges(loss, weight, stake, target)[ends[first:] - 1])
+    failed = np.flatnonzero(_log_mean(logs, log_prior) < -math.log(delta))
+    passed = first + int(failed[0]) if len(failed) else len(ends)
+    return passed if passed > first else 0
 
 
-def _split(outcomes: Outcomes) -> tuple[Outcomes, Outcomes]:
-    """Return a random tenth and the others, shuffled; the order they came in does not matter."""
+def betting_generalized_risk(outcomes: Outcomes, target: float, delta: float) -> int:
+    """Return how many entries of the curve have a certified (weighted) rate of silent loss.
+
+    Every row is credited, and the accepted ones are charged with their losses: the wealth only
+    falls with coverage, so that one test covers every threshold.
+    """
+    loss, weight, ends = _sorted_rows(outcomes)
+    stakes, log_prior = betting_stakes(len(loss), target, delta)
+    logs = [
+        np.sum(np.log1p(stake * target * weight)) + _charges(loss, weight, stake, target)[ends - 1]
+        for stake in stakes
+    ]
+    return last_passed(_log_mean(logs, log_prior) >= -math.log(delta))
+
+
+def _sorted_rows(outcomes: Outcomes) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return losses and weights (at most 1), surest rows first, and where each block ends.
+
+    Rows without weight do not exist. In a block the lightest rows come first: they earn the
+    least credit, whichever of the block's rows came before a cut.
+    """
     weight = outcomes.weight / np.max(outcomes.weight)
-    order = np.lexsort((weight, outcomes.loss, outcomes.confidence))
-    order = order[np.random.default_rng(0).permutation(len(order))]
-    parts = np.split(order, [math.ceil(PLACING_SHARE * len(order))])
-    placing, testing = (
-        Outcomes(outcomes.loss[rows], outcomes.confidence[rows], weight[rows]) for rows in parts
-    )
-    return placing, testing
+    order = np.lexsort((outcomes.loss, weight, -outcomes.confidence))
+    order = order[weight[order] > 0]
+    confidence = outcomes.confidence[order]
+    ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) + 1
+    return outcomes.loss[order], weight[order], ends
 
 
-def _grid(placing: Outcomes, start: float, bounded: bool) -> FloatArray:
-    """Return thresholds between the confidences of some rows, from the surest down."""
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(placing.loss, placing.confidence))
-    if start > 1.0:
-        return np.empty(0)
-    shares = np.linspace(start, 1.0, GRID_THRESHOLDS) * curve.n_rows
-    blocks = np.unique(np.searchsorted(curve.n_accepted, shares - 1e-9)) + 1
-    return np.array([threshold_below(curve, int(b), bounded=bounded) for b in blocks])
+def _charges(loss: FloatArray, weight: FloatArray, stake: float, target: float) -> FloatArray:
+    """Return what the losses up to each row cost a bet, as logs.
+
+    1 - stake w (loss - target) is the credit 1 + stake w target times this charge.
+    """
+    credit = 1.0 + stake * weight * target
+    return np.cumsum(np.log1p(-stake * weight * loss / credit))
 
 
-def _last_certified(
-    thresholds: FloatArray,
-    testing: Outcomes,
-    log_wealth: Callable[[BoolArray], float],
-    delta: float,
-) -> float:
-    """Return the last threshold before the first one at which the bets do not pay."""
-    certified = math.inf
-    for threshold in thresholds:
-        if log_wealth(testing.confidence >= threshold) < -math.log(delta):
-            break
-        certified = float(threshold)
-    return certified
+def _log_mean(logs: list[FloatArray], log_prior: FloatArray) -> FloatArray:
+    return np.asarray(special.logsumexp(np.array(logs) + log_prior[:, None], axis=0))

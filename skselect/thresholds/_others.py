@@ -57,7 +57,7 @@ def cheapest(curve: RiskCoverageCurve, abstention_cost: float, *_: float) -> int
     total = curve.accepted_weight[-1]
     rejected = total - np.concatenate([[0.0], curve.accepted_weight])
     cost = np.concatenate([[0.0], curve.accepted_loss]) + abstention_cost * rejected
-    return int(np.flatnonzero(cost == np.min(cost))[-1])
+    return int(np.flatnonzero(check.stays_within(cost, float(np.min(cost))))[-1])
 
 
 def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:

@@ -12,7 +12,10 @@ from skselect._typing import FloatArray, IntArray
 from skselect.bounds import (
     combined_limits,
     critical_counts,
+    least_count,
     sequence_limits,
+    smallest_rank,
+    staying_probability,
     union_limits,
     walk_band,
 )
@@ -22,7 +25,9 @@ from skselect.thresholds._common import error_counts, passes
 #: Targets of the simultaneous band, fixed beforehand.
 BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
 _LEAST_COVERAGE = 0.1
-_MOST_ROWS = 10**9
+# Ranks that have to pass, and the errors that each may have.
+_Way = tuple[IntArray, IntArray]
+_MOST_ROWS = 10**8
 
 
 def rows_needed(
@@ -47,7 +52,8 @@ def rows_needed(
         Errors among the accepted rows that the certificate should survive.
     expected_risk : float in [0, target), default=None
         True share of errors among the accepted rows; then so many rows are returned that they
-        certify with probability `power`. `expected_errors` is not used.
+        certify with probability `power`, even where surer rows err as often as the others.
+        `expected_errors` is not used.
     power : float in (0, 1), default=0.8
     coverage : float in (0, 1], default=1
         Share of the rows that will be accepted.
@@ -62,7 +68,7 @@ def rows_needed(
     Raises
     ------
     ValueError
-        If an argument is out of its range, or no number of rows up to 10^9 would do.
+        If an argument is out of its range, or the expected risk too close to the target.
 
     Examples
     --------
@@ -70,7 +76,7 @@ def rows_needed(
     >>> rows_needed(0.02, method="fixed"), rows_needed(0.02, method="fixed", expected_errors=3)
     (149, 386)
     >>> rows_needed(0.05, expected_risk=0.03, coverage=0.7)
-    1000
+    2176
     """
     check.check_number("target", target, 0.0, 1.0, closed="neither")
     check.check_number("delta", delta, 0.0, 1.0, closed="neither")
@@ -78,53 +84,64 @@ def rows_needed(
     check.check_number("coverage", coverage, 0.0, 1.0, closed="right")
     check.check_count("expected_errors", expected_errors, 0)
     limit = _LIMITS[check.check_choice("method", method, _LIMITS)]
+    check.check_plan(method, coverage)
     if expected_risk is not None:
         check.check_number("expected_risk", expected_risk, 0.0, target, closed="left")
+        _check_within_reach(target, expected_risk, power, coverage)
+    least_coverage = min(_LEAST_COVERAGE, coverage)
 
     def enough(n: int) -> bool:
-        k = int(coverage * n + 1e-9)
-        allowed = limit(n, k, target, delta) if k else -1
+        ways = [way for way in limit(n, smallest_rank(n, coverage), target, delta, least_coverage)
+                if len(way[0])]  # fmt: skip
         if expected_risk is None:
-            return allowed >= expected_errors
-        return bool(stats.binom.cdf(allowed, k, expected_risk) >= power)
+            return any(int(limits[-1]) >= expected_errors for _, limits in ways)
+        return any(staying_probability(*way, expected_risk) >= power for way in ways)
 
-    return _least_rows(enough, exact=method == "fixed" and expected_risk is None)
-
-
-def _least_rows(enough: Callable[[int], bool], *, exact: bool) -> int:
-    high = 1
-    while not enough(high):
-        high *= 2
-        if high > _MOST_ROWS:
-            raise ValueError(
-                "expected_risk is so close to target that more than 10^9 rows would be needed; "
-                "ask for a larger target."
-            )
-    low = high // 2
-    while high - low > (1 if exact else max(high // 200, 1)):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    exact = method == "fixed" and expected_risk is None
+    return least_count(enough, 0.0 if exact else 0.005)
 
 
-def _at_rank(ranks: IntArray, limits: IntArray, k: int) -> int:
-    """Return the limit of the tested rank at or below k, -1 if there is none."""
-    place = int(np.searchsorted(ranks, k, side="right")) - 1
-    return int(limits[place]) if place >= 0 else -1
+def _check_within_reach(target: float, risk: float, power: float, coverage: float) -> None:
+    """Refuse a risk so close to the target that no sensible number of rows would do."""
+    errors = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
+    about = errors**2 * target * (1.0 - target) / (target - risk) ** 2 / coverage
+    if about > _MOST_ROWS:
+        raise ValueError(
+            f"expected_risk={risk:g} is so close to target={target:g} that more than "
+            f"{_MOST_ROWS:.0e} rows could be needed; ask for a larger target."
+        )
 
 
-def _combined_limit(n: int, k: int, target: float, delta: float) -> int:
-    ranks, band, sequence = combined_limits(n, target, delta, _LEAST_COVERAGE)
-    return _at_rank(ranks, np.maximum(band, sequence), k)
+def _last(ranks: IntArray, limits: IntArray, k: int) -> _Way:
+    """Return the tested rank at or below k alone: a band looks at each by itself."""
+    place = int(np.searchsorted(ranks, k, side="right"))
+    return ranks[max(place - 1, 0) : place], limits[max(place - 1, 0) : place]
 
 
-# How many errors each method allows among the k surest of n rows.
-_LIMITS: dict[str, Callable[[int, int, float, float], int]] = {
-    "combined": _combined_limit,
-    "band": lambda n, k, r, delta: _at_rank(*walk_band(n, r, delta, _LEAST_COVERAGE), k),
-    "fixed_sequence": lambda n, k, r, delta: _at_rank(*sequence_limits(n, r, delta, 0.25), k),
-    "bonferroni": lambda n, k, r, delta: _at_rank(*union_limits(n, r, delta, _LEAST_COVERAGE), k),
-    "fixed": lambda _, k, r, delta: int(critical_counts(np.array([k]), r, delta)[0]),
+def _all_up_to(ranks: IntArray, limits: IntArray, k: int) -> _Way:
+    """Return the tested ranks up to k: a sequence has to pass them all."""
+    wanted = (ranks <= k) & (limits >= 0)
+    return ranks[wanted], limits[wanted]
+
+
+def _combined(n: int, k: int, target: float, delta: float, least: float) -> list[_Way]:
+    ranks, band, sequence = combined_limits(n, target, delta, least)
+    return [_all_up_to(ranks, sequence, k), _last(ranks, band, k)]
+
+
+def _fixed(_n: int, k: int, target: float, delta: float, _least: float) -> list[_Way]:
+    return [(np.array([k]), critical_counts(np.array([k]), target, delta))]
+
+
+# In which ways k of n rows are accepted: ranks that must pass, and the errors each may have.
+_LIMITS: dict[str, Callable[[int, int, float, float, float], list[_Way]]] = {
+    "combined": _combined,
+    "band": lambda n, k, r, delta, least: [_last(*walk_band(n, r, delta, least), k)],
+    "fixed_sequence": lambda n, k, r, delta, _: [
+        _all_up_to(*sequence_limits(n, r, delta, 0.25), k)
+    ],
+    "bonferroni": lambda n, k, r, delta, least: [_last(*union_limits(n, r, delta, least), k)],
+    "fixed": _fixed,
 }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom, norm
 
 from skselect.bounds import (
     clopper_pearson_upper,
@@ -13,6 +14,7 @@ from skselect.bounds import (
     rows_for_certificate,
     smallest_rank,
     walk_band,
+    wilson_upper,
 )
 
 
@@ -60,3 +62,28 @@ def test_smallest_rank_is_found_by_division(n, percent):
 
 
 # A band and a sequence --------------------------------------------------------------------------
+
+
+def test_bounds_of_many_counts_are_those_of_each():
+    errors, rows = np.array([0, 2, 7, 0]), np.array([10, 50, 7, 0])
+    together = clopper_pearson_upper(errors, rows, 0.1)
+    each = [clopper_pearson_upper(e, n, 0.1) for e, n in zip(errors, rows, strict=True)]
+    assert together.tolist() == each
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(1, 200), st.data(), st.sampled_from([0.01, 0.1, 0.3]))
+def test_wilson_is_one_score_away_from_the_rate(n, data, delta):
+    rate = data.draw(st.integers(0, n)) / n
+    bound = wilson_upper(round(rate * n), n, delta)
+    z = norm.isf(delta)
+    assert (bound - rate) ** 2 == pytest.approx(z**2 * bound * (1 - bound) / n, rel=1e-9)
+    assert bound >= rate - 1e-12
+
+
+def test_wilson_misses_more_often_than_it_says_where_errors_are_few():
+    chance = sum(binom.pmf(e, 200, 0.01) for e in range(201) if wilson_upper(e, 200, 0.1) < 0.01)
+    exact = sum(
+        binom.pmf(e, 200, 0.01) for e in range(201) if clopper_pearson_upper(e, 200, 0.1) < 0.01
+    )
+    assert exact <= 0.1 < chance

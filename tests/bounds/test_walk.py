@@ -11,6 +11,9 @@ from skselect.bounds import (
     combined_limits,
     critical_counts,
     crossing_probability,
+    sequence_limits,
+    staying_probability,
+    union_limits,
     walk_band,
 )
 
@@ -110,3 +113,45 @@ def test_combined_is_empty_when_the_rows_cannot_do():
     assert len(combined_limits(148, 0.02, 0.05, 0.1)[0]) == 0
     ranks, band, sequence = combined_limits(149, 0.02, 0.05, 0.1)
     assert (ranks.tolist(), band.tolist(), sequence.tolist()) == ([149], [-1], [0])
+
+
+@pytest.mark.parametrize(("n", "risk", "delta"), [(300, 0.05, 0.1), (1000, 0.02, 0.05)])
+def test_each_rank_of_a_sequence_is_tested_at_the_full_delta(n, risk, delta):
+    ranks, limits = sequence_limits(n, risk, delta, 0.25)
+    assert ranks[0] >= 0.25 * n
+    assert np.all(np.diff(limits) >= 0)  # rising, as the proof wants it
+    for k, limit in zip(ranks[::40], limits[::40], strict=True):
+        assert binom.cdf(limit, k, risk) <= delta < binom.cdf(limit + 1, k, risk)
+
+
+@pytest.mark.parametrize(("n", "risk", "delta"), [(300, 0.05, 0.1), (2000, 0.02, 0.05)])
+def test_union_limits_spend_less_than_the_band(n, risk, delta):
+    ranks, limits = union_limits(n, risk, delta, 0.1)
+    assert len(ranks) <= 20
+    assert 0 < crossing_probability(ranks, limits, risk) < delta
+    assert sum(binom.cdf(limits, ranks, risk)) <= delta * (1 + 1e-9)
+
+
+def test_the_combined_start_passes_low_risks_more_surely_than_its_neighbours():
+    ranks, _, sequence = combined_limits(1000, 0.02, 0.05, 0.1)
+    begun = np.flatnonzero(sequence >= 0)
+    start = begun[0]
+    assert 150 <= ranks[start] <= 250
+    early = np.array([k for k in ranks if 150 <= k <= 250])
+    counts = [max(e for e in range(-1, 9) if e < 0 or binom.cdf(e, k, 0.02) <= 0.05) for k in early]
+    best = max(binom.cdf(counts, early, 0.02 / 3))
+    # The sequence's own counts are at most those at the full delta.
+    assert binom.cdf(sequence[start], ranks[start], 0.02 / 3) >= best - 0.05
+
+
+@pytest.mark.parametrize("risk", [Fraction(1, 10), Fraction(1, 3)])
+@pytest.mark.parametrize(
+    ("ranks", "limits"), [([3, 5, 8], [1, 1, 3]), ([4, 10], [0, 9]), ([2], [-1])]
+)
+def test_staying_probability_equals_the_sum_over_all_walks(ranks, limits, risk):
+    expected = Fraction(0)
+    for steps in product([0, 1], repeat=ranks[-1]):
+        if all(sum(steps[:k]) <= limit for k, limit in zip(ranks, limits, strict=True)):
+            expected += risk ** sum(steps) * (1 - risk) ** (len(steps) - sum(steps))
+    found = staying_probability(np.array(ranks), np.array(limits), float(risk))
+    assert found == pytest.approx(float(expected), rel=1e-12)

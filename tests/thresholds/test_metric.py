@@ -64,3 +64,69 @@ def test_the_cwsa_plus_optimum_lies_just_above_the_next_lower_confidence():
 def test_equal_values_take_the_largest_coverage():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]))
     assert thresholds.best_metric(curve, "selective_accuracy", 0.0).n_blocks == 3
+
+
+def rows_at(confidence, loss, t, sign):
+    """What each accepted row adds to CWSA(+) at a threshold."""
+    kept = confidence >= t
+    phi = (confidence[kept] - t) / (1 - t)
+    return np.where(loss[kept] == 1, sign, 1.0) * phi
+
+
+@profile
+@given(curves(), st.sampled_from(["cwsa", "cwsa_plus", "selective_accuracy"]),
+       st.sampled_from([0.0, 0.3, 0.5]))  # fmt: skip
+def test_lower_bound_is_not_beaten_on_a_dense_grid(case, metric, min_coverage):
+    curve, (confidence, loss, _) = case
+    best = thresholds.best_metric(curve, metric, min_coverage, selection="lower_bound")
+
+    def lower_bound(t):
+        if metric == "selective_accuracy":
+            x = 1.0 - loss[confidence >= t]
+        else:
+            x = rows_at(confidence, loss, t, 0.0 if metric == "cwsa_plus" else -1.0)
+        return x.mean() - 1.645 * x.std() / np.sqrt(len(x))
+
+    # Only the thresholds that can be best for the value itself are candidates.
+    ends = np.append(confidence, 0.0)
+    grid = np.unique(np.concatenate([ends, np.nextafter(ends, 2)]))
+    grid = [t for t in grid if t < 1 and np.mean(confidence >= t) >= max(min_coverage, 1e-9)]
+    if metric == "cwsa_plus":
+        lowest = {}
+        for t in grid:  # the lower end of each interval in which the accepted rows stay
+            key = (confidence >= t).sum()
+            lowest[key] = min(lowest.get(key, 2.0), t)
+        grid = list(lowest.values())
+    assert best.best >= max(map(lower_bound, grid), default=-9) - 1e-7
+
+
+@profile
+@given(curves(weighted=True), st.sampled_from([0.0, 0.1, 0.4]), st.sampled_from([0.2, 0.8]))
+def test_constraints_are_kept_or_refused(case, risk, coverage):
+    curve, (confidence, loss, weight) = case
+    constraints = (("risk", risk), ("coverage", coverage))
+    best = thresholds.best_metric(curve, "selective_accuracy", 0.0, constraints)
+
+    def holds(t):
+        kept = confidence >= t
+        share = weight[kept].sum() / weight.sum()
+        return share >= coverage and np.average(loss[kept], weights=weight[kept]) <= risk
+
+    possible = [t for t in np.unique(confidence) if holds(t)]
+    assert (best is not None) == bool(possible)
+    if best is not None:
+        assert holds(best.threshold)
+        most = max(1 - np.average(loss[confidence >= t], weights=weight[confidence >= t])
+                   for t in possible)  # fmt: skip
+        assert best.value == pytest.approx(most)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "n_rows"),
+    [(("generalized_risk", 0.2), 4), (("selective_accuracy", 0.7), 4), (("risk", 0.2), 2)],
+)
+def test_each_constraint_by_hand(constraint, n_rows):
+    outcomes = Outcomes([0, 0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6, 0.5])
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    kept = thresholds.keeps(curve, (constraint,))
+    assert curve.n_accepted[np.flatnonzero(kept)[-1]] == n_rows

@@ -55,3 +55,19 @@ def test_generalised_risk_accepts_what_is_surer_than_the_first_error_too_many(ca
     enough = len(errors) <= allowed[-1]
     expected = n if enough else int((confidence > errors[allowed[-1]]).sum())
     assert (curve.n_accepted[found - 1] if found else 0) == expected
+
+
+@profile
+@given(curves(), st.sampled_from([0.05, 0.3, 0.5, 0.9]))
+def test_mean_coverage_is_the_smallest_rank_whose_mean_reaches_the_target(case, target):
+    curve, _ = case
+    n = curve.n_rows
+    rank = next((k for k in range(1, n + 1) if k / (n + 1) >= target - 1e-12), n)
+    expected = next(b + 1 for b in range(len(curve)) if curve.n_accepted[b] >= rank)
+    assert thresholds.mean_coverage(curve, target) == expected
+
+
+def test_chow_accepts_what_is_surer_than_one_minus_the_cost():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [0.95, 0.8, 0.75]))
+    assert thresholds.chow(curve, 0.2) == (0.8, 2)
+    assert thresholds.chow(curve, 3.0) == (0.0, 3)

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from skselect import Outcomes, RiskCoverageCurve, thresholds
 from skselect.bounds import combined_limits, walk_band
@@ -85,3 +86,107 @@ def test_rows_needed_is_about_what_it_takes(rng):
 def test_rows_needed_is_none_where_more_rows_would_not_help():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
     assert thresholds.rows_like_these(curve, 0.1, 0.05, 0.1) is None
+
+
+chance = binom.cdf
+
+
+def last_end(curve, passes):
+    """Entries up to the last block end that passes by itself."""
+    return max([b + 1 for b in range(len(curve)) if passes(b)], default=0)
+
+
+@profile
+@given(curves(), st.sampled_from([0.1, 0.3]), st.sampled_from([0.1, 0.3]))
+def test_bonferroni_accepts_the_largest_block_that_one_of_20_tests_allows(case, target, delta):
+    curve, _ = case
+    n = curve.n_rows
+    least = next(
+        (k for k in range(1, n + 1) if k >= 0.1 * n and (1 - target) ** k <= delta / 20), n + 1
+    )
+    tested = np.unique(np.ceil(np.linspace(least, n, min(20, n - least + 1)))) if least <= n else []
+
+    def passes(b):
+        below = [k for k in tested if k <= curve.n_accepted[b]]
+        return below and chance(curve.accepted_loss[b], below[-1], target) <= delta / 20
+
+    assert thresholds.bonferroni_risk(curve, target, delta, 0.1) == last_end(curve, passes)
+
+
+@profile
+@given(curves(), st.sampled_from([0.1, 0.3]), st.sampled_from([0.1, 0.3]),
+       st.sampled_from([(0.25,), (0.0,), (0.1, 0.6)]))  # fmt: skip
+def test_fixed_sequence_stops_at_the_first_failure(case, target, delta, starts):
+    curve, _ = case
+    n, ends = curve.n_rows, curve.n_accepted
+
+    def passed(start):
+        level = delta / len(starts)
+        share = max(start, 0.1)
+        first = next(
+            (k for k in range(1, n + 1) if k / n >= share and (1 - target) ** k <= level), None
+        )
+        if first is None:
+            return 0
+        accepted, before = 0, 0
+        for b in range(len(curve)):
+            if ends[b] >= first:
+                rank = max(before, first)
+                allowed = max(e for e in range(-1, n) if e < 0 or chance(e, rank, target) <= level)
+                if curve.accepted_loss[b] > allowed:
+                    break
+                accepted = b + 1
+            before = ends[b]
+        return accepted
+
+    rule = thresholds.sequence_rule(starts)
+    assert rule(curve, target, delta, 0.1) == max(map(passed, starts))
+
+
+@profile
+@given(curves(), st.sampled_from([0.2, 0.4]), st.sampled_from([0.1, 0.5]))
+def test_sgr_returns_a_probe_that_passed(case, target, delta):
+    curve, _ = case
+    n_blocks = thresholds.sgr_risk(curve, target, delta, 0.0)
+    probes = max(int(np.ceil(np.log2(curve.n_rows))), 1)
+    if n_blocks:
+        k, errors = curve.n_accepted[n_blocks - 1], curve.accepted_loss[n_blocks - 1]
+        assert chance(errors, k, target) <= delta / probes * (1 + 1e-9)
+
+
+def test_sgr_finds_the_largest_coverage_where_the_bound_rises():
+    """On a perfectly ordered sample every probe points the right way."""
+    loss = np.repeat([0, 1], [700, 300])
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, np.linspace(1, 0, 1000)))
+    found = thresholds.sgr_risk(curve, 0.05, 0.1, 0.0)
+    passing = [k for k in range(1, 1001) if chance(max(k - 700, 0), k, 0.05) <= 0.1 / 10]
+    assert found == max(passing)
+
+
+@profile
+@given(curves(), st.sampled_from([0.1, 0.4]))
+def test_mean_and_empirical_by_definition(case, target):
+    curve, (confidence, loss, _) = case
+    for rule, extra in ((thresholds.mean_risk, 1), (thresholds.empirical_risk, 0)):
+        sizes = [
+            (confidence >= t).sum()
+            for t in np.unique(confidence)
+            if loss[confidence >= t].sum() + extra
+            <= target * ((confidence >= t).sum() + extra) * (1 + 1e-9)
+            and np.mean(confidence >= t) >= 0.2
+        ]
+        found = rule(curve, target, 0.1, 0.2)
+        assert (curve.n_accepted[found - 1] if found else 0) == max(sizes, default=0)
+
+
+def test_a_start_from_other_rows_is_where_the_target_is_kept_most_surely(rng):
+    u = rng.random(400)
+    outcomes = Outcomes(rng.random(400) < np.where(u < 0.1, 0.3, 0.02), 1 - u)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    start = thresholds.best_start(curve, 0.05)
+    chances = chance(curve.accepted_loss, curve.n_accepted, 0.05)
+    best = curve.coverage[chances == chances[curve.coverage >= 0.05].min()]
+    assert start in best
+    assert start > 0.3  # past the bad top
+    assert thresholds.sequence_rule((start,))(curve, 0.08, 0.1, 0.1) > 0
+    assert thresholds.sequence_rule((0.1,))(curve, 0.08, 0.1, 0.1) == 0

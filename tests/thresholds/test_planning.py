@@ -1,0 +1,107 @@
+"""Rows to collect, and the bound for all thresholds at once."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from skselect import Outcomes, RiskCoverageCurve, rows_needed
+from skselect.bounds import clopper_pearson_upper, walk_band
+from skselect.thresholds import BAND_TARGETS, combined_risk, simultaneous_band
+from tests.thresholds.cases import curves, profile
+
+
+@pytest.mark.parametrize("target", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("errors", [0, 1, 5])
+def test_fixed_thresholds_need_the_least_number_with_a_small_bound(target, errors):
+    n = rows_needed(target, 0.1, expected_errors=errors, method="fixed")
+    assert clopper_pearson_upper(errors, n, 0.1) <= target
+    assert clopper_pearson_upper(errors, n - 1, 0.1) > target
+
+
+def test_coverage_and_a_choice_of_thresholds_cost_rows():
+    fixed = rows_needed(0.05, expected_errors=10, method="fixed")
+    assert rows_needed(0.05, expected_errors=10, method="fixed", coverage=0.5) == 2 * fixed - 1
+    costs = [rows_needed(0.05, expected_errors=10, method=m)
+             for m in ("fixed", "fixed_sequence", "combined", "band", "bonferroni")]  # fmt: skip
+    assert costs == sorted(costs)
+    assert costs[-1] > costs[0]
+
+
+def test_planned_rows_certify_as_often_as_planned():
+    n = rows_needed(0.05, 0.1, expected_risk=0.03, power=0.8, method="fixed")
+    passing = [e for e in range(n) if clopper_pearson_upper(e, n, 0.1) <= 0.05]
+    assert 0.8 <= stats.binom.cdf(passing[-1], n, 0.03) < 0.87
+
+
+def test_planned_rows_are_enough_for_a_chosen_threshold(rng):
+    n = rows_needed(0.05, 0.1, expected_risk=0.03, power=0.8)
+    answered = []
+    for _ in range(200):
+        curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.03, rng.random(n)))
+        found = combined_risk(curve, 0.05, 0.1, 0.1)
+        answered.append(found > 0 and curve.coverage[found - 1] > 0.95)
+    # The band may accept what the sequence did not reach, so that it is a little more.
+    assert 0.9 > np.mean(answered) > 0.8 - 3 * np.sqrt(0.8 * 0.2 / 200)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": 1.0}, "target must be a number"),
+        ({"target": 0.1, "expected_errors": -1}, "expected_errors must be an integer"),
+        ({"target": 0.1, "expected_risk": 0.1}, "expected_risk must be a number"),
+        ({"target": 0.1, "power": 0}, "power must be a number"),
+        ({"target": 0.1, "coverage": 0}, "coverage must be a number"),
+        ({"target": 0.1, "method": "sgr"}, "method must be one of"),
+        ({"target": 0.1, "method": "fixed_sequence", "coverage": 0.2}, "coverage must be at least"),
+        ({"target": 0.1, "expected_risk": 0.0999999}, "so close to target"),
+    ],
+)
+def test_bad_plans_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        rows_needed(**arguments)
+
+
+@profile
+@given(curves(max_rows=80), st.sampled_from([0.2, 0.9]))
+def test_the_band_is_the_smallest_target_whose_tenth_certifies(case, delta):
+    curve, _ = case
+    found = simultaneous_band(curve, delta, 0.0)
+    for b in range(len(curve)):
+        meets = [1.0]
+        for target in BAND_TARGETS:
+            ranks, limits = walk_band(curve.n_rows, target, delta / 10, 0.0)
+            below = [
+                limit for k, limit in zip(ranks, limits, strict=True) if k <= curve.n_accepted[b]
+            ]
+            if below and curve.accepted_loss[b] <= below[-1]:
+                meets.append(target)
+        assert found[b] == min(meets)
+
+
+def test_all_bounds_hold_together(rng):
+    """Risk that rises through the targets, a little above each of them."""
+    steps = np.array([0.0101, 0.0202, 0.0303, 0.0505, 0.0707, 0.101])
+    draws, delta, failed = 300, 0.1, 0
+    for _ in range(draws):
+        u = rng.random(3000)
+        truth = steps[(6 * u).astype(int)]  # the risk up to u is at most this, and near it
+        outcomes = Outcomes(rng.random(3000) < truth, 1 - u)
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        rank = 1 - curve.thresholds
+        inside = (6 * rank).astype(int)
+        mass = np.append(0.0, np.cumsum(steps))[inside] / 6 + steps[inside] * (rank - inside / 6)
+        failed += np.any(mass / rank > simultaneous_band(curve, delta))
+    assert failed / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
+
+
+def test_weighted_rows_are_refused():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8], [1, 2]))
+    with pytest.raises(ValueError, match="rows must be unweighted"):
+        simultaneous_band(curve)
+
+
+def test_small_coverages_can_be_planned():
+    assert rows_needed(0.05, coverage=0.05) >= 20 * rows_needed(0.05, method="fixed")
