@@ -145,7 +145,7 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     keys : list
         Plain values, tuples where there are several attributes, in a fixed order.
     """
-    frame = check.check_subgroups(subgroups, n)
+    frame = check.check_subgroups(subgroups, n, other="the table of predictions")
     missing = frame.isna().any(axis=1).to_numpy()
     if frame.shape[1] == 1:
         codes, values = pd.factorize(frame.iloc[:, 0])
@@ -153,10 +153,10 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     else:
         codes, index = pd.MultiIndex.from_frame(frame).factorize()
         uniques = list(index)
-    keys = [check.check_subgroup_key(key) for key in uniques]
-    present = np.unique(codes[~missing])
-    ordered = sorted(present.tolist(), key=lambda code: _order(keys[code]))
-    place = np.full(len(keys) + 1, -1)
+    present = np.unique(codes[~missing]).tolist()
+    keys = {code: check.check_subgroup_key(uniques[code]) for code in present}
+    ordered = sorted(present, key=lambda code: _order(keys[code]))
+    place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))
     return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
 

@@ -129,12 +129,11 @@ class AbstentionPolicy:
         object.__setattr__(self, "classes", check.check_classes(self.classes, "classes"))
         object.__setattr__(self, "threshold", check.check_threshold(self.threshold))
         check.check_choice("response", self.response, ["predict_proba", "decision_function"])
-        if not callable(self.confidence):
-            check.check_choice("confidence", self.confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
-            rule = self.rule
-            check.check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
         rule = DecisionRule.checked(self.rule.decision, self.rule.cost_matrix, self.classes)
         object.__setattr__(self, "rule", rule)
+        if not callable(self.confidence):
+            check.check_choice("confidence", self.confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+            check.check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
         if self.abstain_label is not None:
             check.check_abstain_label(self.abstain_label, self.classes)
         if self.calibration is not None:

@@ -1,6 +1,7 @@
 """What a certificate says, and what it must not say."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,3 +114,25 @@ def test_thresholds_without_end_are_storable():
     assert selection.threshold == -np.inf
     restored = Certificate.from_dict(json.loads(selection.certificate.to_json()))
     assert restored == selection.certificate
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"loss": "foo"}, {"target": "abc"}, {"delta": 2}, {"n": -5}, {"unit": "a"},
+        {"why_not": "abc"}, {"objective": "zz"}, {"exact": "yes"}, {"exact": False},
+        {"guarantee": "foo"}, {"n_errors": 10**6}, {"assumptions": [1]}, {"coverage": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_damaged_certificate_is_an_error_and_never_a_promise(rng, change):
+    stored = make(rng).to_dict() | change
+    with pytest.raises(ValueError, match="certificate: "):
+        Certificate.from_dict(stored)
+
+
+def test_a_mean_with_another_doubt_is_hedged(rng):
+    certificate = make(rng, method="mean")
+    assert "\nIf future cases" in str(certificate)
+    doubted = replace(certificate, why_not=("fold models differ", *certificate.why_not))
+    assert "\nOnly if these doubts did not matter" in str(doubted)

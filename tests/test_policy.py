@@ -17,6 +17,8 @@ from skselect import (
     ThresholdTuner,
 )
 from skselect.calibration import CALIBRATORS
+from skselect.decisions import DecisionRule
+from skselect.groups import GroupThresholds
 from skselect.policy import VERSION
 
 
@@ -112,6 +114,12 @@ def test_published_schema_describes_the_file(rng):
         stored = json.loads(tuner.policy_.to_json())
         jsonschema.validate(stored, schema)
         assert stored["version"] == VERSION == schema["properties"]["version"]["const"]
+    costly = AbstentionPolicy(
+        classes=np.array(["no", "yes"]), threshold=np.inf, confidence="expected_cost",
+        rule=DecisionRule("min_cost", np.array([[0.0, 1.0], [9.0, 0.0]])),
+        groups=GroupThresholds("a and b", {(True, 1): 0.6, (False, 2): np.inf}, columns=("a", "b")),
+    )  # fmt: skip
+    jsonschema.validate(json.loads(costly.to_json()), schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**stored, "threshold": "high"}, schema)
 
@@ -274,3 +282,30 @@ def test_a_damaged_offset_is_not_loaded(scope, offset):
     stored["calibration"]["offset"] = offset
     with pytest.raises(ValueError, match="The policy is damaged"):
         AbstentionPolicy.from_json(json.dumps(stored))
+
+
+def test_files_of_version_1_still_load():
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    stored = json.loads(policy.to_json()) | {"version": 1}
+    for name in ("decision", "cost_matrix", "groups"):
+        del stored[name]
+    restored = AbstentionPolicy.from_json(json.dumps(stored))
+    assert restored.rule.decision == "argmax"
+    assert restored.groups is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"decision": "dice"}, "decision must be one of"),
+        ({"decision": "min_cost"}, "cost_matrix is missing"),
+        ({"cost_matrix": [[0, 1]]}, "cost_matrix must hold numbers"),
+        ({"cost_matrix": [[0, -1], [1, 0]]}, "finite costs of at least 0"),
+        ({"confidence": "expected_cost"}, "needs a cost_matrix"),
+        ({"classes": ["low", "high"], "classes_dtype": "<U1"}, "'<U1' cannot hold the classes"),
+    ],
+)
+def test_damaged_decisions_are_a_clear_error(change, message):
+    policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
+    with pytest.raises(ValueError, match=f"The policy is damaged .*{message}"):
+        AbstentionPolicy.from_json(json.dumps(json.loads(policy.to_json()) | change))

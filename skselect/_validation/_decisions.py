@@ -238,7 +238,7 @@ def check_subgroups_of(values: Any, n: int) -> Any:
     """Return what a function of X gave as subgroups, if it is one per row."""
     if values is None:
         raise ValueError("group_by: the function returned None; it must return one value per row.")
-    return check_subgroups(values, n, "group_by")
+    return check_subgroups(values, n, "group_by", "X")
 
 
 def check_same_rows(name: str, n: int, n_scores: int) -> None:

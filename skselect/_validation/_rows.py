@@ -97,7 +97,9 @@ def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | Non
     return codes.astype(np.int64)
 
 
-def check_subgroups(values: Any, n: int, name: str = "subgroups") -> pd.DataFrame:
+def check_subgroups(
+    values: Any, n: int, name: str = "subgroups", other: str = "y_true"
+) -> pd.DataFrame:
     """Return subgroups as a frame, one column per attribute."""
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
@@ -116,7 +118,7 @@ def check_subgroups(values: Any, n: int, name: str = "subgroups") -> pd.DataFram
         column = np.empty(len(values), dtype=object)
         column[:] = list(values)
         frame = pd.DataFrame({"subgroup" if title is None else title: column}).infer_objects()
-    check_length(name, frame, n)
+    check_length(name, frame, n, other)
     if frame.shape[1] == 0:
         raise ValueError(f"{name} has no columns; pass the subgroup of each row.")
     return frame.reset_index(drop=True)

@@ -10,12 +10,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from skselect import (
     Outcomes,
-    ReliabilityDisplay,
     RiskCoverageCurve,
     RiskCoverageDisplay,
     SelectiveClassifier,
+    select_threshold,
 )
-from skselect.metrics import reliability_curve, smooth_calibration_error
+from skselect.thresholds import simultaneous_band
 
 
 @pytest.fixture(autouse=True)
@@ -100,48 +100,32 @@ def test_without_matplotlib_the_error_says_what_to_install():
 # Reliability ------------------------------------------------------------------------------
 
 
-def test_points_are_the_reliability_curve(rng):
-    p = rng.random(400)
-    y = (rng.random(400) < p).astype(int)
-    display = ReliabilityDisplay.from_predictions(y, p, n_bins=8, name="model")
-    curve = reliability_curve(y, p, n_bins=8)
-    np.testing.assert_allclose(
-        display.line_.get_xydata(), curve[["confidence", "accuracy"]].to_numpy()
-    )
-    label = display.ax_.get_legend().get_texts()[0].get_text()
-    assert label == f"model: smooth ECE {smooth_calibration_error(y, p):.3f}"
-    bars = display.ax_.collections[0].get_segments()
-    np.testing.assert_allclose([bar[:, 1] for bar in bars], curve[["low", "high"]])
+def test_a_selection_is_drawn_with_its_bounds(rng):
+    confidence = rng.random(3000)
+    outcomes = Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
+    selection = select_threshold(outcomes, objective="risk", target=0.05)
+    display = RiskCoverageDisplay.from_selection(selection, name="model")
+    lines = dict(zip(*display.ax_.get_legend_handles_labels()[::-1], strict=True))
+    certificate = selection.certificate
+    whisker = next(line for label, line in lines.items() if label.startswith("bound if"))
+    assert whisker.get_xydata().tolist() == [
+        [certificate.coverage, certificate.risk],
+        [certificate.coverage, certificate.pointwise_bound],
+    ]
+    band = lines["bound for all thresholds at once"].get_xydata()
+    expected = simultaneous_band(selection.curve)
+    assert set(band[:, 1]) <= set(expected[expected < 1])
+    assert np.all(band[:, 0] >= 0.1)
+    assert "too few to certify 5 %" in lines
+    bare = RiskCoverageDisplay.from_selection(selection, band=False)
+    assert "bound for all thresholds at once" not in bare.ax_.get_legend_handles_labels()[1]
 
 
-def test_an_abstaining_estimator_is_drawn_by_its_claim(data_for_reliability):
-    X, y = data_for_reliability
-    model = SelectiveClassifier(
-        GaussianNB(), calibration="isotonic", calibration_scope="confidence", cv=3
-    ).fit(X, y)
-    display = ReliabilityDisplay.from_estimator(model, X, y, n_bins=5)
-    confidence = model.predict_confidence(X)
-    right = model.predict_proba(X).argmax(axis=1) == y
-    np.testing.assert_allclose(
-        np.sum(display.curve["share"] * display.curve["confidence"]), confidence.mean()
-    )
-    np.testing.assert_allclose(
-        np.sum(display.curve["share"] * display.curve["accuracy"]), right.mean()
-    )
-
-
-@pytest.fixture
-def data_for_reliability(rng):
-    y = rng.integers(0, 3, 300)
-    return rng.normal(size=(300, 2)) + y[:, None], y
-
-
-def test_several_reliability_curves_share_one_diagonal(data_for_reliability):
-    X, y = data_for_reliability
-    model = GaussianNB().fit(X, y)
-    first = ReliabilityDisplay.from_estimator(model, X, y)
-    second = ReliabilityDisplay.from_estimator(model, X, y, name="again", ax=first.ax_)
-    assert len(first.ax_.lines) == 3
-    assert first.line_.get_color() != second.line_.get_color()
-    red = second.plot(name="red", color="red").line_
-    assert red.get_color() == "red"
+@pytest.mark.filterwarnings("ignore:min_coverage")
+def test_graded_and_metric_selections_are_drawn_without_what_they_lack(rng):
+    confidence = rng.random(500)
+    graded = Outcomes(0.5 * (rng.random(500) < 0.2), confidence)
+    for options in ({"objective": "risk", "target": 0.3}, {"objective": "selective_accuracy"}):
+        selection = select_threshold(graded, min_coverage=0.3, **options)
+        labels = RiskCoverageDisplay.from_selection(selection).ax_.get_legend_handles_labels()[1]
+        assert "bound for all thresholds at once" not in labels

@@ -1,0 +1,340 @@
+"""One threshold per subgroup, some of the rows, other losses: the paths of `pick`."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skselect import InfeasibleTargetError, Outcomes, Predictions, certify, select_threshold
+
+COSTS = [[0, 1], [10, 0]]
+
+
+@pytest.fixture
+def table(rng):
+    """Calibrated rows of three subgroups, the last one hopeless."""
+    n = 4000
+    group = rng.choice(["a", "b", "hopeless"], n, p=[0.5, 0.4, 0.1])
+    p = rng.beta(0.25, 0.25, n)
+    y = (rng.random(n) < np.where(group == "hopeless", 0.5, p)).astype(int)
+    return np.where(y == 1, "sick", "healthy"), np.column_stack([1 - p, p]), group
+
+
+def predictions_of(table, rows=slice(None), **options):
+    y, proba, _ = table
+    return Predictions.from_proba(y[rows], proba[rows], labels=["healthy", "sick"], **options)
+
+
+RISK = {"objective": "risk", "target": 0.1}
+ALL = ["a"] * 4000
+
+
+# Subgroups -------------------------------------------------------------------------------------
+
+
+def test_each_subgroup_is_selected_by_itself_at_its_share_of_delta(table):
+    group = table[2]
+    with pytest.warns(UserWarning, match="subgroup 'hopeless': No threshold.*will be handed over"):
+        found = select_threshold(predictions_of(table), subgroups=group, **RISK)
+    assert found.thresholds["hopeless"] == np.inf
+    for name in ("a", "b"):
+        alone = select_threshold(predictions_of(table, group == name), delta=0.05 / 3, **RISK)
+        assert found.thresholds[name] == alone.threshold
+        certificate = found.certificates[name]
+        assert certificate.is_certified
+        assert certificate.delta == pytest.approx(0.05 / 3)
+        assert f"of the cases of subgroup '{name}' it decides alone" in str(certificate)
+        assert "not per subgroup" not in str(certificate)
+    frame = found.to_frame()
+    assert frame["certified"].tolist() == [True, True, False]
+    assert frame["n"].sum() == 4000
+    assert "hopeless" in str(found)
+
+
+def test_the_policy_of_subgroups_decides_like_the_selection(table):
+    group = pd.Series(table[2], name="site")
+    with pytest.warns(UserWarning, match="site 'hopeless'"):
+        found = select_threshold(predictions_of(table), subgroups=group, **RISK)
+    decided = found.policy.decide(table[1], subgroups=group)
+    thresholds = np.array([found.thresholds[g] for g in group])
+    assert decided["accepted"].tolist() == (table[1].max(axis=1) >= thresholds).tolist()
+    assert found.policy.coverage == decided["accepted"].mean()
+
+
+def test_targets_may_differ_by_answer(table):
+    rows = table[2] != "hopeless"
+    found = select_threshold(
+        predictions_of(table, rows), objective="risk", subgroups="predicted_class",
+        target={"healthy": 0.02, "sick": 0.2},
+    )  # fmt: skip
+    answers = predictions_of(table, rows).y_pred
+    y = table[0][rows]
+    decided = found.policy.decide(table[1][rows])
+    for code, (name, target) in enumerate([("healthy", 0.02), ("sick", 0.2)]):
+        kept = (answers == code) & decided["accepted"].to_numpy()
+        assert kept.any()
+        assert np.mean(y[kept] != name) < target
+        assert found.certificates[name].target == target
+    assert found.thresholds["healthy"] > found.thresholds["sick"]
+
+
+def test_all_hopeless_is_an_error_or_a_warning(table):
+    rows = table[2] == "hopeless"
+    half = np.where(np.arange(rows.sum()) % 2, "x", "y")
+    with pytest.raises(InfeasibleTargetError, match=r"subgroup 'x': No threshold.*subgroup 'y'"):
+        select_threshold(predictions_of(table, rows), subgroups=half, **RISK)
+    with pytest.warns(UserWarning, match="will be handed over"):
+        found = select_threshold(
+            predictions_of(table, rows), subgroups=half, on_infeasible="abstain", **RISK
+        )
+    assert set(found.thresholds.values()) == {np.inf}
+
+
+def test_rows_of_no_subgroup_choose_nothing(table):
+    group = np.where(table[2] == "hopeless", None, table[2])
+    found = select_threshold(predictions_of(table), subgroups=group, **RISK)
+    known = table[2] != "hopeless"
+    again = select_threshold(predictions_of(table, known), subgroups=group[known], **RISK)
+    assert found.thresholds == again.thresholds
+
+
+@pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
+def test_subgroups_of_weight_zero_do_not_exist():
+    outcomes = Outcomes([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 0])
+    found = select_threshold(outcomes, objective="cost", target=0.5, subgroups=["a", "a", "b", "b"])
+    assert list(found.thresholds) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subgroups": ["a"]}, "subgroups has 1 rows, but the table of predictions has 4000"),
+        ({"subgroups": [None] * 4000}, "every value is missing"),
+        (
+            {"subgroups": ["a"] * 4000, "target": {"b": 0.1}},
+            r"missing: \['a'\], without rows: \['b'\]",
+        ),
+        (
+            {"subgroups": ["a"] * 4000, "among": ("true", "sick")},
+            "among does not go with subgroups",
+        ),
+        ({"subgroups": ["a"] * 4000, "unseen": "guess"}, "unseen must be one of"),
+        ({"among": ("true", "dead")}, "among must be .* with one of the classes"),
+        ({"among": "sick"}, "among must be"),
+    ],
+)
+def test_bad_subgroups_are_named(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        select_threshold(predictions_of(table), **(RISK | options))
+
+
+# Some of the rows ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("side", "objective"), [("predicted", "risk"), ("true", "generalized_risk")]
+)
+def test_a_promise_about_some_rows_reads_these_rows(table, side, objective):
+    rows = table[2] != "hopeless"
+    predictions = predictions_of(table, rows)
+    found = select_threshold(predictions, objective=objective, target=0.05, among=(side, "sick"))
+    codes = predictions.y_pred if side == "predicted" else predictions.y_true
+    part = predictions_of((table[0][rows][codes == 1], table[1][rows][codes == 1], None))
+    alone = select_threshold(part, objective=objective, target=0.05)
+    assert found.threshold == alone.threshold
+    assert found.certificate.n == (codes == 1).sum()
+    kind = {"predicted": "whose answer is 'sick'", "true": "whose true class is 'sick'"}[side]
+    assert kind in str(found.certificate)
+    assert found.policy.coverage == found.policy.decide(table[1][rows])["accepted"].mean()
+
+
+# Losses ----------------------------------------------------------------------------------------
+
+
+def test_costs_are_bounded_in_their_own_units(table):
+    rows = table[2] != "hopeless"
+    options = {"decision": "min_cost", "cost_matrix": COSTS}
+    found = select_threshold(predictions_of(table, rows, **options), objective="risk", target=0.2)
+    decided = found.policy.decide(table[1][rows])
+    kept = decided["accepted"].to_numpy()
+    answer, y = decided["suggestion"].to_numpy(), table[0][rows]
+    cost = np.where(answer == y, 0, np.where(y == "sick", 10, 1))
+    assert found.risk == pytest.approx(cost[kept].mean())
+    assert found.risk < 0.2 < cost.mean()
+    certificate = found.certificate
+    assert certificate.is_certified
+    assert certificate.method == "betting"
+    assert certificate.n_errors == (cost[kept] > 0).sum()
+    assert certificate.risk < certificate.pointwise_bound <= 0.2
+    assert "it decides alone cost at most 0.2 each on average" in str(certificate)
+
+
+def test_costs_of_one_kind_are_counted_exactly(table):
+    rows = table[2] != "hopeless"
+    plain = select_threshold(predictions_of(table, rows), **RISK)
+    priced = select_threshold(
+        predictions_of(table, rows, cost_matrix=[[0, 7], [7, 0]]), objective="risk", target=0.7
+    )
+    assert priced.threshold == plain.threshold
+    assert priced.certificate.method == "combined"
+    assert priced.certificate.least_target == pytest.approx(7 * plain.certificate.least_target)
+
+
+def test_metrics_count_errors_although_there_are_costs(table):
+    rows = table[2] != "hopeless"
+    found = select_threshold(
+        predictions_of(table, rows, cost_matrix=COSTS), objective="selective_accuracy",
+        constraint=("risk", 0.2), min_coverage=0.2,
+    )  # fmt: skip
+    kept = table[1][rows].max(axis=1) >= found.threshold
+    answer = np.array(["healthy", "sick"])[table[1][rows].argmax(axis=1)]
+    assert found.value == pytest.approx(np.mean(answer[kept] == table[0][rows][kept]))
+    with pytest.raises(ValueError, match="loss='cost' does not go with objective"):
+        select_threshold(predictions_of(table, cost_matrix=COSTS), objective="cwsa", loss="cost")
+
+
+def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
+    weight = rng.uniform(0.5, 1, 4000)
+    weighted = predictions_of(table, sample_weight=weight)
+    with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
+        select_threshold(weighted, objective="risk", target=0.2)
+    found = select_threshold(weighted, objective="risk", target=0.2, method="betting")
+    assert found.certificate.is_certified
+    assert any("no future case would weigh more" in a for a in found.certificate.assumptions)
+    graded = select_threshold(
+        predictions_of(table), objective="risk", target=0.2, loss=lambda y, a: 0.5 * (y != a)
+    )
+    assert graded.certificate.method == "betting"
+    assert "lose at most 0.2 each on average" in str(graded.certificate)
+    with pytest.raises(ValueError, match="use method='betting'"):
+        select_threshold(weighted, objective="risk", target=0.2, loss=lambda y, a: 0.5 * (y != a))
+
+
+# Methods ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "guarantee", "certified"),
+    [
+        ("combined", "high_probability", True), ("band", "high_probability", True),
+        ("fixed_sequence", "high_probability", True), ("bonferroni", "high_probability", True),
+        ("betting", "high_probability", True), ("sgr", "high_probability", False),
+        ("mean", "mean", False),
+    ],
+)  # fmt: skip
+def test_what_each_method_says(good, method, guarantee, certified):
+    certificate = select_threshold(good, objective="risk", target=0.05, method=method).certificate
+    assert certificate.guarantee == guarantee
+    assert certificate.is_certified == certified
+    assert str(certificate).startswith("CERTIFIED" if certified else "ESTIMATE, NOT CERTIFIED: ")
+    assert certificate.method == method
+    assert certificate.risk <= 0.05
+    if method == "mean":
+        assert "on average over such calibrations at most 5 %" in str(certificate)
+    if method == "fixed_sequence":
+        assert any("starts of the sequence were fixed" in a for a in certificate.assumptions)
+    assert certificate.pointwise_bound <= certificate.least_target <= 0.05 or method in (
+        "sgr",
+        "mean",
+    )
+
+
+@pytest.mark.parametrize("method", ["order_statistic", "mean", "empirical"])
+def test_methods_for_coverage(good, method):
+    found = select_threshold(good, objective="coverage", target=0.8, method=method)
+    expected = {"order_statistic": 0.815, "mean": 0.801, "empirical": 0.8}[method]
+    assert found.coverage == pytest.approx(expected, abs=0.001)
+
+
+def test_chow_takes_one_minus_the_cost_of_an_honest_confidence(table):
+    rows = table[2] != "hopeless"
+    found = select_threshold(
+        predictions_of(table, rows), objective="cost", target=0.2, method="chow"
+    )
+    assert found.threshold == 0.8
+    best = select_threshold(predictions_of(table, rows), objective="cost", target=0.2)
+    cost = [s.risk * s.coverage + 0.2 * (1 - s.coverage) for s in (found, best)]
+    assert cost[0] == pytest.approx(cost[1], abs=0.003)
+    for options, confidence in (({}, "margin"), ({"cost_matrix": COSTS}, None)):
+        with pytest.raises(ValueError, match="only right for a confidence that is one minus"):
+            select_threshold(
+                predictions_of(table, rows, **options), objective="cost", target=0.2,
+                method="chow", confidence=confidence,
+            )  # fmt: skip
+
+
+def test_several_starts_share_delta(good):
+    options = {"objective": "risk", "target": 0.02, "method": "fixed_sequence"}
+    both = select_threshold(good, starts=[0.1, 0.5], delta=0.1, **options)
+    each = [select_threshold(good, starts=s, delta=0.05, **options) for s in (0.1, 0.5)]
+    assert both.coverage == max(found.coverage for found in each) > 0
+    assert each[0].coverage != each[1].coverage
+
+
+@pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
+def test_constraints_and_lower_bounds(good):
+    free = select_threshold(good, objective="cwsa_plus", min_coverage=0.01)
+    safe = select_threshold(good, objective="cwsa_plus", min_coverage=0.01, selection="lower_bound")
+    assert safe.coverage > free.coverage
+    assert safe.value < free.value
+    bound = select_threshold(
+        good,
+        objective="cwsa_plus",
+        min_coverage=0.01,
+        constraint=[("risk", 0.01), ("coverage", 0.3)],
+    )
+    assert bound.risk <= 0.01
+    assert bound.coverage >= 0.3
+    with pytest.raises(InfeasibleTargetError, match="No threshold keeps the constraint risk 0"):
+        select_threshold(good, objective="cwsa_plus", constraint=[("risk", 0.0), ("coverage", 1.0)])
+
+
+# Checking again --------------------------------------------------------------------------------
+
+
+def test_certify_counts_costs_and_subgroups_of_a_fixed_policy(table):
+    old, new = np.arange(4000) < 2000, np.arange(4000) >= 2000
+    options = {"decision": "min_cost", "cost_matrix": COSTS}
+    group = table[2]
+    found = select_threshold(predictions_of(table, old & (group != "hopeless"), **options),
+                             objective="risk", target=1.0)  # fmt: skip
+    fresh = predictions_of(table, new & (group != "hopeless"), **options)
+    certificate = certify(found.policy, fresh, target=1.5)
+    assert certificate.is_certified
+    assert "cost at most 1.5 each" in str(certificate)
+    with pytest.warns(UserWarning, match="hopeless"):
+        grouped = select_threshold(predictions_of(table, old), subgroups=group[old], **RISK)
+    fresh = certify(grouped.policy, predictions_of(table, new), subgroups=group[new])
+    kept = grouped.policy.decide(table[1][new], subgroups=group[new])["accepted"]
+    assert fresh.n_accepted == kept.sum()
+    assert "subgroup by subgroup" in str(fresh)
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "half"])
+def test_rows_that_chose_are_known_again_whatever_the_loss(table, loss, rng):
+    graded = loss == "half"
+    weight = None if graded else rng.uniform(0.5, 1, 4000)
+    found = select_threshold(
+        predictions_of(table, sample_weight=weight), objective="risk", target=0.2,
+        method="betting", loss=(lambda y, a: 0.5 * (y != a)) if graded else loss,
+    )  # fmt: skip
+    again = certify(found.policy, predictions_of(table), target=0.5)
+    assert not again.is_certified
+    assert "also chose the threshold" in str(again)
+
+
+def test_a_policy_that_keeps_own_answers_needs_them(table):
+    proba = table[1]
+    answers = np.where(proba[:, 1] > 0.3, "sick", "healthy")
+    own = predictions_of(table, decision="estimator", y_pred=answers)
+    found = select_threshold(own, objective="risk", target=0.2)
+    decided = found.policy.decide(proba, y_pred=answers)
+    assert decided["suggestion"].tolist() == answers.tolist()
+    chosen = np.where(answers == "sick", proba[:, 1], proba[:, 0])
+    assert decided["accepted"].tolist() == (chosen >= found.threshold).tolist()
+    with pytest.raises(ValueError, match="y_pred is missing"):
+        found.policy.decide(proba)
+    with pytest.raises(ValueError, match=r"y_pred has 2 entries for 4000 rows"):
+        found.policy.decide(proba, y_pred=["sick", "sick"])
+    with pytest.raises(ValueError, match="the policy keeps the classifier's own answers"):
+        certify(found.policy, predictions_of(table))
+    assert certify(found.policy, own).n_accepted == decided["accepted"].sum()
