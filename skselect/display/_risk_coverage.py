@@ -222,7 +222,7 @@ class RiskCoverageDisplay:
         """Draw the pointwise bound at the threshold, and what is too small to be certified."""
         least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
         if certificate.objective == "risk":
-            ax.axvspan(0, min(least, 1.0), color="0.92", zorder=0, linewidth=0,
+            ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
                        label=f"too few to certify {100 * certificate.target:g} %")  # fmt: skip
         if certificate.objective == "risk" and certificate.n_accepted:
             x, unit = certificate.coverage, certificate.unit
