@@ -162,7 +162,7 @@ class Certificate:
         if self.method not in ("band", "combined"):
             return self.target if self.n_accepted else self.unit
         combined = self.method == "combined"
-        counts = np.array([self.n_accepted]), np.array([self.n_errors])
+        counts = self.n_accepted, self.n_errors
         delta = BAND_SHARE * self.delta if combined else self.delta
         least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
         return min(least, self.target) if combined and self.n_accepted else least
@@ -277,6 +277,7 @@ def issue(
     """
     why_not = tuple(doubt.reason for doubt in doubts)
     broken = {doubt.broken for doubt in doubts}
+    coverage, risk = curve.working_point(n_blocks)
     return Certificate(
         objective=objective,
         target=target,
@@ -289,8 +290,8 @@ def issue(
         n=curve.n_rows,
         n_accepted=int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0,
         n_errors=n_errors,
-        coverage=float(curve.coverage[n_blocks - 1]) if n_blocks else 0.0,
-        risk=unit * float(curve.selective_risk[n_blocks - 1]) if n_blocks else float("nan"),
+        coverage=coverage,
+        risk=unit * risk,
         pointwise_bound=pointwise_bound,
         rows_needed=rows_needed,
         min_coverage=min_coverage,
@@ -303,21 +304,23 @@ def issue(
     )
 
 
-def pointwise_bound(objective: str, outcomes: Outcomes, accepted: BoolArray, delta: float) -> float:
-    """Return the bound for a threshold that was fixed before these rows were seen.
+def counted_bound(objective: str, n: int, n_accepted: int, n_errors: int, delta: float) -> float:
+    """Return the exact bound for a threshold that was fixed before these rows were seen."""
+    if objective == "risk":
+        return clopper_pearson_upper(n_errors, n_accepted, delta)
+    if objective == "generalized_risk":
+        return clopper_pearson_upper(n_errors, n, delta)
+    return 1.0 - clopper_pearson_upper(n - n_accepted, n, delta)
 
-    Exact for counted errors, by bets for graded losses and importance weights.
-    """
-    n, k = len(accepted), int(np.sum(accepted))
-    if objective == "coverage":
-        return 1.0 - clopper_pearson_upper(n - k, n, delta)
-    loss, weight = outcomes.loss, outcomes.sample_weight
-    if check.are_constant(weight) and not check.is_graded(loss):
-        errors = int(np.sum(loss[accepted]))
-        return clopper_pearson_upper(errors, k if objective == "risk" else n, delta)
-    if objective != "risk":
-        return betting_upper(np.where(accepted, loss, 0.0), delta, weight=weight)
-    return betting_upper(loss[accepted], delta, weight=None if weight is None else weight[accepted])
+
+def betting_bound(objective: str, outcomes: Outcomes, accepted: BoolArray, delta: float) -> float:
+    """Return the like for graded losses and importance weights, by bets."""
+    loss, weight = outcomes.loss, outcomes.weight
+    heaviest = float(np.max(weight))
+    if objective == "generalized_risk":
+        silent = np.where(accepted, loss, 0.0)
+        return betting_upper(silent, delta, weight=weight, largest_weight=heaviest)
+    return betting_upper(loss[accepted], delta, weight=weight[accepted], largest_weight=heaviest)
 
 
 def fingerprint(curve: RiskCoverageCurve) -> str:
@@ -325,9 +328,9 @@ def fingerprint(curve: RiskCoverageCurve) -> str:
 
     Losses and weights are left out: the same rows must be known again whatever is judged.
     """
-    digest = hashlib.sha256()
-    for values in (curve.thresholds, curve.block_rows):
-        digest.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+    digest = hashlib.sha256(np.ascontiguousarray(curve.thresholds).data)
+    if len(curve) < curve.n_rows:
+        digest.update(np.ascontiguousarray(curve.block_rows).data)
     return digest.hexdigest()[:16]
 
 

@@ -106,15 +106,20 @@ class RiskCoverageCurve:
         """Count the rows and the errors of each block; rows come surest first."""
         n_wrong = int(np.count_nonzero(loss))
         n_right = len(loss) - n_wrong
-        starts = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
-        tied = len(starts) < len(loss)
-        block_rows = np.diff(np.append(starts, len(loss))) if tied else np.ones_like(starts)
+        differs = confidence[1:] != confidence[:-1]
+        tied = not np.all(differs)
+        if tied:
+            starts = np.flatnonzero(np.append(True, differs))
+            block_rows = np.diff(np.append(starts, len(loss)))
+            block_weight = block_rows.astype(np.float64)
+        else:  # ones that take no memory
+            block_rows, block_weight = (np.broadcast_to(one, loss.shape) for one in (1, 1.0))
         totals = np.array([n_right, n_wrong], dtype=np.float64)
         # Perfect: all errors come last, and no right answer ties with the first of them.
         apart = 0 < n_right < len(loss) and confidence[n_right - 1] != confidence[n_right]
         return cls(
             thresholds=confidence[starts] if tied else confidence,
-            block_weight=block_rows.astype(np.float64),
+            block_weight=block_weight,
             block_loss=np.add.reduceat(loss, starts) if tied else loss,
             block_rows=block_rows,
             loss_values=np.array([0.0, 1.0])[totals > 0],
@@ -195,6 +200,14 @@ class RiskCoverageCurve:
     def generalized_risk(self) -> FloatArray:
         """Loss of the accepted rows over the weight of all rows, in [0, 1]."""
         return self.accepted_loss / self.accepted_weight[-1]
+
+    def working_point(self, n_blocks: int) -> tuple[float, float]:
+        """Return coverage and selective risk of the first entries; (0, nan) of none."""
+        if n_blocks == 0:
+            return 0.0, float("nan")
+        weight = self.n_accepted if self.counted else self.accepted_weight
+        kept = float(weight[n_blocks - 1])
+        return kept / float(weight[-1]), float(self.accepted_loss[n_blocks - 1]) / kept
 
     @property
     def mean_loss(self) -> float:

@@ -160,6 +160,10 @@ def check_group_columns(group_by: Any, X: Any) -> Any:
             "group_by must name columns of X (positions for an array), be a function of X, or "
             f"'predicted_class', got {type(group_by).__name__}."
         )
+    if "predicted_class" in wanted:
+        raise ValueError(
+            "group_by: 'predicted_class' stands alone; it cannot be combined with columns of X."
+        )
     if hasattr(X, "tocsr"):
         raise ValueError("group_by: X is sparse; pass a function of X that returns the subgroups.")
     names = column_names(X)
@@ -253,3 +257,13 @@ def check_targets(target: Any) -> list[Any]:
     if not targets:
         raise ValueError("target is an empty mapping; give each subgroup its target.")
     return targets
+
+
+def check_single(selection: Any) -> None:
+    """Refuse several thresholds where one is drawn."""
+    if selection.groups is not None:
+        groups = list(selection.selections)
+        raise ValueError(
+            f"selection has one threshold per {selection.by}; draw one of them, such as "
+            f"selection.selections[{groups[0]!r}]."
+        )

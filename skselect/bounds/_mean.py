@@ -110,7 +110,9 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
     return plain(np.where(rows < 2, 1.0, np.minimum(bound, 1.0)))
 
 
-def betting_upper(losses: Any, delta: float, *, weight: Any = None) -> float:
+def betting_upper(
+    losses: Any, delta: float, *, weight: Any = None, largest_weight: float | None = None
+) -> float:
     """Return the betting upper bound on a mean loss: the tightest one here for graded losses.
 
     A gambler who stakes a fixed share of the wealth on every loss being small grows rich only
@@ -123,8 +125,9 @@ def betting_upper(losses: Any, delta: float, *, weight: Any = None) -> float:
     delta : float in (0, 1)
         Probability that the bound lies below the true mean is at most this.
     weight : array-like of shape (n,), default=None
-        Importance weights, of which none may ever be larger than the largest one here; the
-        bound is then one on the weighted mean.
+        Importance weights; the bound is then one on the weighted mean.
+    largest_weight : float, default=None
+        What no weight is ever larger than; None takes the largest one here.
 
     Returns
     -------
@@ -164,7 +167,10 @@ def betting_upper(losses: Any, delta: float, *, weight: Any = None) -> float:
         return 1.0
     values = check.check_loss(losses, "losses")
     heavy = check.check_weight(weight, len(values), "weight", "losses")
-    shares = np.ones(len(values)) if heavy is None else heavy / np.max(heavy)
+    heaviest = 1.0 if heavy is None else float(np.max(heavy))
+    if largest_weight is not None:
+        heaviest = check.check_number("largest_weight", largest_weight, heaviest)
+    shares = (np.ones(len(values)) if heavy is None else heavy) / heaviest
 
     def possible(mean: FloatArray) -> BoolArray:
         wealth = betting_log_wealth(values, float(mean), delta, shares)

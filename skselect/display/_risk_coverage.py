@@ -17,6 +17,11 @@ from skselect.selection import ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
 _CURVE = "skselect risk-coverage curve"
+_RISKS = {
+    "zero_one": "Selective risk: errors among them",
+    "cost": "Mean cost of what it answers",
+    "graded": "Mean loss of what it answers",
+}
 
 
 class RiskCoverageDisplay:
@@ -37,6 +42,10 @@ class RiskCoverageDisplay:
     band : array-like of shape (B,), default=None
         An upper bound on the risk for every entry of the curve, such as
         :func:`skselect.thresholds.simultaneous_band`; drawn as steps.
+    loss : {"zero_one", "cost", "graded"}, default="zero_one"
+        What the curve's losses are: errors, shares of the largest cost, or others.
+    unit : float, default=1
+        The largest cost; risks are drawn in its units, and the target is in them.
 
     Attributes
     ----------
@@ -63,6 +72,8 @@ class RiskCoverageDisplay:
         target: float | None = None,
         certificate: Certificate | None = None,
         band: Any = None,
+        loss: str = "zero_one",
+        unit: float = 1.0,
     ) -> None:
         self.curve = curve
         self.name = name
@@ -70,6 +81,8 @@ class RiskCoverageDisplay:
         self.target = target
         self.certificate = certificate
         self.band = band
+        self.loss = check.check_choice("loss", loss, _RISKS)
+        self.unit = unit
 
     @classmethod
     def from_selection(
@@ -108,13 +121,14 @@ class RiskCoverageDisplay:
         >>> display.ax_.get_legend_handles_labels()[1][1:3]
         ['bound for all thresholds at once', 'too few to certify 5 %']
         """
+        check.check_single(selection)
         curve, goal = selection.curve, selection.goal
         countable = curve.counted and not check.is_graded(curve.loss_values)
         bounds = simultaneous_band(curve, goal.delta) if band and countable else None
-        target = goal.target if goal.objective == "risk" else None
+        target = goal.own_target if goal.objective == "risk" else None
         return cls(
             curve, name=name, threshold=selection.threshold, target=target,
-            certificate=selection.certificate, band=bounds,
+            certificate=selection.certificate, band=bounds, loss=goal.loss, unit=goal.unit,
         ).plot(ax)  # fmt: skip
 
     @classmethod
@@ -188,21 +202,21 @@ class RiskCoverageDisplay:
         label = self.name if name is None else name
         drawn = sum(line.get_gid() == _CURVE for line in ax.lines)
         style = {"color": COLORS[drawn % len(COLORS)], "label": label, "gid": _CURVE}
-        (self.line_,) = ax.plot(coverage, risk, **(style | spelled_out(line_kwargs)))
+        (self.line_,) = ax.plot(coverage, self.unit * risk, **(style | spelled_out(line_kwargs)))
         if self.target is not None:
             ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1,
-                       label=f"target {100 * self.target:g} %")  # fmt: skip
+                       label=f"target {self._said(self.target, 'g')}")  # fmt: skip
         if self.band is not None:
             self._draw_band(ax)
         if self.certificate is not None:
             self._draw_certificate(ax, self.certificate)
         if self.threshold is not None:
             self._mark(ax, self.threshold)
-        ax.set(xlabel="Coverage: share of cases it answers",
-               ylabel="Selective risk: errors among them", xlim=(0, 1.02))  # fmt: skip
+        ax.set(xlabel="Coverage: share of cases it answers", ylabel=_RISKS[self.loss],
+               xlim=(0, 1.02))  # fmt: skip
         ax.autoscale(axis="y")  # earlier curves count too
         ax.set_ylim(bottom=0)
-        for axis in (ax.xaxis, ax.yaxis):
+        for axis in (ax.xaxis, ax.yaxis) if self.loss == "zero_one" else (ax.xaxis,):
             axis.set_major_formatter(percent)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False)
@@ -215,7 +229,7 @@ class RiskCoverageDisplay:
         if not np.any(known):
             return
         x, y = thinned(self.curve.coverage[known], np.asarray(self.band)[known])
-        ax.plot(x, y, color="0.55", linewidth=1.2, drawstyle="steps-pre",
+        ax.plot(x, self.unit * y, color="0.55", linewidth=1.2, drawstyle="steps-pre",
                 label="bound for all thresholds at once")  # fmt: skip
 
     def _draw_certificate(self, ax: Any, certificate: Certificate) -> None:
@@ -223,18 +237,22 @@ class RiskCoverageDisplay:
         least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
         if certificate.objective == "risk":
             ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
-                       label=f"too few to certify {100 * certificate.target:g} %")  # fmt: skip
+                       label=f"too few to certify {self._said(certificate.target, 'g')}")  # fmt: skip
         if certificate.objective == "risk" and certificate.n_accepted:
-            x, unit = certificate.coverage, certificate.unit
-            low, high = certificate.risk / unit, certificate.pointwise_bound / unit
-            ax.plot([x, x], [low, high], color=MARK, linewidth=2, solid_capstyle="butt",
-                    label=f"bound if the threshold had been fixed: {100 * high:.1f} %")  # fmt: skip
+            x, high = certificate.coverage, certificate.pointwise_bound
+            ax.plot([x, x], [certificate.risk, high], color=MARK, linewidth=2, solid_capstyle="butt",
+                    label=f"bound if the threshold had been fixed: {self._said(high)}")  # fmt: skip
 
     def _mark(self, ax: Any, threshold: float) -> None:
         blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
         if blocks == 0:
             return
-        x, y = self.curve.coverage[blocks - 1], self.curve.selective_risk[blocks - 1]
+        x, risk = self.curve.working_point(blocks)
+        y = self.unit * risk
+        found = f"{self._said(y)} wrong" if self.loss == "zero_one" else f"mean {y:.3g}"
         ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
-                label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, "
-                      f"{100 * y:.1f} % wrong")  # fmt: skip
+                label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, {found}")  # fmt: skip
+
+    def _said(self, loss: float, form: str = ".1f") -> str:
+        """Return a loss as text: a percentage of errors, or a number in the user's units."""
+        return f"{100 * loss:{form}} %" if self.loss == "zero_one" else f"{loss:.3g}"

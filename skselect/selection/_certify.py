@@ -72,7 +72,14 @@ def certify(
     if target is not None:
         check.check_number("target", target, 0.0, rule.unit, closed="neither")
     judged, outcomes = _judged(policy, predictions, subgroups)
-    bound = rule.unit * certificates.pointwise_bound("risk", outcomes, judged.accepted, delta)
+    graded = check.is_graded(outcomes.loss)
+    n_errors = int(np.sum(outcomes.loss[judged.accepted] > 0))
+    if graded:
+        bound = certificates.betting_bound("risk", outcomes, judged.accepted, delta)
+    else:
+        counts = len(outcomes), int(np.sum(judged.accepted)), n_errors
+        bound = certificates.counted_bound("risk", *counts, delta)
+    bound *= rule.unit
     promised = bound if target is None else target
     seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
     # One level of confidence: what is accepted is fixed, by one threshold or by many.
@@ -83,11 +90,11 @@ def certify(
         objective="risk",
         target=promised,
         delta=delta,
-        method="betting" if check.is_graded(outcomes.loss) else "clopper-pearson",
+        method="betting" if graded else "clopper-pearson",
         threshold=policy.threshold,
         rows_needed=rows_for_certificate(promised / rule.unit, delta),
         pointwise_bound=bound,
-        n_errors=int(np.sum(outcomes.loss[judged.accepted] > 0)),
+        n_errors=n_errors,
         loss=rule.default_loss,
         unit=rule.unit,
         doubts=(certificates.CHOSEN_HERE,) if policy.fingerprints.get("data") == seen else (),

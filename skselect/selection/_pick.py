@@ -204,11 +204,12 @@ def _selection(
     value: float | None,
     certificate: Certificate | None,
 ) -> ThresholdSelection:
+    coverage, risk = curve.working_point(n_blocks)
     return ThresholdSelection(
         threshold=threshold,
         goal=goal,
-        coverage=float(curve.coverage[n_blocks - 1]) if n_blocks else 0.0,
-        risk=goal.unit * float(curve.selective_risk[n_blocks - 1]) if n_blocks else float("nan"),
+        coverage=coverage,
+        risk=goal.unit * risk,
         value=value,
         certificate=certificate,
         curve=curve,
@@ -224,8 +225,13 @@ def _certificate(
     doubts: tuple[Doubt, ...],
     cases: str,
 ) -> Certificate:
+    k = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
     accepted = outcomes.confidence >= threshold
-    bound = certificates.pointwise_bound(goal.objective, outcomes, accepted, goal.delta)
+    n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
+    if goal.method == "betting":
+        bound = certificates.betting_bound(goal.objective, outcomes, accepted, goal.delta)
+    else:
+        bound = certificates.counted_bound(goal.objective, curve.n_rows, k, n_errors, goal.delta)
     about_loss = goal.objective != "coverage"
     least_rows = rows_for_betting if goal.method == "betting" else rows_for_certificate
     weighted = not check.are_constant(outcomes.sample_weight)
@@ -242,7 +248,7 @@ def _certificate(
         threshold=threshold,
         rows_needed=least_rows(goal.target, goal.delta) if about_loss else 1,
         pointwise_bound=goal.unit * bound if about_loss else bound,
-        n_errors=int(np.sum(outcomes.loss[accepted] > 0)),
+        n_errors=n_errors,
         min_coverage=goal.min_coverage,
         guarantee="mean" if goal.method == "mean" else "high_probability",
         loss=goal.loss,

@@ -38,20 +38,23 @@ def last_passed(passed: BoolArray) -> int:
     return int(found[-1]) + 1 if len(found) else 0
 
 
-def error_counts(curve: RiskCoverageCurve) -> IntArray:
-    """Return the errors among the accepted rows at each entry."""
-    return np.rint(curve.accepted_loss).astype(np.int64)
+def passes(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
+    """Tell which entries have at most as many errors as the tested rank at or below them allows."""
+    passed = np.zeros(len(curve), dtype=bool)
+    for begin, end in zip(*passing_runs(curve, ranks, limits), strict=True):
+        passed[begin:end] = True
+    return passed
 
 
-def at_or_below(ranks: IntArray, limits: IntArray, k: IntArray) -> IntArray:
-    """Return the limit of the tested rank at or below each k."""
-    return limits[np.maximum(np.searchsorted(ranks, k, side="right") - 1, 0)]
+def passing_runs(
+    curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return, for each tested rank, the run of entries from it on that pass its limit.
 
-
-def passes(
-    ranks: IntArray, limits: IntArray, n_accepted: IntArray, n_errors: IntArray
-) -> BoolArray:
-    """Tell which sets have at most as many errors as the tested rank at or below them allows."""
-    if len(ranks) == 0:
-        return np.zeros(len(n_accepted), dtype=bool)
-    return (n_accepted >= ranks[0]) & (n_errors <= at_or_below(ranks, limits, n_accepted))
+    Errors only grow, so that the entries between two tested ranks which pass are the first
+    ones: a few look-ups for each rank, whatever the number of rows.
+    """
+    begin = np.searchsorted(curve.n_accepted, ranks)
+    end = np.append(begin[1:], len(curve))
+    few = np.searchsorted(curve.accepted_loss, limits, side="right")
+    return begin, np.maximum(np.minimum(end, few), begin)

@@ -8,7 +8,6 @@ from scipy import special
 from skselect import _validation as check
 from skselect.bounds import critical_counts, smallest_rank
 from skselect.curves import RiskCoverageCurve
-from skselect.thresholds._common import error_counts
 
 
 def certified_generalized_risk(
@@ -20,7 +19,7 @@ def certified_generalized_risk(
     With e* = max{e : BinomCDF(e; n, target) <= delta} the sets with at most e* errors pass.
     """
     allowed = int(critical_counts(np.array([curve.n_rows]), target, delta)[0])
-    return int(np.sum(error_counts(curve) <= allowed))
+    return int(np.searchsorted(curve.accepted_loss, allowed, side="right"))
 
 
 def empirical_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) -> int:

@@ -20,7 +20,7 @@ from skselect.bounds import (
     walk_band,
 )
 from skselect.curves import RiskCoverageCurve
-from skselect.thresholds._common import error_counts, passes
+from skselect.thresholds._common import passes
 
 #: Targets of the simultaneous band, fixed beforehand.
 BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
@@ -192,8 +192,7 @@ def simultaneous_band(
     check.check_number("delta", delta, 0.0, 1.0, closed="neither")
     check.check_countable(curve)
     bound = np.ones(len(curve))
-    errors = error_counts(curve)
     for target in reversed(BAND_TARGETS):
         limits = walk_band(curve.n_rows, target, delta / len(BAND_TARGETS), min_coverage)
-        bound[passes(*limits, curve.n_accepted, errors)] = target
+        bound[passes(curve, *limits)] = target
     return bound

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from skselect import _validation as check
-from skselect._typing import IntArray
+from skselect._typing import FloatArray, IntArray
 from skselect.bounds import (
     clopper_pearson_upper,
     combined_limits,
@@ -21,10 +21,8 @@ from skselect.bounds import (
 from skselect.curves import RiskCoverageCurve
 from skselect.thresholds._common import (
     Rule,
-    at_or_below,
-    error_counts,
     last_passed,
-    passes,
+    passing_runs,
 )
 
 #: Where the fixed sequence begins if nothing is said.
@@ -50,16 +48,14 @@ def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: f
 
 def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
     """Accept the most that the walk band certifies; see :func:`bounds.walk_band`."""
-    limits = walk_band(curve.n_rows, target, delta, min_coverage)
-    return last_passed(passes(*limits, curve.n_accepted, error_counts(curve)))
+    return _last_in_band(curve, *walk_band(curve.n_rows, target, delta, min_coverage))
 
 
 def bonferroni_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> int:
     """Accept the most that the union bound certifies; see :func:`bounds.union_limits`."""
-    limits = union_limits(curve.n_rows, target, delta, min_coverage)
-    return last_passed(passes(*limits, curve.n_accepted, error_counts(curve)))
+    return _last_in_band(curve, *union_limits(curve.n_rows, target, delta, min_coverage))
 
 
 def combined_risk(
@@ -69,7 +65,7 @@ def combined_risk(
     ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
     if len(ranks) == 0:
         return 0
-    by_band = last_passed(passes(ranks, band, curve.n_accepted, error_counts(curve)))
+    by_band = _last_in_band(curve, ranks, band)
     begun = sequence >= 0
     return max(by_band, _passed_in_sequence(curve, ranks[begun], sequence[begun]))
 
@@ -102,7 +98,7 @@ def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage
 
     The best probe that passed is returned; published code returns the last one.
     """
-    n, errors = curve.n_rows, error_counts(curve)
+    n, errors = curve.n_rows, curve.accepted_loss
     probes = max(int(np.ceil(np.log2(n))), 1)
     low, high, best = 1, n, 0
     for _ in range(probes):
@@ -143,7 +139,7 @@ def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.
     >>> best_start(RiskCoverageCurve.from_outcomes(outcomes), target=0.3)
     0.75
     """
-    chance = special.bdtr(error_counts(curve).astype(np.float64), curve.n_accepted, target)
+    chance = special.bdtr(curve.accepted_loss, curve.n_accepted, target)
     allowed = check.reaches(curve.coverage, min_coverage)
     return float(curve.coverage[np.argmin(np.where(allowed, chance, 2.0))])
 
@@ -151,19 +147,29 @@ def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.
 # Parts of the rules ------------------------------------------------------------------------
 
 
+def _last_in_band(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
+    """Return the entries up to the last one that passes by itself."""
+    begin, end = passing_runs(curve, ranks, limits)
+    return int(np.max(end[end > begin], initial=0))
+
+
 def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
     """Return the entries accepted by a sequence that stops at the first failure.
 
     A tie block is held to the limit at the rank before it, because the risk may turn bad
-    inside it.
+    inside it; the block that holds the start to the limit there.
     """
     if len(ranks) == 0:
         return 0
-    start, ends = ranks[0], curve.n_accepted
-    first = int(np.searchsorted(ends, start))  # the block that holds the start
-    begins = np.maximum(np.append(0, ends[:-1])[first:], start)
-    failed = np.flatnonzero(error_counts(curve)[first:] > at_or_below(ranks, limits, begins))
-    passed = first + int(failed[0]) if len(failed) else len(ends)
+    ends = curve.n_accepted
+    first = int(np.searchsorted(ends, ranks[0]))
+    # Entries whose rank before is at or above a tested rank come after the one that reaches it.
+    begin = np.append(first, np.searchsorted(ends, ranks[1:]) + 1)
+    end = np.append(begin[1:], len(curve))
+    few = np.searchsorted(curve.accepted_loss, limits, side="right")
+    failed = np.maximum(begin, few)
+    failed = failed[failed < end]
+    passed = int(failed[0]) if len(failed) else len(curve)
     return passed if passed > first else 0
 
 
@@ -175,20 +181,20 @@ def least_risk_target(
 ) -> float:
     """Return the smallest target that a rule meets on these rows, to 0.1 %."""
     high = _pointwise_least(
-        curve.n_accepted, error_counts(curve), curve.n_rows, delta, min_coverage
+        curve.n_accepted, curve.accepted_loss, curve.n_rows, delta, min_coverage
     )
     return _least(lambda target: rule(curve, target, delta, min_coverage) > 0, high)
 
 
 def least_band_target(
-    n_accepted: IntArray, n_errors: IntArray, n: int, delta: float, min_coverage: float
+    n_accepted: int, n_errors: int, n: int, delta: float, min_coverage: float
 ) -> float:
-    """Return the smallest target that some of the given sets would have met, to 0.1 %.
+    """Return the smallest target that a set of accepted rows would have met, to 0.1 %.
 
     Parameters
     ----------
-    n_accepted, n_errors : ndarray of shape (m,)
-        Size and errors of each candidate set of accepted rows.
+    n_accepted, n_errors : int
+        Accepted rows, and the errors among them.
     n : int
         All rows.
     delta, min_coverage : float
@@ -200,14 +206,16 @@ def least_band_target(
     """
 
     def met(target: float) -> bool:
-        limits = walk_band(n, target, delta, min_coverage)
-        return bool(np.any(passes(*limits, n_accepted, n_errors)))
+        ranks, limits = walk_band(n, target, delta, min_coverage)
+        place = int(np.searchsorted(ranks, n_accepted, side="right")) - 1
+        return place >= 0 and n_errors <= limits[place]
 
-    return _least(met, _pointwise_least(n_accepted, n_errors, n, delta, min_coverage))
+    counts = np.array([n_accepted]), np.array([n_errors])
+    return _least(met, _pointwise_least(*counts, n, delta, min_coverage))
 
 
 def _pointwise_least(
-    n_accepted: IntArray, n_errors: IntArray, n: int, delta: float, min_coverage: float
+    n_accepted: IntArray, n_errors: IntArray | FloatArray, n: int, delta: float, min_coverage: float
 ) -> float:
     """Return the least bound at delta/6, which is about what all thresholds at once cost."""
     allowed = n_accepted >= min_coverage * n

@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skselect import (
     Outcomes,
+    Predictions,
     RiskCoverageCurve,
     RiskCoverageDisplay,
     SelectiveClassifier,
@@ -129,3 +130,28 @@ def test_graded_and_metric_selections_are_drawn_without_what_they_lack(rng):
         selection = select_threshold(graded, min_coverage=0.3, **options)
         labels = RiskCoverageDisplay.from_selection(selection).ax_.get_legend_handles_labels()[1]
         assert "bound for all thresholds at once" not in labels
+
+
+def test_costs_are_drawn_in_their_own_units(rng):
+    p = rng.beta(0.3, 0.3, 3000)
+    y = (rng.random(3000) < p).astype(int)
+    predictions = Predictions.from_proba(
+        y, np.column_stack([1 - p, p]), decision="min_cost", cost_matrix=[[0, 1], [10, 0]]
+    )
+    selection = select_threshold(predictions, objective="risk", target=0.3)
+    ax = RiskCoverageDisplay.from_selection(selection).ax_
+    labels = ax.get_legend_handles_labels()[1]
+    assert "target 0.3" in labels
+    assert any(label.endswith(f"mean {selection.risk:.3g}") for label in labels)
+    assert ax.get_ylabel() == "Mean cost of what it answers"
+    assert ax.lines[0].get_ydata().max() == pytest.approx(10 * selection.curve.selective_risk.max())
+
+
+def test_several_thresholds_are_drawn_one_by_one(rng):
+    outcomes = Outcomes(rng.random(600) < 0.02, rng.random(600))
+    selection = select_threshold(
+        outcomes, objective="risk", target=0.1, subgroups=rng.choice(["a", "b"], 600)
+    )
+    with pytest.raises(ValueError, match=r"draw one of them, such as selection.selections\['a'\]"):
+        RiskCoverageDisplay.from_selection(selection)
+    RiskCoverageDisplay.from_selection(selection.selections["a"])

@@ -57,13 +57,20 @@ def test_least_combined_target_is_met_and_a_smaller_one_is_not(rng):
     assert thresholds.combined_risk(curve, 0.99 * least, 0.05, 0.1) == 0
 
 
-def test_least_target_is_met_and_a_smaller_one_is_not(rng):
+def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not(rng):
     confidence = rng.random(500)
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) < 0.1, confidence))
-    errors = curve.accepted_loss.astype(int)
-    least = thresholds.least_band_target(curve.n_accepted, errors, 500, 0.05, 0.1)
-    assert thresholds.band_risk(curve, least, 0.05, 0.1) > 0
-    assert thresholds.band_risk(curve, 0.99 * least, 0.05, 0.1) == 0
+    outcomes = Outcomes(rng.random(500) < 0.1 * (1 - confidence), confidence)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    k, errors = int(curve.n_accepted[300]), int(curve.accepted_loss[300])
+    least = thresholds.least_band_target(k, errors, 500, 0.05, 0.1)
+
+    def passes(target):
+        ranks, limits = walk_band(500, target, 0.05, 0.1)
+        return errors <= limits[ranks <= k][-1]
+
+    assert passes(least)
+    assert not passes(0.99 * least)
+    assert thresholds.band_risk(curve, least, 0.05, 0.1) >= 301
 
 
 def test_rows_needed_is_about_what_it_takes(rng):
