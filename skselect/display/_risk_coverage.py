@@ -235,12 +235,14 @@ class RiskCoverageDisplay:
     def _draw_certificate(self, ax: Any, certificate: Certificate) -> None:
         """Draw the pointwise bound at the threshold, and what is too small to be certified."""
         least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
-        if certificate.objective == "risk":
-            ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
-                       label=f"too few to certify {self._said(certificate.target, 'g')}")  # fmt: skip
-        if certificate.objective == "risk" and certificate.n_accepted:
-            x, high = certificate.coverage, certificate.pointwise_bound
-            ax.plot([x, x], [certificate.risk, high], color=MARK, linewidth=2, solid_capstyle="butt",
+        if certificate.objective != "risk":
+            return
+        target = self._said(certificate.target, "g")
+        ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
+                   label=f"too few to certify {target}")  # fmt: skip
+        if certificate.n_accepted:
+            x, low, high = certificate.coverage, certificate.risk, certificate.pointwise_bound
+            ax.plot([x, x], [low, high], color=MARK, linewidth=2, solid_capstyle="butt",
                     label=f"bound if the threshold had been fixed: {self._said(high)}")  # fmt: skip
 
     def _mark(self, ax: Any, threshold: float) -> None:
