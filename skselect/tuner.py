@@ -242,6 +242,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         ValueError
             If a parameter is malformed or does not fit the others.
         """
+        check.check_has_fit(self.estimator)
         base, fitted = self._base()
         goal = self._checked_goal(base)
         X, y = indexable(X, y)

@@ -27,7 +27,7 @@ BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
 _LEAST_COVERAGE = 0.1
 # Ranks that have to pass, and the errors that each may have.
 _Way = tuple[IntArray, IntArray]
-_MOST_ROWS = 10**8
+_MOST_ROWS, _MOST_ROWS_OF_A_WALK = 10**8, 10**6
 
 
 def rows_needed(
@@ -68,7 +68,8 @@ def rows_needed(
     Raises
     ------
     ValueError
-        If an argument is out of its range, or the expected risk too close to the target.
+        If an argument is out of its range, or so many rows would be needed that they cannot be
+        planned in seconds (a million, 10^8 for "fixed" and "bonferroni").
 
     Examples
     --------
@@ -87,7 +88,7 @@ def rows_needed(
     check.check_plan(method, coverage)
     if expected_risk is not None:
         check.check_number("expected_risk", expected_risk, 0.0, target, closed="left")
-        _check_within_reach(target, expected_risk, power, coverage)
+    _check_within_reach(method, target, expected_errors, expected_risk, power, coverage)
     least_coverage = min(_LEAST_COVERAGE, coverage)
 
     def enough(n: int) -> bool:
@@ -101,14 +102,21 @@ def rows_needed(
     return least_count(enough, 0.0 if exact else 0.005)
 
 
-def _check_within_reach(target: float, risk: float, power: float, coverage: float) -> None:
-    """Refuse a risk so close to the target that no sensible number of rows would do."""
-    errors = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
-    about = errors**2 * target * (1.0 - target) / (target - risk) ** 2 / coverage
-    if about > _MOST_ROWS:
+def _check_within_reach(
+    method: str, target: float, errors: int, risk: float | None, power: float, coverage: float
+) -> None:
+    """Refuse plans that would need more rows than can be planned in seconds."""
+    about = (errors + 1) / target
+    if risk is not None:
+        sure = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
+        about = sure**2 * target * (1.0 - target) / (target - risk) ** 2
+    most = _MOST_ROWS if method in ("fixed", "bonferroni") else _MOST_ROWS_OF_A_WALK
+    if about / coverage > most:
+        expected = f"expected_errors={errors}" if risk is None else f"expected_risk={risk:g}"
         raise ValueError(
-            f"expected_risk={risk:g} is so close to target={target:g} that more than "
-            f"{_MOST_ROWS:.0e} rows could be needed; ask for a larger target."
+            f"{expected} at target={target:g} and coverage={coverage:g} may take more than "
+            f"{most:,} rows, the most that can be planned for method={method!r}; ask for a larger "
+            "target, or plan with method='fixed'."
         )
 
 
