@@ -185,7 +185,10 @@ def name_of_groups(group_by: GroupBy) -> str:
 
 def subgroups_of(group_by: GroupBy, X: Any) -> Any:
     """Return the subgroup of each row of X; None where the answers are the subgroups."""
-    if group_by is None or (isinstance(group_by, str) and group_by == BY_ANSWER):
+    if group_by is None:
+        return None
+    if isinstance(group_by, str) and group_by == BY_ANSWER:
+        check.refuse_column(BY_ANSWER, X)
         return None
     if callable(group_by):
         n = X.shape[0] if hasattr(X, "shape") else len(X)

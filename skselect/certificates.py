@@ -23,10 +23,7 @@ INDEPENDENT = "the rows are independent draws from the population the policy wil
 FRESH = "the rows were not used to train, calibrate or choose the classifier, or the target"
 UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
 FIXED = "the policy was fixed before these rows were seen"
-WEIGHED = (
-    "each weight says how often such cases will be met, relative to how often they are here, and "
-    "no future case would weigh more than the heaviest of these"
-)
+WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
 #: What every guarantee rests on.
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
 
@@ -59,6 +56,11 @@ NOTHING = Doubt("no threshold meets the target, so nothing is accepted", "")
 SGR_PROOF = Doubt(
     "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
     "rows (method='combined' certifies, and answers more)",
+    "",
+)
+UNBOUNDED = Doubt(
+    "rows may weigh more than the heaviest of these, of which nothing is known (largest_weight= "
+    "says how heavy they can be)",
     "",
 )
 MEAN_ONLY = Doubt(
@@ -99,7 +101,8 @@ class Certificate:
         Share of accepted rows; their mean loss (nan when none is accepted).
     pointwise_bound : float
         Bound for this threshold as if it had been fixed beforehand. Not the promise:
-        it ignores that the threshold was chosen.
+        it ignores that the threshold was chosen. (Bets aim at the target, this bound at none
+        in particular, so that it may lie a little above a target that is certified.)
     rows_needed : int
         The least number of rows that could certify the target at all.
     min_coverage : float
@@ -313,10 +316,16 @@ def counted_bound(objective: str, n: int, n_accepted: int, n_errors: int, delta:
     return 1.0 - clopper_pearson_upper(n - n_accepted, n, delta)
 
 
-def betting_bound(objective: str, outcomes: Outcomes, accepted: BoolArray, delta: float) -> float:
+def betting_bound(
+    objective: str,
+    outcomes: Outcomes,
+    accepted: BoolArray,
+    delta: float,
+    largest_weight: float | None = None,
+) -> float:
     """Return the like for graded losses and importance weights, by bets."""
     loss, weight = outcomes.loss, outcomes.weight
-    heaviest = float(np.max(weight))
+    heaviest = float(np.max(weight)) if largest_weight is None else largest_weight
     if objective == "generalized_risk":
         silent = np.where(accepted, loss, 0.0)
         return betting_upper(silent, delta, weight=weight, largest_weight=heaviest)

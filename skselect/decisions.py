@@ -68,6 +68,12 @@ class DecisionRule:
         return 1.0 if self.cost_matrix is None else float(self.cost_matrix.max())
 
     @property
+    def has_graded_costs(self) -> bool:
+        """Whether there are costs between nothing and the largest."""
+        costs = self.cost_matrix
+        return costs is not None and bool(np.any((costs > 0) & (costs < self.unit)))
+
+    @property
     def default_confidence(self) -> str:
         """The confidence that belongs to the answer."""
         names = {"argmax": "max_proba", "estimator": "chosen_proba", "min_cost": "expected_cost"}

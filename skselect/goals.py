@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skselect import _validation as check
+from skselect.decisions import DecisionRule
 from skselect.thresholds import AT_LEAST, AT_MOST, DEFAULT_STARTS, RULES, TUNABLE_METRICS
 
 #: The methods of each objective; the first is taken for losses of 0 and 1.
@@ -40,6 +41,10 @@ class Goal:
         What a loss is, for words.
     unit : float
         What a loss of 1 is in the user's own units.
+    graded_costs : bool
+        Whether there are costs between nothing and the largest.
+    largest_weight : float or None
+        What no importance weight is ever larger than.
     """
 
     objective: str
@@ -53,6 +58,8 @@ class Goal:
     starts: tuple[float, ...] = DEFAULT_STARTS
     loss: str = "zero_one"
     unit: float = 1.0
+    graded_costs: bool = False
+    largest_weight: float | None = None
 
     @classmethod
     def checked(
@@ -68,7 +75,8 @@ class Goal:
         constraint: Any = None,
         starts: Any = None,
         loss: Any = "zero_one",
-        unit: float = 1.0,
+        rule: DecisionRule | None = None,
+        largest_weight: float | None = None,
     ) -> Goal:
         """Check each argument and resolve "auto" where the losses do not matter."""
         check.check_choice("objective", objective, OBJECTIVES)
@@ -78,7 +86,8 @@ class Goal:
         check.check_loss_of_metric(objective, loss, TUNABLE_METRICS)
         check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
         check.check_number("delta", delta, 0.0, 1.0, closed="neither")
-        own_unit = unit if loss == "cost" else 1.0
+        costly = rule is not None and isinstance(loss, str) and loss == "cost"
+        own_unit = rule.unit if rule is not None and costly else 1.0
         aim = _checked_target(objective, target, own_unit)
         return cls(
             objective=objective,
@@ -92,6 +101,8 @@ class Goal:
             starts=_checked_starts(method, starts),
             loss=loss if isinstance(loss, str) else "graded",
             unit=own_unit,
+            graded_costs=rule is not None and costly and rule.has_graded_costs,
+            largest_weight=check.check_largest_weight(largest_weight, method),
         )
 
     @property
@@ -110,6 +121,7 @@ class Goal:
         Weighted rows get no bets unasked: only the user knows what the weights mean.
         """
         loss = "graded" if graded and self.loss == "zero_one" else self.loss
+        graded = graded or self.graded_costs  # whatever costs these rows happen to hold
         if self.method != "auto":
             return replace(self, loss=loss)
         bets = graded and not weighted and "betting" in METHODS[self.objective]

@@ -49,7 +49,7 @@ class GroupThresholds:
 
     def __post_init__(self) -> None:
         check.check_choice("unseen", self.unseen, UNSEEN)
-        check.check_group_names(self.by, list(self.thresholds))
+        check.check_group_names(self.by, list(self.thresholds), self.by_answer, self.columns)
         checked = {group: check.check_threshold(t) for group, t in self.thresholds.items()}
         if not checked:
             raise ValueError("thresholds is empty; a policy per subgroup needs at least one.")
@@ -126,8 +126,8 @@ class GroupThresholds:
         if len(thresholds) < len(stored["members"]):
             raise ValueError("groups: a subgroup is listed more than once.")
         return cls(
-            stored["by"], thresholds, certificates, stored["unseen"], bool(stored["by_answer"]),
-            tuple(stored["columns"]),
+            stored["by"], thresholds, certificates, stored["unseen"], stored["by_answer"],
+            tuple(check.check_texts("columns", stored["columns"])),
         )  # fmt: skip
 
 

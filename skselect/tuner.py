@@ -82,7 +82,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         "sick": .2}`` by predicted class.
     delta : float in (0, 1), default=0.05
         Probability that a certificate fails. Subgroups share it evenly.
-    method, min_coverage, constraint, selection, starts, among
+    method, min_coverage, constraint, selection, starts, largest_weight, among
         As in :func:`select_threshold`.
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
         How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
@@ -176,6 +176,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         constraint: Any = None,
         selection: str = "best",
         starts: Any = None,
+        largest_weight: float | None = None,
         among: Any = None,
         loss: Any = "auto",
         decision: str | None = None,
@@ -198,6 +199,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.constraint = constraint
         self.selection = selection
         self.starts = starts
+        self.largest_weight = largest_weight
         self.among = among
         self.loss = loss
         self.decision = decision
@@ -348,7 +350,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             constraint=self.constraint,
             starts=self.starts,
             loss=self._loss(base),
-            unit=1.0 if costs is None else float(costs.max()),
+            rule=DecisionRule(base.decision, costs),
+            largest_weight=self.largest_weight,
         )
 
     def _loss(self, base: SelectiveClassifier) -> Any:

@@ -315,7 +315,8 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     X, y = people
     fitted = FrozenEstimator(model().fit(X[:1000], y[:1000]))
     weight = rng.uniform(0.5, 1.0, 3500)
-    tuner = ThresholdTuner(fitted, objective="risk", target=0.2, method="betting")
+    tuner = ThresholdTuner(fitted, objective="risk", target=0.2, method="betting",
+                           largest_weight=1.0)  # fmt: skip
     tuner.fit(X[1000:], y[1000:], sample_weight=weight)
     assert tuner.certificate_.is_certified
     kept = tuner.accepts(X[1000:])
@@ -326,4 +327,6 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     assert tuner.selection_.risk == pytest.approx(1 - accuracy)
     assert tuner.certificate_.coverage == pytest.approx(np.average(kept, weights=weight))
     with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
-        clone(tuner).set_params(method="auto").fit(X[1000:], y[1000:], sample_weight=weight)
+        clone(tuner).set_params(method="auto", largest_weight=None).fit(
+            X[1000:], y[1000:], sample_weight=weight
+        )

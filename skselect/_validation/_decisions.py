@@ -11,6 +11,7 @@ import pandas as pd
 
 from skselect._typing import FloatArray, LabelArray
 from skselect._validation._arrays import as_array
+from skselect._validation._options import check_number
 from skselect._validation._proba import column_names, match_columns
 from skselect._validation._rows import check_subgroups
 
@@ -208,7 +209,7 @@ def check_plan(method: str, coverage: float) -> None:
         )
 
 
-def check_group_names(by: Any, groups: list[Any]) -> None:
+def check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any) -> None:
     """Refuse subgroups that could not be told apart, or not be named."""
     if not isinstance(by, str):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
@@ -217,8 +218,17 @@ def check_group_names(by: Any, groups: list[Any]) -> None:
     for group in groups:
         check_subgroup_key(group)
     sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
-    if len(sizes) > 1 or () in groups:
-        raise ValueError(f"thresholds: every subgroup needs as many attributes, got {groups[:5]}.")
+    if len(sizes) > 1 or () in groups or (columns and sizes != {len(columns)}):
+        raise ValueError(
+            f"thresholds: every subgroup needs as many attributes as {list(columns)}, got "
+            f"{groups[:5]}."
+        )
+    texts = all(isinstance(column, str) for column in columns)
+    if not isinstance(by_answer, bool) or not isinstance(columns, tuple) or not texts:
+        raise ValueError(
+            f"by_answer must be true or false and columns a list of names, got {by_answer!r} and "
+            f"{columns!r}."
+        )
 
 
 def check_group_order(subgroups: Any, columns: tuple[str, ...]) -> Any:
@@ -266,4 +276,30 @@ def check_single(selection: Any) -> None:
         raise ValueError(
             f"selection has one threshold per {selection.by}; draw one of them, such as "
             f"selection.selections[{groups[0]!r}]."
+        )
+
+
+def refuse_column(name: str, X: Any) -> None:
+    """Refuse a reserved word that is also a column."""
+    if name in (column_names(X) or []):
+        raise ValueError(
+            f"group_by={name!r} means the answers, but X has a column of that name too; rename it, "
+            f"or pass a function such as lambda X: X[{name!r}]."
+        )
+
+
+def check_largest_weight(value: Any, method: str) -> float | None:
+    """Return what no importance weight is ever larger than."""
+    if value is None:
+        return None
+    if method != "betting":
+        raise ValueError(f"largest_weight goes with method='betting', not with {method!r}.")
+    return check_number("largest_weight", value, 0.0, math.inf, closed="neither")
+
+
+def check_weights_within(weight: FloatArray, largest: float) -> None:
+    """Refuse weights above what was said to be the largest."""
+    if np.any(weight > largest):
+        raise ValueError(
+            f"largest_weight={largest:g}, but sample_weight goes up to {np.max(weight):g}."
         )

@@ -97,5 +97,5 @@ def check_certificate(fields: Mapping[str, Any]) -> None:
 def check_texts(name: str, values: Any) -> list[str]:
     """Return a list of texts."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError(f"certificate: {name} must be a list of texts.")
+        raise ValueError(f"{name} must be a list of texts.")
     return values

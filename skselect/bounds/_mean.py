@@ -158,7 +158,7 @@ def betting_upper(
     >>> from skselect.bounds import betting_upper, hoeffding_bentkus_upper
     >>> losses = np.random.default_rng(0).beta(1, 19, 1000)
     >>> losses.mean().round(3), round(betting_upper(losses, .1), 4)
-    (np.float64(0.05), 0.0553)
+    (np.float64(0.05), 0.0554)
     >>> round(hoeffding_bentkus_upper(losses.mean(), 1000, .1), 4)
     0.0651
     """
@@ -172,9 +172,16 @@ def betting_upper(
         heaviest = check.check_number("largest_weight", largest_weight, heaviest)
     shares = (np.ones(len(values)) if heavy is None else heavy) / heaviest
 
+    # Shares of the largest stake that do not depend on the mean: the wealth rises with it.
+    least = min(math.sqrt(2.0 * math.log(1.0 / delta) / len(values)), _LARGEST_STAKE)
+    size = math.ceil(math.log(_LARGEST_STAKE / least, 3.0)) + 1
+    parts = np.geomspace(least, _LARGEST_STAKE, size) if size > 1 else np.array([least])
+    log_prior = np.full(size, -math.log(size))
+
     def possible(mean: FloatArray) -> BoolArray:
-        wealth = betting_log_wealth(values, float(mean), delta, shares)
-        return np.asarray(wealth < -np.log(delta))
+        payoff = shares * (values - mean)
+        wealth = _log_wealth(payoff, parts / (1.0 - float(mean)), log_prior)
+        return np.asarray(wealth < -math.log(delta))
 
     return float(_largest(possible, np.asarray(np.average(values, weights=shares))))
 
@@ -204,7 +211,11 @@ def betting_log_wealth(
     if len(losses) == 0 or mean >= 1.0:
         return 0.0
     payoff = losses - mean if weight is None else weight * (losses - mean)
-    stakes, log_prior = betting_stakes(len(losses), mean, delta)
+    return _log_wealth(payoff, *betting_stakes(len(losses), mean, delta))
+
+
+def _log_wealth(payoff: FloatArray, stakes: FloatArray, log_prior: FloatArray) -> float:
+    """Return the log of the mean wealth over stakes."""
     logs = np.array([np.sum(np.log1p(-stake * payoff)) for stake in stakes])
     return float(special.logsumexp(logs + log_prior))
 

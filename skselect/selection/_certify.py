@@ -72,7 +72,7 @@ def certify(
     if target is not None:
         check.check_number("target", target, 0.0, rule.unit, closed="neither")
     judged, outcomes = _judged(policy, predictions, subgroups)
-    graded = check.is_graded(outcomes.loss)
+    graded = rule.has_graded_costs or check.is_graded(outcomes.loss)
     n_errors = int(np.sum(outcomes.loss[judged.accepted] > 0))
     if graded:
         bound = certificates.betting_bound("risk", outcomes, judged.accepted, delta)

@@ -142,6 +142,8 @@ def _find(
     goal = goal.for_losses(graded=check.is_graded(outcomes.loss), weighted=weighted)
     if goal.promises and goal.method != "betting":
         outcomes = _countable(outcomes, goal)
+    if goal.largest_weight is not None:
+        check.check_weights_within(outcomes.weight, goal.largest_weight)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     if goal.is_metric:
         return _find_metric(curve, outcomes, goal)
@@ -184,9 +186,9 @@ def _rule(
     target, delta = goal.target, goal.delta
     if goal.method == "betting":
         n_blocks = (
-            thresholds.betting_risk(outcomes, target, delta, goal.min_coverage)
+            thresholds.betting_risk(outcomes, target, delta, goal.min_coverage, goal.largest_weight)
             if goal.objective == "risk"
-            else thresholds.betting_generalized_risk(outcomes, target, delta)
+            else thresholds.betting_generalized_risk(outcomes, target, delta, goal.largest_weight)
         )
         return thresholds.threshold_below(curve, n_blocks, bounded=bounded), n_blocks
     if goal.method == "chow":
@@ -229,14 +231,19 @@ def _certificate(
     accepted = outcomes.confidence >= threshold
     n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
     if goal.method == "betting":
-        bound = certificates.betting_bound(goal.objective, outcomes, accepted, goal.delta)
+        bound = certificates.betting_bound(
+            goal.objective, outcomes, accepted, goal.delta, goal.largest_weight
+        )
     else:
         bound = certificates.counted_bound(goal.objective, curve.n_rows, k, n_errors, goal.delta)
     about_loss = goal.objective != "coverage"
     least_rows = rows_for_betting if goal.method == "betting" else rows_for_certificate
     weighted = not check.are_constant(outcomes.sample_weight)
     nothing = () if n_blocks else (certificates.NOTHING,)
+    unbounded = weighted and goal.largest_weight is None
     extra = [certificates.WEIGHED] if weighted else []
+    if weighted and not unbounded:
+        extra.append(f"no case weighs more than {goal.largest_weight:g}")
     extra += [certificates.STARTS] if goal.method == "fixed_sequence" else []
     return certificates.issue(
         curve,
@@ -254,7 +261,12 @@ def _certificate(
         loss=goal.loss,
         unit=goal.unit,
         cases=cases,
-        doubts=(*doubts, *_DOUBTS.get(goal.method, ()), *nothing),
+        doubts=(
+            *doubts,
+            *_DOUBTS.get(goal.method, ()),
+            *((certificates.UNBOUNDED,) if unbounded else ()),
+            *nothing,
+        ),
         assumptions=(*certificates.ASSUMPTIONS, *extra),
     )
 

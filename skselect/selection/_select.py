@@ -30,6 +30,7 @@ def select_threshold(
     constraint: Any = None,
     selection: str = "best",
     starts: Any = None,
+    largest_weight: float | None = None,
     among: tuple[str, Any] | None = None,
     subgroups: Any = None,
     unseen: str = "abstain",
@@ -81,6 +82,9 @@ def select_threshold(
     starts : float or list of floats in [0, 1], default=None
         For "fixed_sequence": the share of rows where it begins (None: 0.25). Several share
         `delta`. They must not come from these rows; see :func:`thresholds.best_start`.
+    largest_weight : float, default=None
+        For importance weights with "betting": what no weight is ever larger than. None takes
+        the largest one here, and the certificate is an estimate then.
     among : tuple ("predicted" or "true", label), default=None
         The promise is about these rows alone: ("predicted", "healthy") for "at most 1 % wrong
         among the accepted negatives", ("true", "sepsis") with "generalized_risk" for "at most
@@ -134,7 +138,7 @@ def select_threshold(
         named = None if own else rule.default_confidence
         check.check_chow(named if confidence is None else confidence, loss)
     options = {"selection": selection, "constraint": constraint, "starts": starts, "loss": loss,
-               "unit": rule.unit}  # fmt: skip
+               "rule": rule, "largest_weight": largest_weight}  # fmt: skip
 
     def goal(aim: Any, n_groups: int = 1) -> Goal:
         check.check_number("delta", delta, 0.0, 1.0, closed="neither")

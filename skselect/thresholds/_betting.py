@@ -18,7 +18,13 @@ BETTING_START = 0.15
 _ROOM = 1.5
 
 
-def betting_risk(outcomes: Outcomes, target: float, delta: float, min_coverage: float) -> int:
+def betting_risk(
+    outcomes: Outcomes,
+    target: float,
+    delta: float,
+    min_coverage: float,
+    largest_weight: float | None = None,
+) -> int:
     """Return how many entries of the curve have a certified (weighted) selective risk.
 
     A sequence of bets against "the mean loss is at least `target`" goes on from 15 % of the
@@ -33,12 +39,14 @@ def betting_risk(outcomes: Outcomes, target: float, delta: float, min_coverage: 
     target : float in (0, 1)
     delta : float in (0, 1)
     min_coverage : float in [0, 1]
+    largest_weight : float, default=None
+        What no weight is ever larger than; None takes the largest one here.
 
     Returns
     -------
     int
     """
-    loss, weight, ends = _sorted_rows(outcomes)
+    loss, weight, ends = _sorted_rows(outcomes, largest_weight)
     n = len(loss)
     share = smallest_rank(n, max(min_coverage, BETTING_START))
     start = max(share, math.ceil(_ROOM * rows_for_betting(target, delta, n)))
@@ -56,13 +64,15 @@ def betting_risk(outcomes: Outcomes, target: float, delta: float, min_coverage: 
     return passed if passed > first else 0
 
 
-def betting_generalized_risk(outcomes: Outcomes, target: float, delta: float) -> int:
+def betting_generalized_risk(
+    outcomes: Outcomes, target: float, delta: float, largest_weight: float | None = None
+) -> int:
     """Return how many entries of the curve have a certified (weighted) rate of silent loss.
 
     Every row is credited, and the accepted ones are charged with their losses: the wealth only
     falls with coverage, so that one test covers every threshold.
     """
-    loss, weight, ends = _sorted_rows(outcomes)
+    loss, weight, ends = _sorted_rows(outcomes, largest_weight)
     stakes, log_prior = betting_stakes(len(loss), target, delta)
     logs = [
         np.sum(np.log1p(stake * target * weight)) + _charges(loss, weight, stake, target)[ends - 1]
@@ -71,13 +81,16 @@ def betting_generalized_risk(outcomes: Outcomes, target: float, delta: float) ->
     return last_passed(_log_mean(logs, log_prior) >= -math.log(delta))
 
 
-def _sorted_rows(outcomes: Outcomes) -> tuple[FloatArray, FloatArray, IntArray]:
+def _sorted_rows(
+    outcomes: Outcomes, largest_weight: float | None
+) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return losses and weights (at most 1), surest rows first, and where each block ends.
 
     Rows without weight do not exist. In a block the lightest rows come first: they earn the
     least credit, whichever of the block's rows came before a cut.
     """
-    weight = outcomes.weight / np.max(outcomes.weight)
+    heaviest = np.max(outcomes.weight) if largest_weight is None else largest_weight
+    weight = outcomes.weight / heaviest
     order = np.lexsort((outcomes.loss, weight, -outcomes.confidence))
     order = order[weight[order] > 0]
     confidence = outcomes.confidence[order]

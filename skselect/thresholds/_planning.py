@@ -121,15 +121,16 @@ def _check_within_reach(
 
 
 def _last(ranks: IntArray, limits: IntArray, k: int) -> _Way:
-    """Return the tested rank at or below k alone: a band looks at each by itself."""
+    """Return k alone with the limit of the tested rank at or below it, as a band tests it."""
     place = int(np.searchsorted(ranks, k, side="right"))
-    return ranks[max(place - 1, 0) : place], limits[max(place - 1, 0) : place]
+    return np.full(min(place, 1), k), limits[max(place - 1, 0) : place]
 
 
 def _all_up_to(ranks: IntArray, limits: IntArray, k: int) -> _Way:
-    """Return the tested ranks up to k: a sequence has to pass them all."""
+    """Return what a sequence up to k has to pass: each row is held to the rank before it."""
     wanted = (ranks <= k) & (limits >= 0)
-    return ranks[wanted], limits[wanted]
+    ranks, limits = ranks[wanted], limits[wanted]
+    return np.append(ranks[1:], k)[: len(ranks)], limits
 
 
 def _combined(n: int, k: int, target: float, delta: float, least: float) -> list[_Way]:
