@@ -55,6 +55,10 @@ from skselect.selection import (
 )
 
 
+# Parameters that state the goal and need nothing else.
+_CHOICES = ("selection", "constraint", "starts", "largest_weight")
+
+
 class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Tune the threshold of an abstaining classifier, with a promise where one can be given.
 
@@ -346,12 +350,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             self.method,
             self.min_coverage,
             self.on_infeasible,
-            selection=self.selection,
-            constraint=self.constraint,
-            starts=self.starts,
             loss=self._loss(base),
             rule=DecisionRule(base.decision, costs),
-            largest_weight=self.largest_weight,
+            **{name: getattr(self, name) for name in _CHOICES},
         )
 
     def _loss(self, base: SelectiveClassifier) -> Any:
