@@ -54,7 +54,6 @@ from skselect.selection import (
     rows_among,
 )
 
-
 # Parameters that state the goal and need nothing else.
 _CHOICES = ("selection", "constraint", "starts", "largest_weight")
 

@@ -7,15 +7,11 @@ from skselect._validation._arrays import (
     as_array,
 )
 from skselect._validation._decisions import (
-    check_among,
     check_chow,
     check_confidence_fits,
     check_cost_matrix,
     check_costs,
     check_given,
-    check_group_columns,
-    check_group_names,
-    check_group_order,
     check_has_costs,
     check_is_predictions,
     check_largest_weight,
@@ -24,14 +20,8 @@ from skselect._validation._decisions import (
     check_same_decision,
     check_same_rows,
     check_scope_decides,
-    check_single,
-    check_subgroup_key,
-    check_subgroups_of,
-    check_targets,
     check_weights_within,
-    refuse_among,
     refuse_answers,
-    refuse_column,
 )
 from skselect._validation._errors import (
     InfeasibleTargetError,
@@ -47,6 +37,18 @@ from skselect._validation._estimators import (
     check_trainable,
     check_unchanged,
     refuse_abstainer,
+)
+from skselect._validation._groups import (
+    check_among,
+    check_group_columns,
+    check_group_names,
+    check_group_order,
+    check_single,
+    check_subgroup_key,
+    check_subgroups_of,
+    check_targets,
+    refuse_among,
+    refuse_column,
 )
 from skselect._validation._labels import (
     check_classes,
