@@ -113,7 +113,7 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
 def betting_upper(
     losses: Any, delta: float, *, weight: Any = None, largest_weight: float | None = None
 ) -> float:
-    """Return the betting upper bound on a mean loss: the tightest one here for graded losses.
+    """Return the betting upper bound on a mean loss: close where losses vary little.
 
     A gambler who stakes a fixed share of the wealth on every loss being small grows rich only
     if losses are small. Means at which the wealth would be 1/delta or more are ruled out.
@@ -144,7 +144,7 @@ def betting_upper(
     The wealth is the mean over several stakes s of prod_i (1 - s (loss_i - mean)), which has a
     mean of at most 1 if the true mean is at least `mean`, so that it reaches 1/delta with
     probability at most delta (Markov). Bets that follow earlier rows, and stop when they are
-    rich, bound by about a quarter closer, but only if the rows come in a random order: a table
+    rich, bound by about a third closer, but only if the rows come in a random order: a table
     sorted by outcome breaks them, and so does any fixed way of shuffling.
 
     References

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from skselect import _validation as check
 from skselect import certificates
 from skselect._typing import BoolArray
-from skselect.bounds import rows_for_certificate
+from skselect.bounds import betting_log_wealth, rows_for_certificate
 from skselect.certificates import Certificate
 from skselect.curves import RiskCoverageCurve
 from skselect.outcomes import Outcomes, loss_of
@@ -81,6 +82,10 @@ def certify(
         bound = certificates.counted_bound("risk", *counts, delta)
     bound *= rule.unit
     promised = bound if target is None else target
+    met = bool(np.any(judged.accepted)) and bound <= promised
+    if graded and target is not None:  # bets that aim at the target say more than a bound
+        wealth = betting_log_wealth(outcomes.loss[judged.accepted], target / rule.unit, delta)
+        met = bool(wealth >= -math.log(delta))
     seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
     # One level of confidence: what is accepted is fixed, by one threshold or by many.
     fixed = Outcomes(outcomes.loss, judged.accepted.astype(np.float64))
@@ -98,18 +103,16 @@ def certify(
         loss=rule.default_loss,
         unit=rule.unit,
         doubts=(certificates.CHOSEN_HERE,) if policy.fingerprints.get("data") == seen else (),
-        refusal=_refusal(judged.accepted, bound, promised, rule.default_loss),
+        refusal="" if met else _refusal(judged.accepted, bound, promised, rule.default_loss),
         assumptions=(*certificates.ASSUMPTIONS, certificates.FIXED),
     )
     return replace(certificate, fingerprints={"data": seen})
 
 
 def _refusal(accepted: BoolArray, bound: float, promised: float, loss: str) -> str:
-    """Say why nothing is promised, "" if something is."""
+    """Say why nothing is promised."""
     if not np.any(accepted):
         return "the policy accepts none of these rows"
-    if bound <= promised:
-        return ""
     wanted, found = (certificates.amount(value, loss) for value in (promised, bound))
     return f"the target {wanted} is not met; these rows certify a risk of at most {found}"
 
