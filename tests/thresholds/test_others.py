@@ -71,3 +71,11 @@ def test_chow_accepts_what_is_surer_than_one_minus_the_cost():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [0.95, 0.8, 0.75]))
     assert thresholds.chow(curve, 0.2) == (0.8, 2)
     assert thresholds.chow(curve, 3.0) == (0.0, 3)
+
+
+@profile
+@given(curves(), st.sampled_from([0.1, 0.2, 0.7]))
+def test_the_scale_of_constant_weights_does_not_matter_for_costs(case, cost):
+    curve, (confidence, loss, _) = case
+    scaled = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, np.full(len(loss), 0.1)))
+    assert thresholds.cheapest(scaled, cost) == thresholds.cheapest(curve, cost)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skselect import Outcomes, RiskCoverageCurve, rows_needed
-from skselect.bounds import clopper_pearson_upper, walk_band
+from skselect.bounds import clopper_pearson_upper, union_limits, walk_band
 from skselect.thresholds import BAND_TARGETS, combined_risk, simultaneous_band
 from tests.thresholds.cases import curves, profile
 
@@ -106,3 +106,11 @@ def test_weighted_rows_are_refused():
 
 def test_small_coverages_can_be_planned():
     assert rows_needed(0.05, coverage=0.05) >= 20 * rows_needed(0.05, method="fixed")
+
+
+@pytest.mark.parametrize("coverage", [0.66, 0.7, 0.8])
+def test_a_plan_for_few_tests_holds_between_them(coverage):
+    n = rows_needed(0.05, expected_risk=0.03, coverage=coverage, method="bonferroni")
+    ranks, limits = union_limits(n, 0.05, 0.05, 0.1)
+    k = next(k for k in range(1, n + 1) if k / n >= coverage)
+    assert stats.binom.cdf(limits[ranks <= k][-1], k, 0.03) >= 0.8
