@@ -17,7 +17,7 @@ from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.classifier import SelectiveClassifier, codes_of, task_classes
 from skselect.confidence import confidence_of_answers
 from skselect.decisions import DecisionRule
-from skselect.groups import BY_ANSWER
+from skselect.groups import asks_for_answers
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
@@ -119,17 +119,19 @@ def _fitted_part(
     return answered(rows.part(train).fit(model), rows, test)
 
 
-def answered(model: SelectiveClassifier, rows: TrainingRows, test: IntArray) -> Part:
-    """Return what a fitted model says about rows, also where a fold of it lacked a class."""
-    X = rows.X if len(test) == len(rows.y) else take_rows(rows.X, test)
-    decisions = model.judge(X)
+def answered(model: SelectiveClassifier, rows: TrainingRows, test: IntArray | None = None) -> Part:
+    """Return what a fitted model says about rows, also where a fold of it lacked a class.
+
+    None: all rows, which are then not copied.
+    """
+    decisions = model.judge(rows.X if test is None else take_rows(rows.X, test))
     known = wrap_fitted(model, rows.classes)
     proba = known.spread(decisions.y_proba, 0.0)
     y_pred = known.columns[decisions.y_pred]
     confidence = decisions.confidence
     if not model.calibrates_confidence:  # else its map was fitted among its own classes
         confidence = confidence_of_answers(proba, y_pred, rows.confidence, rows.rule)
-    return Part(test, proba, confidence, y_pred)
+    return Part(np.arange(len(proba)) if test is None else test, proba, confidence, y_pred)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +189,8 @@ def subgroups_of(group_by: GroupBy, X: Any) -> Any:
     """Return the subgroup of each row of X; None where the answers are the subgroups."""
     if group_by is None:
         return None
-    if isinstance(group_by, str) and group_by == BY_ANSWER:
-        check.refuse_column(BY_ANSWER, X)
+    if asks_for_answers(group_by):
+        check.refuse_column(str(group_by), X)
         return None
     if callable(group_by):
         n = X.shape[0] if hasattr(X, "shape") else len(X)

@@ -13,11 +13,13 @@ from skselect.decisions import DecisionRule
 from skselect.thresholds import AT_LEAST, AT_MOST, DEFAULT_STARTS, RULES, TUNABLE_METRICS
 
 #: The methods of each objective; the first is taken for losses of 0 and 1.
-METHODS = {objective: tuple(rules) for objective, rules in RULES.items()}
-METHODS["risk"] += ("betting",)
-METHODS["generalized_risk"] += ("betting",)
-METHODS["cost"] += ("chow",)
-METHODS |= dict.fromkeys(TUNABLE_METRICS, ("empirical",))
+METHODS = {
+    "risk": (*RULES["risk"], "betting"),
+    "generalized_risk": (*RULES["generalized_risk"], "betting"),
+    "coverage": tuple(RULES["coverage"]),
+    "cost": (*RULES["cost"], "chow"),
+    **dict.fromkeys(TUNABLE_METRICS, ("empirical",)),
+}
 CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
 OBJECTIVES = (*TUNABLE_METRICS, *CERTIFIED_OBJECTIVES, "cost")
 SELECTIONS = ("best", "lower_bound")
@@ -136,20 +138,6 @@ class Goal:
         return self.target if self.objective == "coverage" else self.unit * self.target
 
 
-def targets_of_groups(target: Any, groups: list[Any]) -> list[Any]:
-    """Return the target of each subgroup: the same for all, or one each from a mapping."""
-    if not hasattr(target, "items"):
-        return [target] * len(groups)
-    missing = [group for group in groups if group not in target]
-    extra = [group for group in target if group not in groups]
-    if missing or extra:
-        raise ValueError(
-            f"target must name every subgroup once. The rows hold {groups}; "
-            f"missing: {missing}, without rows: {extra}."
-        )
-    return [target[group] for group in groups]
-
-
 def _checked_target(objective: str, target: float | None, unit: float) -> float:
     if objective in TUNABLE_METRICS:
         if target is not None:
@@ -209,21 +197,7 @@ def _checked_constraints(objective: str, constraint: Any) -> tuple[tuple[str, fl
             f"constraint goes with a metric objective ({', '.join(TUNABLE_METRICS)}), not with "
             f"{objective!r}."
         )
-    single = (
-        isinstance(constraint, tuple) and len(constraint) == 2 and isinstance(constraint[0], str)
-    )
-    given = [constraint] if single else constraint
-    try:
-        pairs = [(name, bound) for name, bound in given]
-    except (TypeError, ValueError):
-        raise ValueError(
-            "constraint must be a pair such as ('risk', 0.05), or a list of pairs, got "
-            f"{constraint!r}."
-        ) from None
-    for name, bound in pairs:
-        check.check_choice("constraint", name, [*AT_MOST, *AT_LEAST])
-        check.check_number(f"constraint {name!r}", bound, 0.0, 1.0)
-    return tuple((str(name), float(bound)) for name, bound in pairs)
+    return check.check_constraints(constraint, [*AT_MOST, *AT_LEAST])
 
 
 def _checked_starts(method: str, starts: Any) -> tuple[float, ...]:
@@ -231,7 +205,4 @@ def _checked_starts(method: str, starts: Any) -> tuple[float, ...]:
         return DEFAULT_STARTS
     if method != "fixed_sequence":
         raise ValueError(f"starts go with method='fixed_sequence', not with {method!r}.")
-    shares = np.atleast_1d(check.as_array(starts, "starts"))
-    if shares.ndim != 1 or len(shares) == 0:
-        raise ValueError(f"starts must be one share of the rows, or several, got {starts!r}.")
-    return tuple(check.check_number("starts", share, 0.0, 1.0) for share in shares.tolist())
+    return check.check_shares("starts", starts)

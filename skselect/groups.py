@@ -14,8 +14,8 @@ from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
 from skselect.certificates import Certificate, threshold_from_json, threshold_to_json
 
-#: Subgroups that are the answers themselves.
-BY_ANSWER = "predicted_class"
+# What asks for the answers themselves as subgroups.
+_BY_ANSWER = "predicted_class"
 UNSEEN = ("abstain", "raise")
 
 
@@ -51,39 +51,46 @@ class GroupThresholds:
         check.check_choice("unseen", self.unseen, UNSEEN)
         check.check_group_names(self.by, list(self.thresholds), self.by_answer, self.columns)
         checked = {group: check.check_threshold(t) for group, t in self.thresholds.items()}
-        if not checked:
-            raise ValueError("thresholds is empty; a policy per subgroup needs at least one.")
         object.__setattr__(self, "thresholds", checked)
 
-    def of_rows(self, subgroups: Any, n: int, *, warn: bool = True) -> FloatArray:
-        """Return the threshold of each row, inf for rows of an unknown subgroup.
+    def of_rows(self, subgroups: Any, n: int) -> FloatArray:
+        """Return the threshold of each row; complain of rows of an unknown subgroup (inf).
 
         Parameters
         ----------
         subgroups : array-like of shape (n,), DataFrame or None
         n : int
-        warn : bool, default=True
-            Whether rows that are handed over for it are worth a warning.
+
+        Returns
+        -------
+        ndarray of shape (n,)
 
         Raises
         ------
         ValueError
             If there are no subgroups, or an unknown one and ``unseen="raise"``.
         """
-        if subgroups is None:
-            raise ValueError(
-                f"subgroups is missing: this policy has one threshold per {self.by}; pass the "
-                f"{self.by} of each row, one of {list(self.thresholds)[:10]}."
-            )
-        if self.columns:
-            subgroups = check.check_group_order(subgroups, self.columns)
-        codes, keys = subgroup_codes(subgroups, n)
-        known = np.array([self.thresholds.get(key, np.inf) for key in keys] + [np.inf])
+        codes, keys = self._codes(subgroups, n)
         strange = np.array([key not in self.thresholds for key in keys] + [True])[codes]
-        if np.any(strange) and (warn or self.unseen == "raise"):
+        if np.any(strange):
             names = sorted({str(keys[code]) for code in codes[strange] if code >= 0})[:5]
             self._report(int(np.sum(strange)), names or ["missing"])
-        return known[codes]
+        return self._thresholds(codes, keys)
+
+    def look_up(self, subgroups: Any, n: int) -> FloatArray:
+        """Return the threshold of each row, inf for rows of an unknown subgroup, silently."""
+        return self._thresholds(*self._codes(subgroups, n))
+
+    def _codes(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
+        """Return the subgroup of each row as a code, and the subgroups."""
+        check.check_has_subgroups(subgroups, self.by, list(self.thresholds))
+        if self.columns:
+            subgroups = check.check_group_order(subgroups, self.columns)
+        return subgroup_codes(subgroups, n)
+
+    def _thresholds(self, codes: IntArray, keys: list[Any]) -> FloatArray:
+        known = [self.thresholds.get(key, np.inf) for key in keys]
+        return np.array([*known, np.inf])[codes]  # the last one is for code -1
 
     def _report(self, n_rows: int, names: list[str]) -> None:
         message = (
@@ -123,8 +130,7 @@ class GroupThresholds:
             certificates[group] = (
                 None if certificate is None else Certificate.from_dict(certificate)
             )
-        if len(thresholds) < len(stored["members"]):
-            raise ValueError("groups: a subgroup is listed more than once.")
+        check.check_once(len(thresholds), len(stored["members"]))
         return cls(
             stored["by"], thresholds, certificates, stored["unseen"], stored["by_answer"],
             tuple(check.check_texts("columns", stored["columns"])),
@@ -159,6 +165,11 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))
     return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
+
+
+def asks_for_answers(group_by: Any) -> bool:
+    """Tell whether the answers themselves are to be the subgroups."""
+    return isinstance(group_by, str) and group_by == _BY_ANSWER
 
 
 def names_of_columns(subgroups: Any) -> tuple[str, ...]:

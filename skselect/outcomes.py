@@ -68,7 +68,7 @@ def loss_of(predictions: Predictions, loss: LossSpec) -> FloatArray:
             "loss: a callable needs the true label of every row, but some rows belong to a class "
             "that the classifier does not know. Use loss='zero_one' (such a row is an error)."
         )
-    values = check.check_loss(loss(classes[predictions.y_true], classes[predictions.y_pred]))
+    values = check.check_loss(loss(classes[predictions.y_true], predictions.answers))
     check.check_length("loss", values, len(predictions))
     return values
 

@@ -232,7 +232,7 @@ class AbstentionPolicy:
             return None
         given = check.check_given(y_pred, "y_pred", "a policy with decision='estimator'")
         labels = check.check_labels(given, "y_pred")
-        check.check_same_rows("y_pred", len(labels), n)
+        check.check_length("y_pred", labels, n, "y_proba")
         codes = check.encode_labels(labels, self.classes, "y_pred")
         return check.check_known(
             codes, labels, self.classes, "y_pred", "The policy was made for these classes only."

@@ -60,6 +60,11 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.y_true)
 
+    @property
+    def answers(self) -> LabelArray:
+        """The predicted labels, shape (n,)."""
+        return self.classes[self.y_pred]
+
     @classmethod
     def from_proba(
         cls,
@@ -195,7 +200,7 @@ class Predictions:
         """Return one row per case: true and predicted label, probabilities, weight."""
         known = self.y_true >= 0
         truth = pd.Series(self.classes[self.y_true]).where(known)
-        columns: dict[Any, Any] = {"y_true": truth, "y_pred": self.classes[self.y_pred]}
+        columns: dict[Any, Any] = {"y_true": truth, "y_pred": self.answers}
         if self.y_proba is not None:
             columns |= {c: self.y_proba[:, k] for k, c in enumerate(self.classes.tolist())}
         if self.confidence is not None:

@@ -42,9 +42,10 @@ from skselect.classifier import (
 )
 from skselect.decisions import DecisionRule
 from skselect.goals import Goal
-from skselect.groups import UNSEEN
+from skselect.groups import UNSEEN, asks_for_answers
 from skselect.outcomes import Outcomes, resolved_loss
 from skselect.policy import AbstentionPolicy
+from skselect.predictions import Predictions
 from skselect.selection import (
     GroupedSelection,
     ThresholdSelection,
@@ -229,7 +230,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
             For the classifier and for metric objectives. A certificate counts independent
-            rows, so it refuses weights that are not all equal.
+            rows, so it refuses weights that are not all equal; ``method="betting"`` reads them
+            as importance weights.
         groups : array-like of shape (n,), default=None
             For the splitter. Rows of one group are not independent, so a certificate is then
             not exact.
@@ -255,8 +257,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         check.check_trainable(len(y))
         weight = check.check_weight(sample_weight, len(y), other="y")
         if goal.promises and goal.method != "betting":
-            remedy = ", use method='betting' if they are importance weights, or a metric objective"
-            check.refuse_weights(weight, "a certificate", remedy)
+            check.refuse_weighted_rows(weight, bets=self.objective != "coverage")
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
@@ -269,9 +270,11 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             doubts = (certificates.GROUPED, *doubts)
         answers = pooled(parts, rows)
         outcomes = Outcomes.from_predictions(answers.predictions, loss=self._loss(base))
-        if subgroups is not None:
+        if asks_for_answers(self.group_by):
+            subgroups = answers.predictions.answers
+        elif subgroups is not None:
             subgroups = take_rows(subgroups, answers.rows)
-        found = self._found(base, answers, outcomes, subgroups, doubts)
+        found = self._found(base, answers.predictions, outcomes, subgroups, doubts)
         if model is None:
             model = rows.fit(base)
         self._keep(model, base, found, answers, outcomes, subgroups)
@@ -286,7 +289,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             model = base if fitted else rows.fit(base)
             here = goal.promises and was_fitted_on(self.estimator, rows.X)
             doubts = (certificates.TRAINED_HERE,) if here else ()
-            return model, [answered(model, rows, np.arange(len(rows.y)))], doubts
+            return model, [answered(model, rows)], doubts
         if isinstance(self.cv, float | np.floating):
             model, part = held_out(base, rows, float(self.cv), self.random_state)
             return (None, [part], (certificates.REFITTED,)) if self.refit else (model, [part], ())
@@ -297,27 +300,25 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     def _found(
         self,
         base: SelectiveClassifier,
-        answers: Pooled,
+        predictions: Predictions,
         outcomes: Outcomes,
         subgroups: Any,
         doubts: tuple[Doubt, ...],
     ) -> ThresholdSelection | GroupedSelection:
         """Choose one threshold, or one per subgroup."""
         bounded = base.confidence_is_bounded
-        predictions = answers.predictions
         if self.group_by is None:
             rows, cases = rows_among(predictions, self.among)
             chosen = outcomes if rows is None else outcomes.take(rows)
             goal = self._goal(base, self.target)
             return pick(chosen, goal, doubts=doubts, bounded=bounded, cases=cases)
-        by_answer = subgroups is None
         return pick_by_group(
             outcomes,
-            predictions.classes[predictions.y_pred] if by_answer else subgroups,
+            subgroups,
             name_of_groups(self.group_by),
             self.target,
             lambda target, n_groups: self._goal(base, target, n_groups),
-            by_answer=by_answer,
+            by_answer=asks_for_answers(self.group_by),
             doubts=doubts,
             bounded=bounded,
             unseen=self.unseen,
@@ -415,12 +416,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         outcomes: Outcomes,
         subgroups: Any,
     ) -> None:
-        predictions = answers.predictions
-        if found.groups is not None and found.groups.by_answer:
-            subgroups = predictions.classes[predictions.y_pred]
         accepted = found.accepts(outcomes.confidence, subgroups)
         facts = policy_facts(found, outcomes, accepted)
-        scores = certificates.scores_fingerprint(np.asarray(predictions.y_proba))
+        scores = certificates.scores_fingerprint(np.asarray(answers.predictions.y_proba))
         prints = facts.pop("fingerprints") | {"model": scores}
         found = found.with_fingerprints(prints)
         facts["certificate"] = found.certificate

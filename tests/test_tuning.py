@@ -330,3 +330,16 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
         clone(tuner).set_params(method="auto", largest_weight=None).fit(
             X[1000:], y[1000:], sample_weight=weight
         )
+
+
+def test_one_test_part_of_all_rows_in_another_order_keeps_rows_and_answers_together(people, rng):
+    X, y = people
+    order = rng.permutation(len(y))
+    plain, shuffled = (
+        ThresholdTuner(model(), objective="coverage", target=0.7, cv=[(np.arange(3000), test)]).fit(
+            X, y
+        )
+        for test in (np.arange(len(y)), order)
+    )
+    assert shuffled.threshold_ == plain.threshold_
+    assert shuffled.selection_.risk == plain.selection_.risk

@@ -39,8 +39,8 @@ def check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
     if hasattr(values, "iloc"):
         remedy = "or pass an array in the order of the classes"
         rows, columns = (
-            match_columns(list(names), classes, "cost_matrix", remedy)
-            for names in (values.index, values.columns)
+            match_columns(list(labels), classes, "cost_matrix", remedy)
+            for labels in (values.index, values.columns)
         )
         values = values.iloc[rows, columns]
     costs = check_costs(values)
@@ -145,12 +145,6 @@ def check_plan(method: str, coverage: float) -> None:
             f"coverage must be at least 0.25 for method='fixed_sequence', which begins there, got "
             f"{coverage:g}; plan with method='combined'."
         )
-
-
-def check_same_rows(name: str, n: int, n_scores: int) -> None:
-    """Refuse another number of answers than of scores."""
-    if n != n_scores:
-        raise ValueError(f"{name} has {n} entries for {n_scores} rows of y_proba.")
 
 
 def check_largest_weight(value: Any, method: str) -> float | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from skselect._typing import LabelArray
+from skselect._typing import BoolArray, LabelArray
 from skselect._validation._proba import column_names
 from skselect._validation._rows import check_subgroups
 
@@ -81,6 +81,8 @@ def check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any) 
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"by must be text that names the subgroups, got {by!r}."
         )
+    if not groups:
+        raise ValueError("thresholds is empty; a policy per subgroup needs at least one.")
     for group in groups:
         check_subgroup_key(group)
     sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
@@ -146,3 +148,44 @@ def refuse_column(name: str, X: Any) -> None:
             f"group_by={name!r} means the answers, but X has a column of that name too; rename it, "
             f"or pass a function such as lambda X: X[{name!r}]."
         )
+
+
+def check_has_subgroups(subgroups: Any, by: str, known: list[Any]) -> None:
+    """Refuse rows without the subgroups that decide on their threshold."""
+    if subgroups is None:
+        raise ValueError(
+            f"subgroups is missing: this policy has one threshold per {by}; pass the {by} of each "
+            f"row, one of {known[:10]}."
+        )
+
+
+def check_some_subgroup(groups: Sized) -> None:
+    """Refuse a table in which no row has a subgroup."""
+    if not groups:
+        raise ValueError("subgroups: every value is missing; each row needs its subgroup.")
+
+
+def check_once(n_groups: int, n_members: int) -> None:
+    """Refuse a file in which a subgroup stands twice."""
+    if n_groups < n_members:
+        raise ValueError("groups: a subgroup is listed more than once.")
+
+
+def check_any_row(rows: BoolArray, among: Any) -> None:
+    """Refuse a promise about no row at all."""
+    if not np.any(rows):
+        raise ValueError(f"among={among!r}: there is no such row.")
+
+
+def check_targets_of(target: Any, groups: list[Any]) -> list[Any]:
+    """Return the target of each subgroup: the same for all, or one each from a mapping."""
+    if not hasattr(target, "items"):
+        return [target] * len(groups)
+    missing = [group for group in groups if group not in target]
+    extra = [group for group in target if group not in groups]
+    if missing or extra:
+        raise ValueError(
+            f"target must name every subgroup once. The rows hold {groups}; "
+            f"missing: {missing}, without rows: {extra}."
+        )
+    return [target[group] for group in groups]

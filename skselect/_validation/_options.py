@@ -261,3 +261,28 @@ def reaches(values: Any, bound: float) -> Any:
 def stays_within(values: Any, bound: float) -> Any:
     """Tell where values are at most `bound`, but for rounding."""
     return values <= bound * (1.0 + ROUNDING)
+
+
+def check_constraints(constraint: Any, names: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    """Return one pair of a name and a bound, or a list of them, as pairs."""
+    single = isinstance(constraint, tuple) and len(constraint) == 2
+    given = [constraint] if single and isinstance(constraint[0], str) else constraint
+    try:
+        pairs = [(name, bound) for name, bound in given]
+    except (TypeError, ValueError):
+        raise ValueError(
+            "constraint must be a pair such as ('risk', 0.05), or a list of pairs, got "
+            f"{constraint!r}."
+        ) from None
+    for name, bound in pairs:
+        check_choice("constraint", name, names)
+        check_number(f"constraint {name!r}", bound, 0.0, 1.0)
+    return tuple((str(name), float(bound)) for name, bound in pairs)
+
+
+def check_shares(name: str, values: Any) -> tuple[float, ...]:
+    """Return one share of the rows, or several."""
+    shares = np.atleast_1d(as_array(values, name))
+    if shares.ndim != 1 or len(shares) == 0:
+        raise ValueError(f"{name} must be one share of the rows, or several, got {values!r}.")
+    return tuple(check_number(name, share, 0.0, 1.0) for share in shares.tolist())

@@ -243,6 +243,12 @@ def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") ->
         )
 
 
+def refuse_weighted_rows(weight: FloatArray | None, *, bets: bool) -> None:
+    """Refuse weights where a certificate counts; `bets` says whether bets could read them."""
+    betting = ", use method='betting' if they are importance weights" if bets else ""
+    refuse_weights(weight, "a certificate", f"{betting}, or use a metric objective")
+
+
 def check_mapped(values: Any, n_rows: int, calibrator: str) -> FloatArray:
     """Return what a calibrator of the user's own made of n scores, if these are probabilities."""
     mapped = np.asarray(values, dtype=np.float64)

@@ -112,6 +112,11 @@ def rows_for_certificate(target: float, delta: float) -> int:
     int
         The smallest k with (1 - target)^k <= delta.
 
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
     Examples
     --------
     >>> from skselect.bounds import rows_for_certificate
@@ -145,9 +150,12 @@ def smallest_rank(n: int, share: float) -> int:
     return k if k / n >= share else k + 1
 
 
-def least_count(enough: Callable[[int], bool], share: float = 0.0) -> int:
-    """Return the least whole number that is enough, to within a share of it; doubles, bisects."""
-    high = 1
+def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 1) -> int:
+    """Return the least whole number that is enough, to within a share of it.
+
+    It doubles from `first` on and then bisects, not below half of that.
+    """
+    high = first
     while not enough(high):
         high *= 2
     low = high // 2

@@ -13,8 +13,9 @@ from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray
 from skselect.bounds._binomial import least_count, plain
 
-# A bet never stakes more than this share of the wealth; stakes differ by this factor.
-_LARGEST_STAKE, _STAKE_RATIO = 0.75, 2.0
+# A bet never stakes more than this share of the wealth; stakes differ by this factor, where they
+# aim at a target, and by that one where they have none.
+_LARGEST_STAKE, _STAKE_RATIO, _WIDE_RATIO = 0.75, 2.0, 3.0
 
 
 def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
@@ -171,19 +172,17 @@ def betting_upper(
     if largest_weight is not None:
         heaviest = check.check_number("largest_weight", largest_weight, heaviest)
     shares = (np.ones(len(values)) if heavy is None else heavy) / heaviest
-
-    # Shares of the largest stake that do not depend on the mean: the wealth rises with it.
+    # Over 1 - mean, stakes do not depend on the mean: so the wealth rises with it.
     least = min(math.sqrt(2.0 * math.log(1.0 / delta) / len(values)), _LARGEST_STAKE)
-    size = math.ceil(math.log(_LARGEST_STAKE / least, 3.0)) + 1
-    parts = np.geomspace(least, _LARGEST_STAKE, size) if size > 1 else np.array([least])
-    log_prior = np.full(size, -math.log(size))
+    size = math.ceil(math.log(_LARGEST_STAKE / least, _WIDE_RATIO)) + 1
+    stakes, log_prior = np.geomspace(least, _LARGEST_STAKE, size), np.full(size, -math.log(size))
 
     def possible(mean: FloatArray) -> BoolArray:
-        payoff = shares * (values - mean)
-        wealth = _log_wealth(payoff, parts / (1.0 - float(mean)), log_prior)
-        return np.asarray(wealth < -math.log(delta))
+        payoff = shares * (values - mean) / (1.0 - mean)
+        return np.asarray(_log_wealth(payoff, stakes, log_prior) < -math.log(delta))
 
-    return float(_largest(possible, np.asarray(np.average(values, weights=shares))))
+    mean = float(np.average(values, weights=shares))
+    return 1.0 if mean >= 1.0 else float(_largest(possible, np.asarray(mean)))
 
 
 def betting_log_wealth(
@@ -248,6 +247,11 @@ def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
     Returns
     -------
     int
+
+    Raises
+    ------
+    ValueError
+        If `target` or `delta` is out of its range.
 
     Examples
     --------

@@ -208,9 +208,8 @@ def combined_limits(
     The band may accept any rank on its own. The sequence starts between 15 and 25 % of the
     rows, where a low risk passes most surely (whole numbers of errors make some ranks stricter
     than others), and goes on for as long as every rank passes, for which it is tested at nearly
-    the full delta. With
-    probability at least 1 - `delta` neither accepts a threshold whose true selective risk
-    exceeds `target`, whatever the shape of the risk.
+    the full delta. With probability at least 1 - `delta` neither accepts a threshold whose true
+    selective risk exceeds `target`, whatever the shape of the risk.
 
     Parameters
     ----------

@@ -11,7 +11,6 @@ from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.certificates import Certificate
 from skselect.curves import RiskCoverageCurve
 from skselect.display._common import COLORS, MARK, new_axes, percent, spelled_out, thinned
-from skselect.outcomes import Outcomes
 from skselect.scoring import answers_of
 from skselect.selection import ThresholdSelection
 from skselect.thresholds import simultaneous_band
@@ -148,11 +147,10 @@ class RiskCoverageDisplay:
         ax: Any = None,
     ) -> RiskCoverageDisplay:
         """Draw the curve of class probabilities; arguments as in the metrics."""
-        outcomes = Outcomes.from_proba(
+        curve = RiskCoverageCurve.from_proba(
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        curve = RiskCoverageCurve.from_outcomes(outcomes)
         return cls(curve, name=name, threshold=threshold, target=target).plot(ax)
 
     @classmethod

@@ -10,7 +10,6 @@ from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.curves import RiskCoverageCurve
 from skselect.display._common import COLORS, MARK, new_axes, percent, spelled_out
-from skselect.outcomes import Outcomes
 from skselect.scoring import answers_of
 
 #: What can be drawn, with its colour.
@@ -88,11 +87,10 @@ class ThresholdDisplay:
         ax: Any = None,
     ) -> ThresholdDisplay:
         """Draw class probabilities; arguments as in the metrics."""
-        outcomes = Outcomes.from_proba(
+        curve = RiskCoverageCurve.from_proba(
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        curve = RiskCoverageCurve.from_outcomes(outcomes)
         return cls(curve, threshold=threshold, metrics=metrics).plot(ax)
 
     @classmethod

@@ -133,11 +133,12 @@ class ThresholdSelection:
         0        0.9          50         0            0.058    True   False
         1        0.8          60         1            0.077    True    True
         """
-        delta = self.goal.delta if delta is None else check.check_number("delta", delta, 0, 1)
+        delta = self.goal.delta if delta is None else delta
+        check.check_number("delta", delta, 0.0, 1.0, closed="neither")
         curve, unit = self.curve, self.goal.unit
         chosen = int(curve.n_blocks_accepted(np.array([self.threshold]))[0])
         keep = _spread(len(curve), chosen, max_rows)
-        counted = curve.counted and set(curve.loss_values.tolist()) <= {0.0, 1.0}
+        counted = curve.counted and not check.is_graded(curve.loss_values)
         loss = curve.accepted_loss[keep]
         table = {
             "threshold": curve.thresholds[keep],
@@ -210,8 +211,7 @@ class GroupedSelection:
 
     def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:
         """Tell which rows are accepted; rows of no subgroup are not."""
-        lenient = replace(self.groups, unseen="abstain")
-        return confidence >= lenient.of_rows(subgroups, len(confidence), warn=False)
+        return confidence >= self.groups.look_up(subgroups, len(confidence))
 
     def with_fingerprints(self, fingerprints: dict[str, str]) -> GroupedSelection:
         """Return the selection with the digest of the model in each certificate."""

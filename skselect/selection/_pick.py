@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from skselect._validation import InfeasibleTargetError
 from skselect.bounds import rows_for_betting, rows_for_certificate
 from skselect.certificates import Certificate, Doubt
 from skselect.curves import RiskCoverageCurve
-from skselect.goals import Goal, targets_of_groups
+from skselect.goals import Goal
 from skselect.groups import names_of_columns, subgroup_codes
 from skselect.outcomes import Outcomes
 from skselect.selection._found import GroupedSelection, ThresholdSelection
@@ -63,7 +64,7 @@ def pick_by_group(
     subgroups: Any,
     by: str,
     targets: Any,
-    goals: Any,
+    goals: Callable[[Any, int], Goal],
     *,
     by_answer: bool = False,
     doubts: tuple[Doubt, ...] = (),
@@ -91,12 +92,10 @@ def pick_by_group(
     codes, keys = subgroup_codes(subgroups, len(outcomes))
     codes = np.where(outcomes.weight > 0, codes, -1)  # rows of weight zero do not exist
     members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
-    if not members:
-        raise ValueError("subgroups: every value is missing; each row needs its subgroup.")
+    check.check_some_subgroup(members)
     found, errors = {}, {}
-    for (group, rows), target in zip(
-        members.items(), targets_of_groups(targets, list(members)), strict=True
-    ):
+    own_targets = check.check_targets_of(targets, list(members))
+    for (group, rows), target in zip(members.items(), own_targets, strict=True):
         goal = goals(target, len(members))
         one = _find(outcomes.take(rows), goal, doubts, bounded, f"of {by} {group!r}")
         found[group] = one
@@ -273,13 +272,9 @@ def _certificate(
 
 def _countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
     """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
-    remedy = (
-        ", use method='betting' if they are importance weights, or a metric objective"
-        if goal.objective != "coverage"
-        else ", or use a metric objective"
-    )
-    check.refuse_weights(outcomes.sample_weight, "a certificate", remedy)
-    if goal.objective != "coverage":
+    about_loss = goal.objective != "coverage"
+    check.refuse_weighted_rows(outcomes.sample_weight, bets=about_loss)
+    if about_loss:
         check.refuse_graded(outcomes.loss)
     return (
         outcomes if outcomes.sample_weight is None else Outcomes(outcomes.loss, outcomes.confidence)

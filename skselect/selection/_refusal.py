@@ -29,14 +29,9 @@ def refusal(curve: RiskCoverageCurve, goal: Goal) -> InfeasibleTargetError:
 def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | None, list[str]]:
     """Return the least target that was within reach, rows that would do, and both in words."""
     if goal.method == "betting":
-        return (
-            None,
-            rows_for_betting(goal.target, goal.delta),
-            [
-                "Bets that certify it take at least "
-                f"{rows_for_betting(goal.target, goal.delta)} accepted rows without any loss"
-            ],
-        )
+        least_rows = rows_for_betting(goal.target, goal.delta)
+        text = f"Bets that certify it take at least {least_rows} accepted rows without any loss"
+        return None, least_rows, [text]
     needed: int | None = rows_for_certificate(goal.target, goal.delta)
     kind = "accepted rows" if goal.objective == "risk" else "rows"
     advice = [f"Certifying it takes at least {needed} {kind} without a single error"]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from skselect import _validation as check
 from skselect._typing import BoolArray, ConfidenceSpec, LossSpec
 from skselect.decisions import DecisionRule
 from skselect.goals import Goal
-from skselect.groups import BY_ANSWER, name_of_subgroups
+from skselect.groups import asks_for_answers, name_of_subgroups
 from skselect.outcomes import Outcomes, resolved_loss
 from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
@@ -151,23 +149,19 @@ def select_threshold(
     found: ThresholdSelection | GroupedSelection
     if subgroups is not None:
         check.refuse_among(among, "subgroups")
-        by_answer = isinstance(subgroups, str) and subgroups == BY_ANSWER
-        values = answers_of_rows(source) if by_answer else subgroups
-        by = BY_ANSWER if by_answer else name_of_subgroups(subgroups)
+        by_answer = asks_for_answers(subgroups)
+        by = subgroups if by_answer else name_of_subgroups(subgroups)
+        if by_answer:
+            subgroups = check.check_is_predictions(source, "subgroups='predicted_class'").answers
         found = pick_by_group(
-            outcomes, values, by, target, goal, by_answer=by_answer, bounded=bounded, unseen=unseen
-        )
+            outcomes, subgroups, by, target, goal,
+            by_answer=by_answer, bounded=bounded, unseen=unseen,
+        )  # fmt: skip
     else:
         rows, cases = rows_among(source, among)
         chosen = outcomes if rows is None else outcomes.take(rows)
         found = pick(chosen, goal(target), bounded=bounded, cases=cases)
     return _with_policy(found, source, outcomes, confidence, subgroups)
-
-
-def answers_of_rows(source: Predictions | Outcomes) -> Any:
-    """Return the answers as labels."""
-    predictions = check.check_is_predictions(source, "subgroups='predicted_class'")
-    return predictions.classes[predictions.y_pred]
 
 
 def rows_among(
@@ -180,8 +174,7 @@ def rows_among(
     side, label = check.check_among(among, predictions.classes)
     codes = predictions.y_pred if side == "predicted" else predictions.y_true
     rows = (predictions.classes[codes] == label) & (codes >= 0)
-    if not np.any(rows):
-        raise ValueError(f"among={among!r}: there is no such row.")
+    check.check_any_row(rows, among)
     kind = "whose answer is" if side == "predicted" else "whose true class is"
     return rows, f"{kind} {label!r}"
 
@@ -198,8 +191,6 @@ def _with_policy(
         return found
     if confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
         return found  # an array is no rule that could be applied to other rows
-    if found.groups is not None and found.groups.by_answer:
-        subgroups = answers_of_rows(source)
     policy = AbstentionPolicy(
         classes=source.classes,
         threshold=found.threshold,

@@ -13,18 +13,17 @@ from skselect.bounds import (
     clopper_pearson_upper,
     combined_limits,
     critical_counts,
+    least_count,
     rows_for_certificate,
     sequence_limits,
     union_limits,
     walk_band,
 )
 from skselect.curves import RiskCoverageCurve
-from skselect.thresholds._common import (
-    Rule,
-    last_passed,
-    passing_runs,
-)
+from skselect.thresholds._common import Rule, last_passed, passing_runs
 
+# More rows than that are as good as none.
+_MOST_ROWS = 10**9
 #: Where the fixed sequence begins if nothing is said.
 DEFAULT_STARTS = (0.25,)
 
@@ -253,15 +252,9 @@ def rows_like_these(
 
     def enough(n: int) -> bool:
         ranks = np.maximum((share * n).astype(np.int64), 1)
-        return bool(np.any(np.ceil(risk * ranks) <= critical_counts(ranks, target, alpha)))
+        passed = np.ceil(risk * ranks) <= critical_counts(ranks, target, alpha)
+        return n > _MOST_ROWS or bool(np.any(passed))
 
-    high = max(rows_for_certificate(target, delta), curve.n_rows)
-    while not enough(high):
-        if high > 10**9:
-            return None
-        high *= 2
-    low = high // 2
-    while high - low > max(high // 100, 1):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return max(high, curve.n_rows + 1)
+    first = max(rows_for_certificate(target, delta), curve.n_rows)
+    needed = least_count(enough, 0.01, first)
+    return None if needed > _MOST_ROWS else max(needed, curve.n_rows + 1)

@@ -176,6 +176,10 @@ def test_bad_arguments_are_named(act, message):
         act()
 
 
+def test_nothing_but_losses_bounds_nothing():
+    assert betting_upper([1.0, 1.0], 0.1) == 1.0
+
+
 def test_no_rows_bound_nothing():
     assert betting_upper([], 0.1) == 1.0
     assert clopper_pearson_upper(0, 0, 0.1) == 1.0
