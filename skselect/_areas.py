@@ -21,36 +21,58 @@ def harmonic_gap(start: FloatArray, width: FloatArray) -> FloatArray:
     For whole numbers this is 1/(start + 1) + ... + 1/(start + width). Subtracting two
     digammas would lose up to 1e-7 of a small difference.
     """
-    x = np.asarray(start, dtype=np.float64) + 1.0
-    width = np.asarray(width, dtype=np.float64)
-    gap = np.zeros(np.broadcast(x, width).shape)
-    small = x < _SERIES_FROM
-    if np.any(small):
-        steps = np.arange(_SERIES_FROM)[:, None]
-        lifted = x[small] + steps  # psi(x) = psi(x + 1) - 1/x, sixteen times
-        gap[small] = np.sum(width[small] / (lifted * (lifted + width[small])), axis=0)
-        x = np.where(small, x + _SERIES_FROM, x)
-    y = x + width
-    # psi(x) = ln x - 1/(2x) - 1/(12x^2) + 1/(120x^4) - 1/(252x^6) + 1/(240x^8) - ...
-    gap += np.log1p(width / x) + width / x / (2.0 * y)
+    return harmonic_terms(start, width)[0]
+
+
+def harmonic_terms(start: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the harmonic gap g and ``width - start * g``, which would cancel for long starts.
+
+    For whole numbers the second is the sum of j/(start + j) over j = 1 ... width.
+    """
+    start, width = np.broadcast_arrays(
+        np.asarray(start, dtype=np.float64), np.asarray(width, dtype=np.float64)
+    )
+    gap, rest = _terms_of_far_starts(start + 1.0, width)
+    near = start + 1.0 < _SERIES_FROM
+    if np.any(near):
+        x, w = start[near] + 1.0, width[near]
+        steps = x + np.arange(_SERIES_FROM)[:, None]  # psi(x) = psi(x + 1) - 1/x, sixteen times
+        lifted = np.sum(w / (steps * (steps + w)), axis=0)
+        gap[near] = lifted + _terms_of_far_starts(x + _SERIES_FROM, w)[0]
+        rest[near] = w - start[near] * gap[near]
+    return gap, rest
+
+
+def _terms_of_far_starts(x: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return psi(x + width) - psi(x) and ``width - (x - 1)`` times it, for large x.
+
+    psi(x) = ln x - 1/(2x) - 1/(12x^2) + 1/(120x^4) - 1/(252x^6) + 1/(240x^8) - ...
+    """
+    u, y = width / x, x + width
     p, r = (1.0 / x) ** 2, (1.0 / y) ** 2  # in this order nothing overflows
-    drop = width * p * ((x + y) * r)  # 1/x^2 - 1/y^2
-    gap += drop / 12.0
-    gap -= drop * (p + r) / 120.0
-    gap += drop * (p * p + p * r + r * r) / 252.0
-    gap -= drop * (p + r) * (p * p + r * r) / 240.0
-    return gap
+    sum_pr, drop = p + r, width * p * ((x + y) * r)  # drop is 1/x^2 - 1/y^2
+    series = drop * (p * p + p * r + r * r) / 252.0
+    series += drop / 12.0
+    series -= drop * sum_pr / 120.0
+    series -= drop * sum_pr * (p * p + r * r) / 240.0
+    series += u / (2.0 * y)
+    gap = np.log1p(u) + series
+    return gap, x * (_log1p_lag(u) - series) + gap
 
 
-def aurc_empirical(weight: FloatArray, mean_loss: FloatArray) -> float:
-    """Return the mean over rows of the risk among the rows at least as sure."""
-    if np.all(weight == 1.0):  # no ties, so no expectation over orders
-        return aurc_block(weight, mean_loss)
-    before, loss_before = _prefixes(weight, mean_loss)
-    gap = harmonic_gap(before, weight)
-    # The second factor is sum_j j/(W' + j) over the block, for whole weights.
-    area = np.sum(loss_before * gap) + np.sum(mean_loss * (weight - before * gap))
-    return float(max(area, 0.0) / np.sum(weight))
+def _log1p_lag(u: FloatArray) -> FloatArray:
+    """Return u - log(1 + u) to full precision: with r = u/(2 + u), log(1 + u) = 2 artanh r."""
+    lag = u - np.log1p(u)
+    small = u < 0.25
+    if np.any(small):
+        v = u[small]
+        r = v / (2.0 + v)
+        square = r * r
+        tail = np.full_like(r, 1.0 / 19.0)
+        for odd in (17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0):
+            tail = tail * square + 1.0 / odd
+        lag[small] = v * r - 2.0 * r * square * tail
+    return lag
 
 
 def aurc_integral(weight: FloatArray, mean_loss: FloatArray) -> float:
@@ -74,13 +96,6 @@ def aurc_block(weight: FloatArray, mean_loss: FloatArray) -> float:
     """Return the mean risk with one working point a block: tied rows are accepted together."""
     risk = np.cumsum(weight * mean_loss) / np.cumsum(weight)
     return float(np.sum(weight * risk) / np.sum(weight))
-
-
-def augrc_trapezoid(weight: FloatArray, mean_loss: FloatArray) -> float:
-    """Return the area under generalised risk over coverage, straight lines from (0, 0)."""
-    share = weight / np.sum(weight)  # first, so that no weight is too large or too small
-    _, loss_before = _prefixes(share, mean_loss)
-    return float(np.sum(share * (loss_before + share * mean_loss / 2.0)))
 
 
 def augrc_unbiased(weight: FloatArray, mean_loss: FloatArray) -> float:

@@ -1,7 +1,8 @@
 """The heart: one sort, then every threshold is a look-up.
 
 Rows are sorted once by confidence. Rows with equal confidence form a block, because no
-threshold can part them. All that follows reads prefix sums over the blocks.
+threshold can part them. Single numbers come from one pass over the blocks; arrays with one
+entry per block are built when they are asked for.
 """
 
 from __future__ import annotations
@@ -15,16 +16,46 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect import _areas
+from skselect import _areas, _keys
 from skselect import _validation as check
+from skselect._blocks import CountedBlocks, TieBlocks, blocks_of, blocks_of_sorted
+from skselect._sums import Accepted, Sums, sums_at, sums_of, walk
 from skselect._typing import FloatArray, IntArray
 from skselect.outcomes import Outcomes
 
 _AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
-    "empirical": _areas.aurc_empirical,
     "integral": _areas.aurc_integral,
     "ln": _areas.aurc_log,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class GradedLosses:
+    """What areas need to know of losses between 0 and 1.
+
+    Parameters
+    ----------
+    loss : ndarray of shape (n,)
+    weight : ndarray of shape (n,) or None
+    ordered : bool
+        Whether no row is less sure than, or as sure as, a row with a larger loss.
+    """
+
+    loss: FloatArray
+    weight: FloatArray | None
+    ordered: bool
+
+    @property
+    def constant(self) -> bool:
+        """Whether every row has the same loss."""
+        return bool(self.loss.min() == self.loss.max())
+
+    def best_order(self) -> TieBlocks:
+        """Return the blocks of equal losses, the smallest first: no ranking can do better."""
+        weight = self.weight
+        order = _keys.canonical_order(-self.loss, self.loss if weight is None else weight, None)
+        loss = self.loss[order]
+        return blocks_of_sorted(loss, -loss, None if weight is None else weight[order])
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +68,12 @@ class RiskCoverageCurve:
 
     Parameters
     ----------
-    thresholds : ndarray of shape (B,)
-        The distinct confidences, descending.
-    block_weight, block_loss : ndarray of shape (B,)
-        Weight of the rows with that confidence, and their weighted loss.
-    block_rows : ndarray of shape (B,)
-        Number of rows with that confidence.
-    loss_values, loss_weight : ndarray of shape (m,)
-        The distinct losses, ascending, and the weight of each (for the best possible order).
+    blocks : TieBlocks
+        The rows, in blocks of equal confidence.
     counted : bool
         Whether every row counts once.
-    perfect_order : bool
-        Whether no row is less sure than, or as sure as, a row with a larger loss.
+    graded : GradedLosses or None
+        None where losses are 0 or 1.
 
     Examples
     --------
@@ -65,20 +90,15 @@ class RiskCoverageCurve:
     (0.14, 0.25)
     """
 
-    thresholds: FloatArray
-    block_weight: FloatArray
-    block_loss: FloatArray
-    block_rows: IntArray
-    loss_values: FloatArray
-    loss_weight: FloatArray
-    counted: bool
-    perfect_order: bool
+    blocks: TieBlocks
+    counted: bool = True
+    graded: GradedLosses | None = None
 
     # Construction ------------------------------------------------------------------------
 
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> RiskCoverageCurve:
-        """Sort `outcomes` once and add up each block. Rows of weight zero do not exist.
+        """Sort `outcomes` once. Rows of weight zero do not exist.
 
         Parameters
         ----------
@@ -89,64 +109,28 @@ class RiskCoverageCurve:
         RiskCoverageCurve
         """
         loss, confidence, weight = outcomes.loss, outcomes.confidence, outcomes.sample_weight
-        if weight is not None and np.any(weight == 0):
+        if weight is not None and weight.min() == 0:
             exists = weight > 0
             loss, confidence, weight = loss[exists], confidence[exists], weight[exists]
-        if weight is None or np.all(weight == 1.0):
-            if np.all((loss == 0.0) | (loss == 1.0)):
-                # Whole numbers add up exactly in any order.
-                order = np.argsort(-confidence)
-                return cls._from_errors(loss[order], confidence[order])
-            weight = np.ones(len(loss))
-        order = np.lexsort((weight, loss, -confidence))  # sums of floats need a fixed order
-        return cls.from_sorted(loss[order], confidence[order], weight[order])
-
-    @classmethod
-    def _from_errors(cls, loss: FloatArray, confidence: FloatArray) -> RiskCoverageCurve:
-        """Count the rows and the errors of each block; rows come surest first."""
-        n_wrong = int(np.count_nonzero(loss))
-        n_right = len(loss) - n_wrong
-        differs = confidence[1:] != confidence[:-1]
-        tied = not np.all(differs)
-        if tied:
-            starts = np.flatnonzero(np.append(True, differs))
-            block_rows = np.diff(np.append(starts, len(loss)))
-            block_weight = block_rows.astype(np.float64)
-        else:  # ones that take no memory
-            block_rows, block_weight = (np.broadcast_to(one, loss.shape) for one in (1, 1.0))
-        totals = np.array([n_right, n_wrong], dtype=np.float64)
-        # Perfect: all errors come last, and no right answer ties with the first of them.
-        apart = 0 < n_right < len(loss) and confidence[n_right - 1] != confidence[n_right]
-        return cls(
-            thresholds=confidence[starts] if tied else confidence,
-            block_weight=block_weight,
-            block_loss=np.add.reduceat(loss, starts) if tied else loss,
-            block_rows=block_rows,
-            loss_values=np.array([0.0, 1.0])[totals > 0],
-            loss_weight=totals[totals > 0],
-            counted=True,
-            perfect_order=n_wrong in (0, len(loss)) or (apart and not np.any(loss[:n_right])),
+        if weight is not None and weight.min() == weight.max() == 1.0:
+            weight = None
+        if not check.is_graded(loss):
+            return cls(blocks_of(loss, confidence, weight), counted=weight is None)
+        order = _keys.canonical_order(confidence, loss, weight)
+        return cls.from_sorted(
+            loss[order], confidence[order], None if weight is None else weight[order]
         )
 
     @classmethod
     def from_sorted(
-        cls, loss: FloatArray, confidence: FloatArray, weight: FloatArray
+        cls, loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
     ) -> RiskCoverageCurve:
-        """Add up each block; rows come surest first."""
-        starts = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
-        values, place = np.unique(loss, return_inverse=True)
-        smallest, largest = np.minimum.reduceat(loss, starts), np.maximum.reduceat(loss, starts)
-        perfect = np.all(smallest == largest) and np.all(largest[:-1] <= smallest[1:])
-        return cls(
-            thresholds=confidence[starts],
-            block_weight=np.add.reduceat(weight, starts),
-            block_loss=np.add.reduceat(weight * loss, starts),
-            block_rows=np.diff(np.append(starts, len(loss))),
-            loss_values=values,
-            loss_weight=np.bincount(place, weights=weight).astype(np.float64),
-            counted=bool(np.all(weight == 1.0)),
-            perfect_order=bool(perfect),
-        )
+        """Add up each block; rows come surest first, equally sure ones by falling loss."""
+        graded = None
+        if check.is_graded(loss):
+            graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
+        blocks = blocks_of_sorted(loss, confidence, weight)
+        return cls(blocks, counted=weight is None, graded=graded)
 
     @classmethod
     def from_proba(cls, y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
@@ -163,12 +147,48 @@ class RiskCoverageCurve:
 
     # The curve ---------------------------------------------------------------------------
 
+    @cached_property
+    def sums(self) -> Sums:
+        """What one pass over the blocks leaves."""
+        return sums_of(self.blocks)
+
+    @cached_property
+    def _arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+        return self.blocks.arrays()
+
     def __len__(self) -> int:
-        return len(self.thresholds)
+        return self.sums.n_blocks
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """The distinct confidences, descending, shape (B,)."""
+        return self._arrays[0]
+
+    @property
+    def block_weight(self) -> FloatArray:
+        """Weight of the rows with each confidence."""
+        return self._arrays[1]
+
+    @property
+    def block_loss(self) -> FloatArray:
+        """Weighted loss of the rows with each confidence."""
+        return self._arrays[2]
+
+    @property
+    def block_rows(self) -> IntArray:
+        """Number of rows with each confidence."""
+        return self._arrays[3]
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether there are losses other than 0 and 1."""
+        return self.graded is not None
 
     @cached_property
     def accepted_weight(self) -> FloatArray:
         """Weight of the accepted rows at each entry."""
+        if self.block_weight.strides == (0,):  # ones
+            return np.arange(1.0, len(self.block_weight) + 1.0)
         return np.cumsum(self.block_weight)
 
     @cached_property
@@ -179,12 +199,14 @@ class RiskCoverageCurve:
     @cached_property
     def n_accepted(self) -> IntArray:
         """Number of accepted rows at each entry."""
+        if self.block_rows.strides == (0,):
+            return np.arange(1, len(self.block_rows) + 1)
         return np.cumsum(self.block_rows)
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.n_accepted[-1])
+        return round(self.sums.weight) if self.counted else int(np.sum(self.block_rows))
 
     @cached_property
     def coverage(self) -> FloatArray:
@@ -201,6 +223,10 @@ class RiskCoverageCurve:
         """Loss of the accepted rows over the weight of all rows, in [0, 1]."""
         return self.accepted_loss / self.accepted_weight[-1]
 
+    def accepted_at(self, thresholds: FloatArray) -> Accepted:
+        """Return weight and loss of what each threshold accepts; no array per entry is built."""
+        return sums_at(self.blocks, self.sums, thresholds)
+
     def working_point(self, n_blocks: int) -> tuple[float, float]:
         """Return coverage and selective risk of the first entries; (0, nan) of none."""
         if n_blocks == 0:
@@ -212,11 +238,11 @@ class RiskCoverageCurve:
     @property
     def mean_loss(self) -> float:
         """Mean loss of all rows: the risk when nothing is rejected."""
-        return float(self.selective_risk[-1])
+        return self.sums.loss / self.sums.weight
 
     def n_blocks_accepted(self, thresholds: FloatArray) -> IntArray:
         """Return how many entries each threshold accepts (a tie with it is accepted)."""
-        return np.searchsorted(-self.thresholds, -np.asarray(thresholds), side="right")
+        return len(self) - np.searchsorted(self.thresholds[::-1], thresholds, side="left")
 
     def to_frame(self) -> pd.DataFrame:
         """Return the curve as a table, one row per entry."""
@@ -286,28 +312,41 @@ class RiskCoverageCurve:
 
     def aurc(self, *, estimator: str = "empirical", ties: str = "expected") -> float:
         """Return the area under the risk-coverage curve; see :func:`metrics.aurc_score`."""
-        check.check_choice("estimator", estimator, _AURC_ESTIMATORS)
+        check.check_choice("estimator", estimator, ["empirical", *_AURC_ESTIMATORS])
         check.check_choice("ties", ties, ["expected", "block"])
         if estimator == "ln":
             self._need_counted("estimator='ln'")
-        if estimator == "empirical" and ties == "expected":
-            check.warn_small_total(
-                float(self.accepted_weight[-1]),
-                self.n_rows,
-                "the empirical AURC",
-                ", or take aurc(estimator='integral'), which does not depend on their scale",
-            )
+        if ties == "block" and estimator != "empirical":
+            raise ValueError(f"ties='block' goes with estimator='empirical', got {estimator!r}.")
+        if estimator != "empirical":
+            return _AURC_ESTIMATORS[estimator](self.block_weight, self._mean_losses)
         if ties == "block":
-            if estimator != "empirical":
-                raise ValueError(
-                    f"ties='block' goes with estimator='empirical', got {estimator!r}."
-                )
             return _areas.aurc_block(self.block_weight, self._mean_losses)
-        return _AURC_ESTIMATORS[estimator](self.block_weight, self._mean_losses)
+        check.warn_small_total(
+            self.sums.weight,
+            self.n_rows,
+            "the empirical AURC",
+            ", or take aurc(estimator='integral'), which does not depend on their scale",
+        )
+        return self.sums.aurc
+
+    @cached_property
+    def _best_aurc(self) -> float:
+        if self.graded is not None:
+            return sums_of(self.graded.best_order()).aurc
+        totals = np.array([self.sums.weight - self.sums.loss, self.sums.loss])
+        kinds = np.flatnonzero(totals > 0)
+        best = CountedBlocks(-kinds.astype(np.float64), totals[kinds], totals[kinds] * kinds, kinds)
+        return sums_of(best).aurc
 
     def best_aurc(self) -> float:
         """Return the empirical AURC of the best possible order of the same losses."""
-        return _areas.aurc_empirical(self.loss_weight, self.loss_values)
+        return self._best_aurc
+
+    @property
+    def perfect_order(self) -> bool:
+        """Whether no row is less sure than, or as sure as, a row with a larger loss."""
+        return self.sums.discordant == 0.0 if self.graded is None else self.graded.ordered
 
     def eaurc(self) -> float:
         """Return the excess AURC over the best possible order, exactly 0 for that order."""
@@ -317,7 +356,8 @@ class RiskCoverageCurve:
 
     def naurc(self) -> float:
         """Return the excess AURC on the scale where 0 is the best order and 1 a random one."""
-        spread = self.mean_loss - self.best_aurc() if len(self.loss_values) > 1 else 0.0
+        mixed = 0 < self.mean_loss < 1 if self.graded is None else not self.graded.constant
+        spread = self.mean_loss - self.best_aurc() if mixed else 0.0
         if spread <= 0:
             warnings.warn(
                 "naurc is undefined (nan): every row has the same loss, so no order is better "
@@ -338,7 +378,7 @@ class RiskCoverageCurve:
         if estimator == "unbiased":
             return self._augrc_unbiased(coverage_range)
         if coverage_range is None:
-            return _areas.augrc_trapezoid(self.block_weight, self._mean_losses)
+            return self.sums.augrc
         low, high = check.check_interval("coverage_range", coverage_range)
         coverage = np.concatenate([[0.0], self.coverage])
         risk = np.concatenate([[0.0], self.generalized_risk])
@@ -386,10 +426,15 @@ class RiskCoverageCurve:
         return self._cwsa(thresholds, sign=0.0)
 
     def _cwsa(self, thresholds: Any, sign: float) -> FloatArray:
+        self.check_unit("CWSA")
         if thresholds is None:
-            return self._cwsa_of(np.arange(1, len(self) + 1), self.thresholds, sign)
+            return self._cwsa_along(self.thresholds, sign)
         t = check.check_cwsa_thresholds(thresholds)
-        return self._cwsa_of(self.n_blocks_accepted(t), t, sign)
+        return _cwsa_of(self.accepted_at(t), t, sign)
+
+    def check_unit(self, metric: str) -> None:
+        """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
+        check.check_unit_confidence(np.array([self.sums.largest, self.sums.smallest]), metric)
 
     def cwsa_right_limits(self, *, plus: bool) -> tuple[FloatArray, FloatArray]:
         """Return, per entry, the threshold just above the next lower confidence and CWSA(+) there.
@@ -398,29 +443,33 @@ class RiskCoverageCurve:
         its best value is the limit at the lower end, which no data point attains. The last
         entry accepts everything, from threshold 0 on.
         """
+        self.check_unit("CWSA")
         limits = np.append(self.thresholds[1:], 0.0)
-        values = self._cwsa_of(np.arange(1, len(self) + 1), limits, 0.0 if plus else -1.0)
-        thresholds = np.append(np.nextafter(limits[:-1], np.inf), 0.0)
-        return thresholds, values
+        values = self._cwsa_along(limits, 0.0 if plus else -1.0)
+        return np.append(np.nextafter(limits[:-1], np.inf), 0.0), values
 
-    def _cwsa_of(self, n_blocks: IntArray, t: FloatArray, sign: float) -> FloatArray:
-        """Return [right - D_right/(1 - t)] / kept, plus `sign` times the same over the losses.
+    def _cwsa_along(self, thresholds: FloatArray, sign: float) -> FloatArray:
+        """Return CWSA(+) of the set that each entry accepts, at one threshold for each."""
+        values = np.empty(len(thresholds))
+        start, right_before, wrong_before = 0, 0.0, 0.0
+        for _, chunk, weight, loss in walk(self.blocks):
+            part = slice(start, start + len(chunk))
+            shortfall = 1.0 - chunk.confidence
+            right = np.cumsum((chunk.weight - chunk.loss) * shortfall) + right_before
+            wrong = np.cumsum(chunk.loss * shortfall) + wrong_before
+            values[part] = _cwsa_of(Accepted(weight, loss, right, wrong), thresholds[part], sign)
+            start, right_before, wrong_before = part.stop, float(right[-1]), float(wrong[-1])
+        return values
 
-        D is a prefix sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
-        """
-        check.check_unit_confidence(self.thresholds[[0, -1]], "CWSA")
-        right, wrong, d_right, d_wrong = self._cwsa_sums
-        kept = np.concatenate([[0.0], self.accepted_weight])[n_blocks]
-        scale = np.divide(1.0, 1.0 - t, out=np.zeros_like(t), where=t < 1)
-        total = right[n_blocks] - d_right[n_blocks] * scale
-        if sign:
-            total = total + sign * (wrong[n_blocks] - d_wrong[n_blocks] * scale)
-        return np.divide(total, kept, out=np.zeros_like(kept), where=kept > 0)
 
-    @cached_property
-    def _cwsa_sums(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        shortfall = 1.0 - self.thresholds
-        right = self.block_weight - self.block_loss
-        parts = (right, self.block_loss, right * shortfall, self.block_loss * shortfall)
-        sums = [np.concatenate([[0.0], np.cumsum(part)]) for part in parts]
-        return sums[0], sums[1], sums[2], sums[3]
+def _cwsa_of(accepted: Accepted, t: FloatArray, sign: float) -> FloatArray:
+    """Return [right - D_right/(1 - t)] / kept, plus `sign` times the same over the losses.
+
+    D is a sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
+    """
+    kept, loss, doubt_right, doubt_wrong = accepted
+    scale = np.divide(1.0, 1.0 - t, out=np.zeros_like(t), where=t < 1)
+    total = (kept - loss) - doubt_right * scale
+    if sign:
+        total += sign * (loss - doubt_wrong * scale)
+    return np.divide(total, kept, out=np.zeros_like(kept), where=kept > 0)

@@ -278,7 +278,7 @@ def test_eaurc_is_the_excess_over_the_best_order(case):
 @given(perfect_cases())
 def test_a_perfect_ranking_has_eaurc_exactly_zero(case):
     assert case.curve.eaurc() == 0.0
-    assert naurc(case.curve) == 0.0 or len(set(case.curve.loss_values.tolist())) == 1
+    assert naurc(case.curve) == 0.0 or len(set(case.loss.tolist())) == 1
 
 
 @examples(100)

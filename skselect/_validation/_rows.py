@@ -14,6 +14,8 @@ from skselect._typing import BoolArray, FloatArray, IntArray
 
 #: Sums of weights beyond it, or below its inverse, soon leave the range of floats.
 _LARGEST = 1e200
+# Rows looked at at once: they stay in the processor's cache, and one may settle it.
+_SPAN = 1 << 14
 
 
 def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
@@ -40,7 +42,7 @@ def check_vector(values: Any, name: str) -> FloatArray:
 def check_confidence(values: Any, name: str = "confidence") -> FloatArray:
     """Return one finite confidence per row, as float64."""
     confidence = check_vector(values, name)
-    if not np.all(np.isfinite(confidence)):
+    if not (np.isfinite(confidence.min()) and np.isfinite(confidence.max())):
         raise ValueError(
             f"{name} has {int(np.sum(~np.isfinite(confidence)))} NaN or infinite values; "
             "every row needs a finite confidence."
@@ -63,7 +65,7 @@ def check_unit_confidence(confidence: FloatArray, metric: str) -> FloatArray:
 def check_loss(values: Any, name: str = "loss") -> FloatArray:
     """Return one loss per row, in [0, 1]."""
     loss = check_vector(values, name)
-    if not np.all((loss >= 0) & (loss <= 1)):
+    if not (loss.min() >= 0 and loss.max() <= 1):  # nan is neither
         raise ValueError(
             f"{name} must lie in [0, 1] for every row (divide a cost by its largest value), "
             f"got values from {np.min(loss):g} to {np.max(loss):g}."
@@ -169,7 +171,8 @@ def check_weight(
 
 def is_graded(loss: FloatArray) -> bool:
     """Tell whether there are losses other than 0 and 1."""
-    return bool(np.any((loss != 0.0) & (loss != 1.0)))
+    spans = (loss[i : i + _SPAN] for i in range(0, len(loss), _SPAN))
+    return not all(np.array_equal(span != 0.0, span) for span in spans)
 
 
 def refuse_graded(loss: FloatArray) -> None:
@@ -184,7 +187,7 @@ def refuse_graded(loss: FloatArray) -> None:
 
 def check_countable(curve: Any) -> None:
     """Refuse a curve of weighted rows or graded losses where errors are counted."""
-    if not curve.counted or is_graded(curve.loss_values):
+    if not curve.counted or curve.is_graded:
         raise ValueError(
             "curve: this bound counts errors, so rows must be unweighted with losses of 0 or 1."
         )

@@ -122,7 +122,7 @@ class RiskCoverageDisplay:
         """
         check.check_single(selection)
         curve, goal = selection.curve, selection.goal
-        countable = curve.counted and not check.is_graded(curve.loss_values)
+        countable = curve.counted and not curve.is_graded
         bounds = simultaneous_band(curve, goal.delta) if band and countable else None
         target = goal.own_target if goal.objective == "risk" else None
         return cls(

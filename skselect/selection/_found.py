@@ -138,7 +138,7 @@ class ThresholdSelection:
         curve, unit = self.curve, self.goal.unit
         chosen = int(curve.n_blocks_accepted(np.array([self.threshold]))[0])
         keep = _spread(len(curve), chosen, max_rows)
-        counted = curve.counted and not check.is_graded(curve.loss_values)
+        counted = curve.counted and not curve.is_graded
         loss = curve.accepted_loss[keep]
         table = {
             "threshold": curve.thresholds[keep],

@@ -1,0 +1,175 @@
+"""One pass over the tie blocks, and what it leaves: areas, totals, and sums on the way.
+
+The sums up to any threshold are looked up afterwards: those at the start of each chunk are
+kept, and one chunk is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from skselect import _areas
+from skselect._blocks import Chunk, TieBlocks
+from skselect._typing import FloatArray, IntArray
+
+
+class Accepted(NamedTuple):
+    """Sums over what is accepted: weight, loss, and 1 - confidence of right and of wrong rows.
+
+    Sums of 1 - c are exact near c = 1, where sums of c cancel.
+    """
+
+    weight: FloatArray
+    loss: FloatArray
+    doubt_right: FloatArray
+    doubt_wrong: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What one pass leaves.
+
+    Parameters
+    ----------
+    risk : float
+        Sum over rows of the risk among the rows at least as sure, ties in random order: AURC
+        times the weight.
+    discordant : float
+        Weight of the pairs whose wrong row is surer than the right one, ties by half, over
+        the squared weight of all rows.
+    confidence, confidence_right : float
+        Weighted sum of the confidences of all rows and of the right ones.
+    largest, smallest : float
+        Confidence of the first and of the last block.
+    n_blocks : int
+    offsets, first : ndarray of shape (k,)
+        Where each chunk starts: in the source, and at which confidence.
+    before : Accepted, arrays of shape (k + 1,)
+        The sums before each chunk, and in the end.
+    """
+
+    risk: float
+    discordant: float
+    confidence: float
+    confidence_right: float
+    largest: float
+    smallest: float
+    n_blocks: int
+    offsets: IntArray
+    first: FloatArray
+    before: Accepted
+
+    @property
+    def weight(self) -> float:
+        """Weight of all rows."""
+        return float(self.before.weight[-1])
+
+    @property
+    def loss(self) -> float:
+        """Weighted loss of all rows."""
+        return float(self.before.loss[-1])
+
+    @property
+    def aurc(self) -> float:
+        """Mean over rows of the risk among the rows at least as sure."""
+        return max(self.risk, 0.0) / self.weight
+
+    @property
+    def augrc(self) -> float:
+        """Area under generalised risk over coverage: wrong-right pairs, and wrong-wrong ones."""
+        return self.discordant + (self.loss / self.weight) ** 2 / 2.0
+
+
+class _Pass(NamedTuple):
+    """A chunk on its way: what is accepted at the end of each of its blocks."""
+
+    offset: int
+    chunk: Chunk
+    weight: FloatArray
+    loss: FloatArray
+
+
+def walk(blocks: TieBlocks) -> Iterator[_Pass]:
+    """Yield each chunk with the weight and the loss accepted at the end of each block."""
+    weight = loss = 0.0
+    for offset, chunk in blocks.chunks():
+        accepted_weight = _running(weight, chunk.weight, all_one=chunk.all_one)
+        accepted_loss = _running(loss, chunk.loss)
+        yield _Pass(offset, chunk, accepted_weight, accepted_loss)
+        weight, loss = float(accepted_weight[-1]), float(accepted_loss[-1])
+
+
+def _running(start: float, values: FloatArray, *, all_one: bool = False) -> FloatArray:
+    if all_one:
+        return np.arange(start + 1.0, start + 1.0 + len(values))[: len(values)]
+    total = np.cumsum(values)
+    total += start
+    return total
+
+
+def sums_of(blocks: TieBlocks) -> Sums:
+    """Walk over the blocks once."""
+    risk = discordant = confidence = confidence_right = 0.0
+    offsets, first, before = [], [], [(0.0, 0.0, 0.0, 0.0)]
+    n_blocks, smallest = 0, 0.0
+    doubt_right = doubt_wrong = 0.0
+    unit = blocks.unit
+    for offset, chunk, weight, loss in walk(blocks):
+        offsets.append(offset)
+        first.append(float(chunk.confidence[0]))
+        n_blocks += len(chunk)
+        right = chunk.weight - chunk.loss
+        risk += _risk(chunk, weight, loss)
+        discordant += _dot(right * unit, (loss - chunk.loss / 2.0) * unit)
+        confidence_right += _dot(right, chunk.confidence)
+        confidence += _dot(chunk.weight, chunk.confidence)
+        shortfall = 1.0 - chunk.confidence
+        doubt_right += _dot(right, shortfall)
+        doubt_wrong += _dot(chunk.loss, shortfall)
+        before.append((float(weight[-1]), float(loss[-1]), doubt_right, doubt_wrong))
+        smallest = float(chunk.confidence[-1])
+    columns = Accepted(*(np.array(column) for column in zip(*before, strict=True)))
+    discordant /= (columns.weight[-1] * unit) ** 2
+    return Sums(
+        risk, float(discordant), confidence, confidence_right, first[0], smallest, n_blocks,
+        np.array(offsets), np.array(first), columns,
+    )  # fmt: skip
+
+
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    # BLAS would start threads for it, and give other bits on other machines.
+    return float(np.sum(a * b))
+
+
+def _risk(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> float:
+    """Return the sum over rows of the risk among the rows at least as sure."""
+    if chunk.all_one:
+        return float(np.sum(loss / weight))
+    # Inside a block each loss is the block's mean, and the rows before it grow one by one.
+    risk = loss / weight
+    tied = chunk.weight != 1.0
+    w, lost = chunk.weight[tied], chunk.loss[tied]
+    gap, rest = _areas.harmonic_terms(weight[tied] - w, w)
+    risk[tied] = (loss[tied] - lost) * gap + lost / w * rest
+    return float(np.sum(risk))
+
+
+def sums_at(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:
+    """Return the sums over what each threshold accepts (a tie with it is accepted)."""
+    place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
+    found = np.zeros((4, len(thresholds)))
+    for k in np.unique(place[place >= 0]):
+        here = place == k
+        chunk = blocks.chunk_from(int(sums.offsets[k]))
+        n_blocks = np.searchsorted(-chunk.confidence, -thresholds[here], side="right")
+        shortfall = 1.0 - chunk.confidence
+        right = chunk.weight - chunk.loss
+        parts = (chunk.weight, chunk.loss, right * shortfall, chunk.loss * shortfall)
+        for row, part in enumerate(parts):
+            inside = np.concatenate([[0.0], np.cumsum(part)])
+            found[row, here] = sums.before[row][k] + inside[n_blocks]
+    return Accepted(*found)
