@@ -149,7 +149,7 @@ class PackedBlocks:
         return Chunk(confidence, rows, loss, bool(np.all(rows == 1.0))), offset + int(ends[-1])
 
     def _ends(self, offset: int) -> tuple[IntArray, IntArray]:
-        """Return where the next `CHUNK` blocks end, from `offset` on, and the errors up to there."""
+        """Return where the blocks from `offset` on end, at most `CHUNK`, and the errors so far."""
         ends, wrong = [], []
         found = n_wrong = 0
         for start in range(offset, len(self.keys), SPAN):
@@ -217,4 +217,3 @@ def blocks_of_sorted(
     else:
         size, lost = np.add.reduceat(weight, starts), np.add.reduceat(weight * loss, starts)
     return CountedBlocks(confidence[starts], size, lost, rows)
-

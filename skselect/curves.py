@@ -411,7 +411,7 @@ class RiskCoverageCurve:
         -------
         ndarray of shape (m,) or (B,)
         """
-        return self._cwsa(thresholds, sign=-1.0)
+        return self._cwsa(thresholds, plus=False)
 
     def cwsa_plus(self, thresholds: Any = None) -> FloatArray:
         """Return CWSA+ at each threshold; arguments as in :meth:`cwsa`.
@@ -423,14 +423,18 @@ class RiskCoverageCurve:
         >>> RiskCoverageCurve.from_outcomes(outcomes).cwsa_plus([0.5, 0.7])
         array([0.33333333, 0.33333333])
         """
-        return self._cwsa(thresholds, sign=0.0)
+        return self._cwsa(thresholds, plus=True)
 
-    def _cwsa(self, thresholds: Any, sign: float) -> FloatArray:
-        self.check_unit("CWSA")
+    def _cwsa(self, thresholds: Any, *, plus: bool) -> FloatArray:
         if thresholds is None:
-            return self._cwsa_along(self.thresholds, sign)
-        t = check.check_cwsa_thresholds(thresholds)
-        return _cwsa_of(self.accepted_at(t), t, sign)
+            self.check_unit("CWSA")
+            return self._cwsa_along(self.thresholds, plus=plus)
+        return self.cwsa_at(check.check_cwsa_thresholds(thresholds), plus=plus)
+
+    def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
+        """Return CWSA(+) at checked thresholds; from 1 on (c - t)/(1 - t) is 1."""
+        self.check_unit("CWSA")
+        return _cwsa_of(self.accepted_at(thresholds), thresholds, plus=plus)
 
     def check_unit(self, metric: str) -> None:
         """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
@@ -445,10 +449,10 @@ class RiskCoverageCurve:
         """
         self.check_unit("CWSA")
         limits = np.append(self.thresholds[1:], 0.0)
-        values = self._cwsa_along(limits, 0.0 if plus else -1.0)
+        values = self._cwsa_along(limits, plus=plus)
         return np.append(np.nextafter(limits[:-1], np.inf), 0.0), values
 
-    def _cwsa_along(self, thresholds: FloatArray, sign: float) -> FloatArray:
+    def _cwsa_along(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
         """Return CWSA(+) of the set that each entry accepts, at one threshold for each."""
         values = np.empty(len(thresholds))
         start, right_before, wrong_before = 0, 0.0, 0.0
@@ -457,19 +461,20 @@ class RiskCoverageCurve:
             shortfall = 1.0 - chunk.confidence
             right = np.cumsum((chunk.weight - chunk.loss) * shortfall) + right_before
             wrong = np.cumsum(chunk.loss * shortfall) + wrong_before
-            values[part] = _cwsa_of(Accepted(weight, loss, right, wrong), thresholds[part], sign)
+            accepted = Accepted(weight, loss, right, wrong)
+            values[part] = _cwsa_of(accepted, thresholds[part], plus=plus)
             start, right_before, wrong_before = part.stop, float(right[-1]), float(wrong[-1])
         return values
 
 
-def _cwsa_of(accepted: Accepted, t: FloatArray, sign: float) -> FloatArray:
-    """Return [right - D_right/(1 - t)] / kept, plus `sign` times the same over the losses.
+def _cwsa_of(accepted: Accepted, t: FloatArray, *, plus: bool) -> FloatArray:
+    """Return [right - D_right/(1 - t)]/kept, for CWSA less the same over the losses.
 
     D is a sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
     """
     kept, loss, doubt_right, doubt_wrong = accepted
     scale = np.divide(1.0, 1.0 - t, out=np.zeros_like(t), where=t < 1)
     total = (kept - loss) - doubt_right * scale
-    if sign:
-        total += sign * (loss - doubt_wrong * scale)
+    if not plus:
+        total -= loss - doubt_wrong * scale
     return np.divide(total, kept, out=np.zeros_like(kept), where=kept > 0)

@@ -21,9 +21,11 @@ from skselect._sklearn import (
 )
 from skselect._typing import BoolArray, FloatArray
 from skselect.confidence import confidence_of_proba, max_proba
+from skselect.curves import RiskCoverageCurve
 from skselect.metrics import SPECS, MetricSpec
 from skselect.metrics._evaluate import Judged, judge, kernel_value
 from skselect.metrics._metric_spec import check_direction, check_parameters
+from skselect.metrics._threshold import relative_to
 from skselect.predictions import Predictions
 
 #: Threshold at which a classifier that never abstains is scored.
@@ -60,6 +62,15 @@ class _Answers:
         if self.threshold is None or np.any(self.threshold != self.threshold[0]):
             return None
         return float(self.threshold[0])
+
+    def at(self, threshold: float | None) -> tuple[RiskCoverageCurve, float]:
+        """Return a curve and the threshold on it: this one, the estimator's, or the default."""
+        if threshold is None and self.threshold is not None:
+            threshold = self.single_threshold
+            if threshold is None:  # one per subgroup
+                shifted = relative_to(self.own.outcomes, self.threshold)
+                return RiskCoverageCurve.from_outcomes(shifted), DEFAULT_THRESHOLD
+        return self.own.curve, DEFAULT_THRESHOLD if threshold is None else threshold
 
 
 def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -201,17 +212,14 @@ class SelectiveScorer(BaseScorer):
         return spec.as_score(kernel_value(spec, judged, self.params))
 
     def _at_threshold(self, spec: MetricSpec, answers: _Answers) -> float:
-        threshold: Any = self.params.get("threshold", answers.threshold)
-        if threshold is None:
-            threshold = DEFAULT_THRESHOLD
         params = {key: value for key, value in self.params.items() if key != "threshold"}
-        outcomes = answers.own.outcomes
-        coverage = SPECS["coverage"].kernel(outcomes, threshold)
+        curve, threshold = answers.at(self.params.get("threshold"))
+        coverage = SPECS["coverage"].kernel(curve, threshold)
         must_not_reward = coverage == 0 and spec.name != "selective_cost"
         if must_not_reward or not check.reaches(coverage, self.min_coverage):
             # Abstaining may cost more than any error.
             return max(spec.worst, params.get("abstention_cost", spec.worst))
-        return spec.kernel(outcomes, threshold, **params)
+        return float(spec.kernel(curve, threshold, **params))
 
 
 def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> SelectiveScorer:

@@ -5,17 +5,19 @@ All compare the accuracy in a bin with the mean confidence in it; accuracy is 1 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
 import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
+from skselect.curves import RiskCoverageCurve
 from skselect.metrics._door import (
     ClassOptions,
     DoorOptions,
     class_metric,
+    curve_of,
     metric,
     outcomes_of,
     predictions_of,
@@ -27,9 +29,11 @@ from skselect.predictions import Predictions
 
 
 # Rows treated at once: their temporaries stay in the processor's cache.
-_BLOCK = 1 << 14
+_SPAN = 1 << 14
 
-_Columns = Callable[[slice], list[FloatArray | None]]
+_Columns = list[FloatArray | None]
+#: Confidences, and columns of values; a column of None is all ones.
+Parts = Iterable[tuple[FloatArray, _Columns]]
 
 
 def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
@@ -60,34 +64,43 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
     return confidence[order][np.minimum(reached, len(confidence) - 1)]
 
 
-def bin_sums(
-    confidence: FloatArray,
-    weight: FloatArray | None,
-    columns: _Columns,
-    n_bins: int,
-    strategy: str,
-) -> FloatArray:
-    """Return the weighted sum of each column in each bin; a column of None is all ones.
+def bin_sums(parts: Parts, n_bins: int, edges: FloatArray | None) -> FloatArray:
+    """Return the sum of each column in each bin.
 
-    `columns` gives the values of a slice of the rows.
+    `parts` yields confidences with columns of values; edges of None are those of equal width.
     """
+    total: Any = 0.0
+    for confidence, columns in parts:
+        if edges is None:
+            bins = _equal_width(confidence, n_bins)
+        else:
+            bins = np.searchsorted(edges, confidence)
+        sums = [np.bincount(bins, weights=column, minlength=n_bins) for column in columns]
+        total = total + np.array(sums, dtype=np.float64)
+    return np.asarray(total)
+
+
+def row_parts(
+    confidence: FloatArray, weight: FloatArray | None, columns: Callable[[slice], _Columns]
+) -> Parts:
+    """Yield rows some at a time, each column times their weight; None stands for ones."""
+    for start in range(0, len(confidence), _SPAN):
+        rows = slice(start, start + _SPAN)
+        counted = None if weight is None else weight[rows]
+        yield confidence[rows], [_product(counted, column) for column in columns(rows)]
+
+
+def row_edges(
+    confidence: FloatArray, weight: FloatArray | None, n_bins: int, strategy: str
+) -> FloatArray | None:
+    """Return the inner edges of the bins of rows; None for equal width."""
+    _check_bins(n_bins, strategy)
+    return None if strategy == "uniform" else _quantiles(confidence, weight, n_bins)
+
+
+def _check_bins(n_bins: int, strategy: str) -> None:
     check.check_count("n_bins", n_bins)
     check.check_choice("strategy", strategy, ["uniform", "quantile"])
-    edges = None if strategy == "uniform" else _quantiles(confidence, weight, n_bins)
-    total: Any = 0.0
-    for start in range(0, len(confidence), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        part = confidence[rows]
-        bins = _equal_width(part, n_bins) if edges is None else np.searchsorted(edges, part)
-        counted = None if weight is None else weight[rows]
-        total = total + np.array(
-            [
-                np.bincount(bins, weights=_product(counted, column), minlength=n_bins)
-                for column in columns(rows)
-            ],
-            dtype=np.float64,
-        )
-    return np.asarray(total)
 
 
 def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray | None:
@@ -96,25 +109,32 @@ def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray
     return weight * column
 
 
-def _gap(loss: FloatArray, confidence: FloatArray) -> FloatArray:
-    gap = 1.0 - loss
-    gap -= confidence
-    return gap
+def _gaps(curve: RiskCoverageCurve, n_bins: int, strategy: str) -> FloatArray:
+    """Return the sum of (a - c) and the weight of each bin."""
+    _check_bins(n_bins, strategy)
+    edges = None
+    if strategy == "quantile":  # entries come surest first, quantiles least sure first
+        edges = _quantiles(curve.thresholds[::-1], curve.block_weight[::-1], n_bins)
+
+    def parts() -> Parts:
+        for _, part in curve.blocks.chunks():
+            gap = part.weight - part.loss - part.weight * part.confidence
+            yield part.confidence, [gap, part.weight]
+
+    return bin_sums(parts(), n_bins, edges)
 
 
-def ece(outcomes: Outcomes, n_bins: int = 15, strategy: str = "uniform") -> float:
+def ece(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the weighted mean over bins of |accuracy - mean confidence|."""
-    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
-    check.check_unit_confidence(c, "expected_calibration_error")
-    (gap,) = bin_sums(c, weight, lambda r: [_gap(loss[r], c[r])], n_bins, strategy)
-    return float(np.abs(gap).sum() / (len(c) if weight is None else np.sum(weight)))
+    curve.check_unit("expected_calibration_error")
+    gap, _ = _gaps(curve, n_bins, strategy)
+    return float(np.abs(gap).sum() / curve.sums.weight)
 
 
-def mce(outcomes: Outcomes, n_bins: int = 15, strategy: str = "uniform") -> float:
+def mce(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the largest |accuracy - mean confidence| of a bin."""
-    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
-    check.check_unit_confidence(c, "maximum_calibration_error")
-    gap, size = bin_sums(c, weight, lambda r: [_gap(loss[r], c[r]), None], n_bins, strategy)
+    curve.check_unit("maximum_calibration_error")
+    gap, size = _gaps(curve, n_bins, strategy)
     filled = size > 0
     return float(np.max(np.abs(gap[filled]) / size[filled]))
 
@@ -124,7 +144,9 @@ def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "u
     proba = check.check_has_proba(predictions.y_proba, "classwise_calibration_error")
     errors = [
         ece(
-            Outcomes(predictions.y_true != k, proba[:, k], predictions.sample_weight),
+            RiskCoverageCurve.from_outcomes(
+                Outcomes(predictions.y_true != k, proba[:, k], predictions.sample_weight)
+            ),
             n_bins,
             strategy,
         )
@@ -139,11 +161,12 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
     check.check_unit_confidence(c, "debiased_calibration_error")
     check.warn_small_weights(weight, "debiased_l2")
 
-    def columns(rows: slice) -> list[FloatArray | None]:
+    def columns(rows: slice) -> _Columns:
         right = 1.0 - loss[rows]
         return [None, c[rows], right, right * right]
 
-    sums = bin_sums(c, weight, columns, n_bins, strategy)
+    edges = row_edges(c, weight, n_bins, strategy)
+    sums = bin_sums(row_parts(c, weight, columns), n_bins, edges)
     size = sums[0]
     judged = size > 1 + check.ROUNDING  # one row says nothing of its own scatter
     confidence, accuracy, square = sums[1:, judged] / size[judged]
@@ -204,7 +227,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.325
     """
-    return ece(outcomes_of(y_true, y_proba, **options), n_bins, strategy)
+    return ece(curve_of(y_true, y_proba, **options), n_bins, strategy)
 
 
 @metric
@@ -252,7 +275,7 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7
     """
-    return mce(outcomes_of(y_true, y_proba, **options), n_bins, strategy)
+    return mce(curve_of(y_true, y_proba, **options), n_bins, strategy)
 
 
 @class_metric

@@ -11,7 +11,8 @@ from scipy.special import ndtr
 
 from skselect import _validation as check
 from skselect._typing import FloatArray
-from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.curves import RiskCoverageCurve
+from skselect.metrics._door import DoorOptions, curve_of, metric, outcomes_of
 from skselect.metrics._draws import error_sums
 from skselect.outcomes import Outcomes
 
@@ -23,34 +24,36 @@ def _doubt(confidence: FloatArray, eps: float) -> FloatArray:
     return np.clip(1.0 - confidence, eps, 1.0 - eps)
 
 
-def _checked(outcomes: Outcomes, eps: float) -> FloatArray:
+def _check(curve: RiskCoverageCurve, eps: float) -> None:
     check.check_eps(eps, zero=True)
-    return check.check_unit_confidence(outcomes.confidence, "CSR")
+    curve.check_unit("CSR")
 
 
-def csr(outcomes: Outcomes, eps: float = 1e-8) -> float:
+def csr(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
     """Return the weighted mean of l/(1 - c)."""
-    confidence = _checked(outcomes, eps)
-    weight, loss = outcomes.sample_weight, outcomes.loss
-    wrong = loss > 0 if weight is None else (loss > 0) & (weight > 0)
-    doubt = _doubt(confidence[wrong], eps)
-    if np.any(doubt == 0):
-        return math.inf
-    if weight is None:
-        return float(np.sum(loss[wrong] / doubt) / len(loss))
-    return float(np.sum(weight[wrong] * loss[wrong] / doubt) / np.sum(weight))
+    _check(curve, eps)
+    total = 0.0
+    for _, chunk in curve.blocks.chunks():
+        doubt = _doubt(chunk.confidence, eps)
+        if doubt[0] == 0:  # confidences fall, so certain rows come first
+            certain = doubt == 0
+            if np.any(chunk.loss[certain] > 0):
+                return math.inf
+            doubt[certain] = 1.0
+        total += float(np.sum(chunk.loss / doubt))
+    return total / curve.sums.weight
 
 
-def csr_sigma(outcomes: Outcomes, eps: float = 1e-8) -> float:
+def csr_sigma(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
     """Return sqrt(sum w c/(1 - c))/W, the standard deviation of CSR of honest confidences."""
-    confidence, weight = _checked(outcomes, eps), outcomes.sample_weight
-    doubt = _doubt(confidence, eps)
-    if np.any((doubt == 0) if weight is None else (doubt == 0) & (weight > 0)):
-        return math.inf
-    odds = (1.0 - doubt) / np.where(doubt > 0, doubt, 1.0)
-    if weight is None:
-        return math.sqrt(float(np.sum(odds))) / len(odds)
-    return math.sqrt(float(np.sum(weight * odds))) / float(np.sum(weight))
+    _check(curve, eps)
+    total = 0.0
+    for _, chunk in curve.blocks.chunks():
+        doubt = _doubt(chunk.confidence, eps)
+        if doubt[0] == 0:
+            return math.inf
+        total += float(np.sum(chunk.weight * ((1.0 - doubt) / doubt)))
+    return math.sqrt(total) / curve.sums.weight
 
 
 def csr_z(value: float, sigma: float) -> float:
@@ -62,10 +65,10 @@ def csr_z(value: float, sigma: float) -> float:
     return (value - 1.0) / sigma
 
 
-def p_risk(outcomes: Outcomes, eps: float = 1e-8) -> float:
+def p_risk(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
     """Return Phi((CSR - 1)/sigma) where CSR > 1, else 0."""
-    check.warn_small_weights(outcomes.sample_weight, "p_risk")
-    return _p_risk_of(csr(outcomes, eps), csr_sigma(outcomes, eps))
+    check.warn_small_total(curve.sums.weight, curve.n_rows, "p_risk")
+    return _p_risk_of(csr(curve, eps), csr_sigma(curve, eps))
 
 
 def _p_risk_of(value: float, sigma: float) -> float:
@@ -134,7 +137,8 @@ def csr_test_of(
     check.check_count("n_draws", n_draws)
     rng = check.check_generator(random_state)
     rows = Outcomes(outcomes.loss, outcomes.confidence)
-    value, sigma = csr(rows, eps), csr_sigma(rows, eps)
+    curve = RiskCoverageCurve.from_outcomes(rows)
+    value, sigma = csr(curve, eps), csr_sigma(curve, eps)
     doubt = _doubt(rows.confidence, eps)
     possible = doubt[doubt > 0]
     drawn = error_sums(possible, 1.0 / possible, n_draws, rng) / len(rows)
@@ -203,7 +207,7 @@ def csr_score(
     >>> round(csr_score([0, 1, 1, 0], [.1, .9, .6, .75]), 4)
     1.0
     """
-    return csr(outcomes_of(y_true, y_proba, **options), eps)
+    return csr(curve_of(y_true, y_proba, **options), eps)
 
 
 @metric
@@ -256,7 +260,7 @@ def p_risk_score(
     >>> round(p_risk_score([0, 1, 1, 0], [.1, .9, .6, .9]), 4)
     0.8695
     """
-    return p_risk(outcomes_of(y_true, y_proba, **options), eps)
+    return p_risk(curve_of(y_true, y_proba, **options), eps)
 
 
 @metric

@@ -55,7 +55,7 @@ def _table(needs: str, **shared: Any) -> Callable[..., MetricSpec]:
     return row
 
 
-_at_threshold = _table("outcomes", at_threshold=True)
+_at_threshold = _table("curve", at_threshold=True)
 _area = _table("curve")
 _counting = _table("curve", scale_free=False)
 _ranking = _table("curve", reference=_AUGRC)
@@ -175,12 +175,12 @@ _ROWS = [
         formula="mean over k of 1 - AUROC of the k surest rows (two classes)",
         undefined="one class only: nan", use="comparison with published values",
         avoid="comparing classifiers: it may gain by accepting one class", reference=_AUGRC),
-    _honest(
+    _honest_curve(
         "cw_accuracy", _weighted_counts.cw_accuracy_score, _weighted_counts.cw_accuracy,
         "higher", "[0, 1]", formula="sum of w c a / sum of w c", registered=True,
         undefined="all confidences 0: nan", use="is it surer where it is right?",
         avoid="without accuracy beside it", reference=_CSR),
-    _honest(
+    _honest_curve(
         "cw_gain", _weighted_counts.cw_gain_score, _weighted_counts.cw_gain, "higher", "[-1, 1]",
         formula="(cwA - acc)/(1 - min(cwA, acc))", undefined="no errors: nan",
         use="what confidence adds to accuracy", avoid="few errors", reference=_CSR),
@@ -214,21 +214,21 @@ _ROWS = [
         formula="mean over classes of the AUC of p_k, weights w c", registered=True,
         undefined="class without or with all rows: nan, left out of the mean",
         use="ranking of classes where the model is sure", avoid="judging abstention: see augrc"),
-    _honest(
+    _honest_curve(
         "csr", _overconfidence.csr_score, _overconfidence.csr, "lower", "[0, inf)",
         formula="mean of l/(1 - c)", undefined="no errors: 0", use="errors near certainty",
         avoid="calibration as a whole: it sees the tail only", reference=_CSR),
-    _honest(
+    _honest_curve(
         "p_risk", _overconfidence.p_risk_score, _overconfidence.p_risk, "lower", "[0, 1]",
         formula="Phi((CSR - 1)/sigma) if CSR > 1, else 0", undefined="no errors: 0",
         scale_free=False, use="comparison with published values", registered=True,
         avoid="decisions: see csr_test, whose p-value is exact", reference=_CSR),
-    _honest(
+    _honest_curve(
         "ece", _binned_errors.expected_calibration_error, _binned_errors.ece, "lower", "[0, 1]",
         formula="mean over bins of |mean a - mean c|", undefined=_NEVER, registered=True,
         use="the usual number", avoid="few rows: it depends on the bins and is biased upwards",
         reference="Guo et al. 2017"),
-    _honest(
+    _honest_curve(
         "mce", _binned_errors.maximum_calibration_error, _binned_errors.mce, "lower", "[0, 1]",
         formula="largest |mean a - mean c| of a bin", undefined=_NEVER, use="the worst bin",
         avoid="bins with few rows decide it", reference="Guo et al. 2017"),

@@ -1,7 +1,7 @@
 """Metrics at one threshold: what happens if rows below it are handed over.
 
-The kernels (first half) take outcomes and a threshold, or one threshold per row. The
-doors (second half) take labels and probabilities.
+The kernels (first half) take a curve, or rows where each has a term or a threshold of its
+own. The doors (second half) take labels and probabilities.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray
-from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.curves import RiskCoverageCurve
+from skselect.metrics._door import DoorOptions, curve_of, metric, outcomes_of
 from skselect.outcomes import Outcomes
 
 Threshold = float | FloatArray
@@ -21,53 +22,88 @@ Threshold = float | FloatArray
 # Kernels ---------------------------------------------------------------------------------
 
 
-def accepted_rows(outcomes: Outcomes, threshold: Threshold) -> BoolArray:
-    """Tell which rows are accepted: confidence >= threshold."""
-    return np.asarray(outcomes.confidence >= threshold)
-
-
-def _kept(outcomes: Outcomes, threshold: Threshold) -> tuple[FloatArray, FloatArray]:
-    """Return weight and loss of the accepted rows."""
-    accepted = accepted_rows(outcomes, threshold)
-    return outcomes.weight[accepted], outcomes.loss[accepted]
-
-
-def coverage(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
+def coverage(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return the weighted share of accepted rows."""
-    kept = np.sum(_kept(outcomes, threshold)[0])
-    return float(min(kept / np.sum(outcomes.weight), 1.0))  # sums of floats round
+    kept, _ = _accepted(curve, threshold)
+    return min(kept / curve.sums.weight, 1.0)  # sums of floats round
 
 
-def selective_risk(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
+def selective_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return the weighted mean loss of the accepted rows, nan (and a warning) if none is."""
-    weight, loss = _kept(outcomes, threshold)
-    if not np.sum(weight) > 0:
+    weight, loss = _accepted(curve, threshold)
+    if not weight > 0:
         warnings.warn(
             f"No row is accepted at threshold={threshold}: selective risk and selective accuracy "
             "are undefined (nan).",
             stacklevel=3,
         )
         return float("nan")
-    return float(np.sum(weight * loss) / np.sum(weight))
+    return loss / weight
 
 
-def selective_accuracy(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
+def selective_accuracy(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return one minus the selective risk."""
-    return 1.0 - selective_risk(outcomes, threshold)
+    return 1.0 - selective_risk(curve, threshold)
 
 
-def generalized_risk(outcomes: Outcomes, threshold: Threshold = 0.5) -> float:
+def generalized_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     """Return the loss of the accepted rows over the weight of all rows."""
-    weight, loss = _kept(outcomes, threshold)
-    return float(np.sum(weight * loss) / np.sum(outcomes.weight))
+    return _accepted(curve, threshold)[1] / curve.sums.weight
 
 
 def selective_cost(
-    outcomes: Outcomes, threshold: Threshold = 0.5, abstention_cost: float = 0.1
+    curve: RiskCoverageCurve, threshold: float = 0.5, abstention_cost: float = 0.1
 ) -> float:
     """Return loss of the accepted rows plus `abstention_cost` for each other one, per row."""
     cost = check.check_number("abstention_cost", abstention_cost, 0.0, closed="left")
-    return generalized_risk(outcomes, threshold) + cost * (1.0 - coverage(outcomes, threshold))
+    return generalized_risk(curve, threshold) + cost * (1.0 - coverage(curve, threshold))
+
+
+def cwsa(curve: RiskCoverageCurve, threshold: float = 0.5, normalize: str = "selected") -> float:
+    """Return the sum of w phi (1 - 2 l) over the accepted rows, normalised."""
+    return _cwsa(curve, threshold, normalize, plus=False)
+
+
+def cwsa_plus(
+    curve: RiskCoverageCurve, threshold: float = 0.5, normalize: str = "selected"
+) -> float:
+    """Return the sum of w phi (1 - l) over the accepted rows, normalised."""
+    return _cwsa(curve, threshold, normalize, plus=True)
+
+
+def _accepted(curve: RiskCoverageCurve, threshold: float) -> tuple[float, float]:
+    """Return weight and loss of what is accepted."""
+    found = curve.accepted_at(np.array([threshold], dtype=np.float64))
+    return float(found.weight[0]), float(found.loss[0])
+
+
+def _cwsa(curve: RiskCoverageCurve, threshold: float, normalize: str, *, plus: bool) -> float:
+    check.check_choice("normalize", normalize, ["selected", "all"])
+    value = float(curve.cwsa_at(np.array([threshold], dtype=np.float64), plus=plus)[0])
+    return value if normalize == "selected" else value * coverage(curve, threshold)
+
+
+# Kernels that read rows ----------------------------------------------------------------------
+
+
+def accepted_rows(outcomes: Outcomes, threshold: Threshold) -> BoolArray:
+    """Tell which rows are accepted: confidence >= threshold, or one threshold per row."""
+    return np.asarray(outcomes.confidence >= threshold)
+
+
+def relative_to(outcomes: Outcomes, threshold: FloatArray) -> Outcomes:
+    """Return outcomes for which 0.5 is what each row's own threshold is for these.
+
+    An accepted row keeps its weight phi in CWSA: its confidence becomes (1 + phi)/2.
+    """
+    unit = bool(np.all((outcomes.confidence >= 0) & (outcomes.confidence <= 1)))
+    phi = np.ones_like(outcomes.confidence)
+    inside = (threshold >= 0) & (threshold < 1)
+    if unit:
+        np.divide(outcomes.confidence - threshold, 1.0 - threshold, out=phi, where=inside)
+    accepted = accepted_rows(outcomes, threshold)
+    confidence = np.where(accepted, (1.0 + phi) / 2.0, 0.0)
+    return Outcomes(outcomes.loss, confidence, outcomes.sample_weight)
 
 
 def cwsa_weight(outcomes: Outcomes, threshold: Threshold) -> FloatArray:
@@ -93,16 +129,6 @@ def cwsa_terms(
     gain = (1.0 - outcomes.loss) + sign * outcomes.loss
     terms = weight * cwsa_weight(outcomes, threshold) * gain
     return terms / norm if norm > 0 else np.zeros_like(terms)
-
-
-def cwsa(outcomes: Outcomes, threshold: Threshold = 0.5, normalize: str = "selected") -> float:
-    """Return the sum of w phi (1 - 2 l) over the accepted rows, normalised."""
-    return float(np.sum(cwsa_terms(outcomes, threshold, -1.0, normalize)))
-
-
-def cwsa_plus(outcomes: Outcomes, threshold: Threshold = 0.5, normalize: str = "selected") -> float:
-    """Return the sum of w phi (1 - l) over the accepted rows, normalised."""
-    return float(np.sum(cwsa_terms(outcomes, threshold, 0.0, normalize)))
 
 
 # Doors -----------------------------------------------------------------------------------
@@ -141,7 +167,7 @@ def coverage_score(
     >>> coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.8)
     0.5
     """
-    return coverage(outcomes_of(y_true, y_proba, **options), check.check_threshold(threshold))
+    return coverage(curve_of(y_true, y_proba, **options), check.check_threshold(threshold))
 
 
 @metric
@@ -181,7 +207,7 @@ def selective_risk_score(
     >>> selective_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.25
     """
-    return selective_risk(outcomes_of(y_true, y_proba, **options), check.check_threshold(threshold))
+    return selective_risk(curve_of(y_true, y_proba, **options), check.check_threshold(threshold))
 
 
 @metric
@@ -213,8 +239,8 @@ def selective_accuracy_score(
     >>> selective_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.75
     """
-    outcomes = outcomes_of(y_true, y_proba, **options)
-    return selective_accuracy(outcomes, check.check_threshold(threshold))
+    curve = curve_of(y_true, y_proba, **options)
+    return selective_accuracy(curve, check.check_threshold(threshold))
 
 
 @metric
@@ -256,8 +282,8 @@ def generalized_risk_score(
     >>> generalized_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
     0.25
     """
-    outcomes = outcomes_of(y_true, y_proba, **options)
-    return generalized_risk(outcomes, check.check_threshold(threshold))
+    curve = curve_of(y_true, y_proba, **options)
+    return generalized_risk(curve, check.check_threshold(threshold))
 
 
 @metric
@@ -305,8 +331,8 @@ def selective_cost_score(
     >>> selective_cost_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65, abstention_cost=.2)
     0.3
     """
-    outcomes = outcomes_of(y_true, y_proba, **options)
-    return selective_cost(outcomes, check.check_threshold(threshold), abstention_cost)
+    curve = curve_of(y_true, y_proba, **options)
+    return selective_cost(curve, check.check_threshold(threshold), abstention_cost)
 
 
 @metric
@@ -365,8 +391,8 @@ def cwsa_score(
     >>> round(cwsa_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.325
     """
-    outcomes = outcomes_of(y_true, y_proba, **options)
-    return cwsa(outcomes, check.check_cwsa_threshold(threshold), normalize)
+    curve = curve_of(y_true, y_proba, **options)
+    return cwsa(curve, check.check_cwsa_threshold(threshold), normalize)
 
 
 @metric
@@ -434,8 +460,8 @@ def cwsa_plus_score(
     >>> round(cwsa_plus_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.45
     """
-    outcomes = outcomes_of(y_true, y_proba, **options)
-    return cwsa_plus(outcomes, check.check_cwsa_threshold(threshold), normalize)
+    curve = curve_of(y_true, y_proba, **options)
+    return cwsa_plus(curve, check.check_cwsa_threshold(threshold), normalize)
 
 
 @metric

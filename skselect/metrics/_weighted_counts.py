@@ -15,15 +15,15 @@ import numpy as np
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.confidence import confidence_of
+from skselect.curves import RiskCoverageCurve
 from skselect.metrics._door import (
     CountOptions,
     DoorOptions,
     confident_predictions_of,
     count_metric,
+    curve_of,
     metric,
-    outcomes_of,
 )
-from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
 # Kernels ---------------------------------------------------------------------------------
@@ -147,24 +147,22 @@ def cw_matthews(predictions: Predictions) -> float:
     return float(np.clip(joint / np.sqrt(spread), -1.0, 1.0))
 
 
-def cw_accuracy(outcomes: Outcomes) -> float:
+def cw_accuracy(curve: RiskCoverageCurve) -> float:
     """Return sum w c (1 - l) / sum w c; nan if every confidence is zero."""
-    confidence = check.check_unit_confidence(outcomes.confidence, "cw_accuracy")
-    weight = outcomes.sample_weight
-    mass = confidence if weight is None else weight * confidence
-    total = np.sum(mass)
+    curve.check_unit("cw_accuracy")
+    total = curve.sums.confidence
     if not total > 0:
         warnings.warn(
             "cw_accuracy is undefined (nan): the confidence is 0 for every row.", stacklevel=3
         )
         return float("nan")
-    return float(np.sum(mass * (1.0 - outcomes.loss)) / total)
+    return curve.sums.confidence_right / total
 
 
-def cw_gain(outcomes: Outcomes) -> float:
+def cw_gain(curve: RiskCoverageCurve) -> float:
     """Return (cwA - accuracy)/(1 - min(cwA, accuracy)); nan where both are one."""
-    weighted = cw_accuracy(outcomes)
-    accuracy = 1.0 - float(np.average(outcomes.loss, weights=outcomes.sample_weight))
+    weighted = cw_accuracy(curve)
+    accuracy = 1.0 - curve.mean_loss
     room = 1.0 - min(weighted, accuracy)
     if room <= 0:
         warnings.warn("cw_gain is undefined (nan): there are no errors.", stacklevel=3)
@@ -475,7 +473,7 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions])
     >>> round(cw_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7742
     """
-    return cw_accuracy(outcomes_of(y_true, y_proba, **options))
+    return cw_accuracy(curve_of(y_true, y_proba, **options))
 
 
 @metric
@@ -512,4 +510,4 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> 
     >>> round(cw_gain_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0968
     """
-    return cw_gain(outcomes_of(y_true, y_proba, **options))
+    return cw_gain(curve_of(y_true, y_proba, **options))

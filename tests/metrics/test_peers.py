@@ -90,4 +90,5 @@ def test_uncertainty_calibration(rows):
     assert debiased_l2(outcomes, strategy="uniform") == pytest.approx(
         utils.unbiased_l2_ce(binned), rel=1e-9
     )
-    assert ece(outcomes) == pytest.approx(utils.plugin_ce(binned, power=1), rel=1e-9)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    assert ece(curve) == pytest.approx(utils.plugin_ce(binned, power=1), rel=1e-9)

@@ -13,19 +13,21 @@ import pandas as pd
 import pytest
 
 from skselect import Outcomes
-from skselect.metrics import SPECS
-from skselect.metrics._overconfidence import csr_sigma, csr_z
+from skselect.metrics import _overconfidence
+from skselect.metrics._overconfidence import csr_z
+from tests.paper.kernels import of_rows
 from tests.paper.profiles import LAWS, MODES, judge, stream
 
 REPETITIONS = 100
 STATS = ["acc", "cwA", "gain", "CSR", "sigma", "gt1", "gt3", "Prisk"]
 ROUNDED = 5e-5  # the reference tables have four digits
 
-accuracy = SPECS["selective_accuracy"].kernel
-cw_accuracy = SPECS["cw_accuracy"].kernel
-cw_gain = SPECS["cw_gain"].kernel
-csr = SPECS["csr"].kernel
-p_risk = SPECS["p_risk"].kernel
+accuracy = of_rows("selective_accuracy")
+cw_accuracy = of_rows("cw_accuracy")
+cw_gain = of_rows("cw_gain")
+csr = of_rows("csr")
+csr_sigma = of_rows(_overconfidence.csr_sigma)
+p_risk = of_rows("p_risk")
 
 # A run without any error has no gain; it is left out of the mean.
 pytestmark = pytest.mark.filterwarnings("ignore:cw_gain is undefined:UserWarning")

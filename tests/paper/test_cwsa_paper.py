@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 
 from skselect import Outcomes, RiskCoverageCurve
-from skselect.metrics import SPECS
 from tests.brute import examples, row_cases, thresholds
+from tests.paper.kernels import of_rows
 
-cwsa = SPECS["cwsa"].kernel
-cwsa_plus = SPECS["cwsa_plus"].kernel
-coverage = SPECS["coverage"].kernel
-selective_accuracy = SPECS["selective_accuracy"].kernel
+cwsa = of_rows("cwsa")
+cwsa_plus = of_rows("cwsa_plus")
+coverage = of_rows("coverage")
+selective_accuracy = of_rows("selective_accuracy")
 
 
 @pytest.mark.parametrize(
