@@ -35,21 +35,18 @@ class Chunk:
         Of each block: its confidence, the weight of its rows, their weighted loss.
     all_one : bool
         Whether every weight is one, as it is for rows that count once and have no ties.
+    counted : bool
+        Whether weights and losses are whole numbers.
     """
 
     confidence: FloatArray
     weight: FloatArray
     loss: FloatArray
     all_one: bool
+    counted: bool
 
     def __len__(self) -> int:
         return len(self.confidence)
-
-    def head(self, n_blocks: int) -> Chunk:
-        """Return the first blocks of it."""
-        return Chunk(
-            self.confidence[:n_blocks], self.weight[:n_blocks], self.loss[:n_blocks], self.all_one
-        )
 
 
 class TieBlocks(Protocol):
@@ -57,7 +54,7 @@ class TieBlocks(Protocol):
 
     @property
     def unit(self) -> float:
-        """A power of two that brings weights to about one where their squares would overflow."""
+        """A power of two, near the largest weight where squares of weights would overflow."""
 
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the offset at which it starts."""
@@ -78,18 +75,21 @@ class CountedBlocks:
     confidence, weight, loss : ndarray of shape (B,)
     rows : ndarray of shape (B,)
         Number of rows in each block.
+    counted : bool
+        Whether weights and losses are whole numbers.
     """
 
     confidence: FloatArray
     weight: FloatArray
     loss: FloatArray
     rows: IntArray
+    counted: bool = False
 
     @cached_property
     def unit(self) -> float:
-        """A power of two that brings weights to about one where their squares would overflow."""
+        """A power of two, near the largest weight where squares of weights would overflow."""
         exponent = math.frexp(float(self.weight.max()))[1]
-        return math.ldexp(1.0, -exponent) if abs(exponent) > 100 else 1.0
+        return math.ldexp(1.0, exponent) if abs(exponent) > 100 else 1.0
 
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of blocks before it."""
@@ -99,8 +99,9 @@ class CountedBlocks:
     def chunk_from(self, offset: int) -> Chunk:
         """Return the chunk that starts there."""
         part = slice(offset, offset + CHUNK)
-        weight = self.weight[part]
-        return Chunk(self.confidence[part], weight, self.loss[part], bool(np.all(weight == 1.0)))
+        weight, loss = self.weight[part], self.loss[part]
+        all_one = bool(np.all(weight == 1.0))
+        return Chunk(self.confidence[part], weight, loss, all_one, self.counted)
 
     def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
         """Return confidence, weight, loss and number of rows of every block."""
@@ -139,14 +140,16 @@ class PackedBlocks:
         bits = keys >> 1
         if np.all(bits[1:] != bits[:-1]):
             keys = keys[:CHUNK]
-            ones = _ONES[: len(keys)]
-            chunk = Chunk(_keys.confidence_in(keys), ones, _keys.errors_in(keys), all_one=True)
+            loss = (keys & 1).astype(np.float64)
+            confidence = _keys.confidence_of(bits[:CHUNK])
+            chunk = Chunk(confidence, _ONES[: len(keys)], loss, all_one=True, counted=True)
             return chunk, offset + len(keys)
         ends, wrong = self._ends(offset)
-        rows = np.diff(ends, prepend=0).astype(np.float64)
-        loss = np.diff(wrong, prepend=0).astype(np.float64)
-        confidence = _keys.confidence_in(self.keys[offset + ends - 1])
-        return Chunk(confidence, rows, loss, bool(np.all(rows == 1.0))), offset + int(ends[-1])
+        rows, errors = np.diff(ends, prepend=0), np.diff(wrong, prepend=0)
+        confidence = _keys.confidence_of(self.keys[offset + ends - 1] >> 1)
+        weight, loss = rows.astype(np.float64), errors.astype(np.float64)
+        chunk = Chunk(confidence, weight, loss, bool(np.all(rows == 1)), counted=True)
+        return chunk, offset + int(ends[-1])
 
     def _ends(self, offset: int) -> tuple[IntArray, IntArray]:
         """Return where the blocks from `offset` on end, at most `CHUNK`, and the errors so far."""
@@ -159,9 +162,9 @@ class PackedBlocks:
             if start + SPAN >= len(self.keys):
                 here = np.append(here, len(self.keys) - start - 1)
             here = here[: CHUNK - found]
-            errors = np.cumsum(keys[:SPAN] & 1, dtype=np.int64)
+            errors = np.cumsum(keys[:SPAN] & 1)
             ends.append(here + (start - offset + 1))
-            wrong.append(errors[here] + n_wrong)
+            wrong.append(errors[here].astype(np.int64) + n_wrong)
             n_wrong += int(errors[-1])
             found += len(here)
             if found == CHUNK:
@@ -174,16 +177,20 @@ class PackedBlocks:
 
     def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
         """Return confidence, weight, loss and number of rows of every block."""
-        if self._untied:  # ones that take no memory
-            shape = self.keys.shape
-            weight, rows = np.broadcast_to(1.0, shape), np.broadcast_to(1, shape)
-            return _keys.confidence_in(self.keys), weight, _keys.errors_in(self.keys), rows
-        chunks = [chunk for _, chunk in self.chunks()]
-        confidence, weight, loss = (
-            np.concatenate([getattr(chunk, name) for chunk in chunks])
-            for name in ("confidence", "weight", "loss")
-        )
-        return confidence, weight, loss, weight.astype(np.int64)
+        if not self._untied:
+            chunks = [chunk for _, chunk in self.chunks()]
+            confidence, weight, loss = (
+                np.concatenate([getattr(chunk, name) for chunk in chunks])
+                for name in ("confidence", "weight", "loss")
+            )
+            return confidence, weight, loss, weight.astype(np.int64)
+        n = len(self.keys)
+        confidence, loss = np.empty(n), np.empty(n)
+        for offset, chunk in self.chunks():
+            confidence[offset : offset + CHUNK] = chunk.confidence
+            loss[offset : offset + CHUNK] = chunk.loss
+        # Ones that take no memory.
+        return confidence, np.broadcast_to(1.0, (n,)), loss, np.broadcast_to(1, (n,))
 
 
 def blocks_of(

@@ -68,22 +68,14 @@ def packed(confidence: FloatArray, wrong: NDArray[Any], *, narrow: bool) -> KeyA
     return keys
 
 
-def confidence_in(keys: KeyArray) -> FloatArray:
-    """Return the confidences that packed keys hold, as float64."""
-    kind, _, mask = _FORMS[keys.itemsize]
-    found = np.empty(len(keys))
-    for start in range(0, len(keys), SPAN):
-        bits = keys[start : start + SPAN] >> 1
-        found[start : start + SPAN] = np.bitwise_xor(bits, mask, out=bits).view(kind)
-    return found
+def confidence_of(bits: KeyArray) -> FloatArray:
+    """Return the confidences of packed keys that were shifted right by one, as float64.
 
-
-def errors_in(keys: KeyArray) -> FloatArray:
-    """Return 1.0 for each packed key of a wrong row, else 0.0."""
-    found = np.empty(len(keys))
-    for start in range(0, len(keys), SPAN):
-        found[start : start + SPAN] = keys[start : start + SPAN] & 1
-    return found
+    `bits` is overwritten.
+    """
+    kind, _, mask = _FORMS[bits.itemsize]
+    np.bitwise_xor(bits, mask, out=bits)
+    return bits.view(kind).astype(np.float64, copy=False)
 
 
 # Confidence and row in one number -----------------------------------------------------------

@@ -185,16 +185,24 @@ class RiskCoverageCurve:
         return self.graded is not None
 
     @cached_property
+    def _accepted(self) -> tuple[FloatArray, FloatArray]:
+        weight, loss = np.empty(len(self)), np.empty(len(self))
+        start = 0
+        for _, chunk, accepted_weight, accepted_loss in walk(self.blocks):
+            part = slice(start, start + len(chunk))
+            weight[part], loss[part] = accepted_weight, accepted_loss
+            start = part.stop
+        return weight, loss
+
+    @property
     def accepted_weight(self) -> FloatArray:
         """Weight of the accepted rows at each entry."""
-        if self.block_weight.strides == (0,):  # ones
-            return np.arange(1.0, len(self.block_weight) + 1.0)
-        return np.cumsum(self.block_weight)
+        return self._accepted[0]
 
-    @cached_property
+    @property
     def accepted_loss(self) -> FloatArray:
         """Weighted loss of the accepted rows at each entry."""
-        return np.cumsum(self.block_loss)
+        return self._accepted[1]
 
     @cached_property
     def n_accepted(self) -> IntArray:
@@ -336,7 +344,8 @@ class RiskCoverageCurve:
             return sums_of(self.graded.best_order()).aurc
         totals = np.array([self.sums.weight - self.sums.loss, self.sums.loss])
         kinds = np.flatnonzero(totals > 0)
-        best = CountedBlocks(-kinds.astype(np.float64), totals[kinds], totals[kinds] * kinds, kinds)
+        order = -kinds.astype(np.float64)
+        best = CountedBlocks(order, totals[kinds], totals[kinds] * kinds, kinds, self.counted)
         return sums_of(best).aurc
 
     def best_aurc(self) -> float:
@@ -428,7 +437,7 @@ class RiskCoverageCurve:
     def _cwsa(self, thresholds: Any, *, plus: bool) -> FloatArray:
         if thresholds is None:
             self.check_unit("CWSA")
-            return self._cwsa_along(self.thresholds, plus=plus)
+            return self._own_cwsa[int(plus)]
         return self.cwsa_at(check.check_cwsa_thresholds(thresholds), plus=plus)
 
     def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
@@ -449,20 +458,30 @@ class RiskCoverageCurve:
         """
         self.check_unit("CWSA")
         limits = np.append(self.thresholds[1:], 0.0)
-        values = self._cwsa_along(limits, plus=plus)
+        (values,) = self._cwsa_along(limits, [plus])
         return np.append(np.nextafter(limits[:-1], np.inf), 0.0), values
 
-    def _cwsa_along(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
-        """Return CWSA(+) of the set that each entry accepts, at one threshold for each."""
-        values = np.empty(len(thresholds))
+    @cached_property
+    def _own_cwsa(self) -> list[FloatArray]:
+        """CWSA and CWSA+ of each entry at its own threshold."""
+        return self._cwsa_along(self.thresholds, [False, True])
+
+    def _cwsa_along(self, thresholds: FloatArray, kinds: list[bool]) -> list[FloatArray]:
+        """Return CWSA, or CWSA+, of the set that each entry accepts, at one threshold each."""
+        values = [np.empty(len(thresholds)) for _ in kinds]
         start, right_before, wrong_before = 0, 0.0, 0.0
         for _, chunk, weight, loss in walk(self.blocks):
             part = slice(start, start + len(chunk))
             shortfall = 1.0 - chunk.confidence
-            right = np.cumsum((chunk.weight - chunk.loss) * shortfall) + right_before
-            wrong = np.cumsum(chunk.loss * shortfall) + wrong_before
+            right = np.cumsum((chunk.weight - chunk.loss) * shortfall)
+            right += right_before
+            wrong = right  # CWSA+ does not look at it
+            if not all(kinds):
+                wrong = np.cumsum(chunk.loss * shortfall)
+                wrong += wrong_before
             accepted = Accepted(weight, loss, right, wrong)
-            values[part] = _cwsa_of(accepted, thresholds[part], plus=plus)
+            for column, plus in zip(values, kinds, strict=True):
+                column[part] = _cwsa_of(accepted, thresholds[part], plus=plus)
             start, right_before, wrong_before = part.stop, float(right[-1]), float(wrong[-1])
         return values
 

@@ -28,20 +28,21 @@ from skselect.predictions import Predictions
 # Kernels ---------------------------------------------------------------------------------
 
 
-def _ranking(right: FloatArray, wrong: FloatArray, name: str) -> float:
-    """Return P(right surer than wrong) + half the ties, from blocks, surest first."""
-    all_right, all_wrong = float(np.sum(right)), float(np.sum(wrong))
-    if not (all_right > 0 and all_wrong > 0):
-        kind = "right answers" if all_wrong > 0 else "errors"
-        warnings.warn(f"{name} is undefined (nan): there are no {kind}.", stacklevel=4)
-        return float("nan")
-    surer = np.cumsum(right) - right / 2.0  # right answers above each error, ties by half
-    return float(min(np.sum(wrong / all_wrong * (surer / all_right)), 1.0))
-
-
 def failure_auroc(curve: RiskCoverageCurve) -> float:
     """Return the AUROC of telling right answers from errors by their confidence."""
-    return _ranking(curve.block_weight - curve.block_loss, curve.block_loss, "failure_auroc")
+    sums = curve.sums
+    if not _both_kinds(sums.weight - sums.loss, sums.loss, "failure_auroc"):
+        return float("nan")
+    return sums.auroc
+
+
+def _both_kinds(right: float, wrong: float, name: str) -> bool:
+    """Tell whether there are right answers and errors, with a warning if not."""
+    if right > 0 and wrong > 0:
+        return True
+    kind = "right answers" if wrong > 0 else "errors"
+    warnings.warn(f"{name} is undefined (nan): there are no {kind}.", stacklevel=4)
+    return False
 
 
 def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error") -> float:
@@ -72,7 +73,12 @@ def oc_auc(curve: RiskCoverageCurve, review_fraction: float = 0.1) -> float:
     budget = below[whole][0] if np.any(whole) else budget
     reviewed = np.clip(budget - below, 0.0, weight)
     wrong = curve.block_loss * (1.0 - reviewed / weight)
-    return _ranking(weight - wrong, wrong, "oc_auc")
+    right = weight - wrong
+    all_right, all_wrong = float(np.sum(right)), float(np.sum(wrong))
+    if not _both_kinds(all_right, all_wrong, "oc_auc"):
+        return float("nan")
+    surer = np.cumsum(right) - right / 2.0  # right answers above each error, ties by half
+    return float(min(np.sum(wrong / all_wrong * (surer / all_right)), 1.0))
 
 
 def f1_retention_auc(curve: RiskCoverageCurve) -> float:
