@@ -13,6 +13,8 @@ from skselect._typing import FloatArray
 
 # Below this argument the asymptotic series of the digamma function is not exact enough.
 _SERIES_FROM = 16.0
+# From here on two of its terms are.
+_TWO_TERMS_FROM = 1e4
 
 
 def harmonic_gap(start: FloatArray, width: FloatArray) -> FloatArray:
@@ -33,8 +35,8 @@ def harmonic_terms(start: FloatArray, width: FloatArray) -> tuple[FloatArray, Fl
         np.asarray(start, dtype=np.float64), np.asarray(width, dtype=np.float64)
     )
     gap, rest = _terms_of_far_starts(start + 1.0, width)
-    near = start + 1.0 < _SERIES_FROM
-    if np.any(near):
+    if start.min() + 1.0 < _SERIES_FROM:
+        near = start + 1.0 < _SERIES_FROM
         x, w = start[near] + 1.0, width[near]
         steps = x + np.arange(_SERIES_FROM)[:, None]  # psi(x) = psi(x + 1) - 1/x, sixteen times
         lifted = np.sum(w / (steps * (steps + w)), axis=0)
@@ -50,21 +52,25 @@ def _terms_of_far_starts(x: FloatArray, width: FloatArray) -> tuple[FloatArray, 
     """
     u, y = width / x, x + width
     p, r = (1.0 / x) ** 2, (1.0 / y) ** 2  # in this order nothing overflows
-    sum_pr, drop = p + r, width * p * ((x + y) * r)  # drop is 1/x^2 - 1/y^2
-    series = drop * (p * p + p * r + r * r) / 252.0
-    series += drop / 12.0
-    series -= drop * sum_pr / 120.0
-    series -= drop * sum_pr * (p * p + r * r) / 240.0
-    series += u / (2.0 * y)
-    gap = np.log1p(u) + series
-    return gap, x * (_log1p_lag(u) - series) + gap
+    drop = width * p * ((x + y) * r)  # 1/x^2 - 1/y^2
+    series = u / (2.0 * y) + drop / 12.0
+    if x.min() < _TWO_TERMS_FROM:
+        sum_pr = p + r
+        series -= drop * sum_pr / 120.0
+        series += drop * (p * p + p * r + r * r) / 252.0
+        series -= drop * sum_pr * (p * p + r * r) / 240.0
+    log = np.log1p(u)
+    gap = log + series
+    return gap, x * (_log1p_lag(u, log) - series) + gap
 
 
-def _log1p_lag(u: FloatArray) -> FloatArray:
-    """Return u - log(1 + u) to full precision: with r = u/(2 + u), log(1 + u) = 2 artanh r."""
-    lag = u - np.log1p(u)
+def _log1p_lag(u: FloatArray, log: FloatArray) -> FloatArray:
+    """Return u - log(1 + u) to full precision, given log(1 + u) for where it is large."""
+    if u.max() < 1e-4:
+        return u * u * (0.5 - u * (1.0 / 3.0 - u * (0.25 - u * 0.2)))
+    lag = u - log
     small = u < 0.25
-    if np.any(small):
+    if np.any(small):  # with r = u/(2 + u), log(1 + u) is 2 artanh r
         v = u[small]
         r = v / (2.0 + v)
         square = r * r

@@ -62,8 +62,8 @@ class TieBlocks(Protocol):
     def chunk_from(self, offset: int) -> Chunk:
         """Return the chunk that starts there."""
 
-    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        """Return confidence, weight, loss and number of rows of every block."""
+    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return weight, loss and number of rows of every block."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +103,9 @@ class CountedBlocks:
         all_one = bool(np.all(weight == 1.0))
         return Chunk(self.confidence[part], weight, loss, all_one, self.counted)
 
-    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        """Return confidence, weight, loss and number of rows of every block."""
-        return self.confidence, self.weight, self.loss, self.rows
+    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return weight, loss and number of rows of every block."""
+        return self.weight, self.loss, self.rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +122,15 @@ class PackedBlocks:
     keys: KeyArray
     unit: float = 1.0
 
+    @cached_property
+    def tied(self) -> bool:
+        """Whether some rows have the same confidence."""
+        for start in range(0, len(self.keys), SPAN):
+            bits = self.keys[start : start + SPAN + 1] >> 1
+            if np.any(bits[1:] == bits[:-1]):
+                return True
+        return False
+
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of rows before it."""
         offset = 0
@@ -136,19 +145,18 @@ class PackedBlocks:
 
     def _read(self, offset: int) -> tuple[Chunk, int]:
         """Return the chunk that starts at a row, and the row where the next one does."""
-        keys = self.keys[offset : offset + CHUNK + 1]
-        bits = keys >> 1
-        if np.all(bits[1:] != bits[:-1]):
-            keys = keys[:CHUNK]
-            loss = (keys & 1).astype(np.float64)
-            confidence = _keys.confidence_of(bits[:CHUNK])
-            chunk = Chunk(confidence, _ONES[: len(keys)], loss, all_one=True, counted=True)
-            return chunk, offset + len(keys)
-        ends, wrong = self._ends(offset)
-        rows, errors = np.diff(ends, prepend=0), np.diff(wrong, prepend=0)
-        confidence = _keys.confidence_of(self.keys[offset + ends - 1] >> 1)
-        weight, loss = rows.astype(np.float64), errors.astype(np.float64)
-        chunk = Chunk(confidence, weight, loss, bool(np.all(rows == 1)), counted=True)
+        if self.tied:
+            ends, wrong = self._ends(offset)
+            rows = np.diff(ends, prepend=0)
+            keys = self.keys[offset + ends - 1]
+            weight, errors = rows.astype(np.float64), np.diff(wrong, prepend=0)
+            all_one = bool(rows.max() == 1)
+        else:
+            keys = self.keys[offset : offset + CHUNK]
+            weight, errors = _ONES[: len(keys)], (keys & 1).view(f"i{keys.itemsize}")
+            ends, all_one = [len(keys)], True
+        confidence = _keys.confidence_of(keys >> 1)
+        chunk = Chunk(confidence, weight, errors.astype(np.float64), all_one, counted=True)
         return chunk, offset + int(ends[-1])
 
     def _ends(self, offset: int) -> tuple[IntArray, IntArray]:
@@ -171,26 +179,14 @@ class PackedBlocks:
                 break
         return np.concatenate(ends), np.concatenate(wrong)
 
-    @cached_property
-    def _untied(self) -> bool:
-        return all(chunk.all_one for _, chunk in self.chunks())
-
-    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        """Return confidence, weight, loss and number of rows of every block."""
-        if not self._untied:
-            chunks = [chunk for _, chunk in self.chunks()]
-            confidence, weight, loss = (
-                np.concatenate([getattr(chunk, name) for chunk in chunks])
-                for name in ("confidence", "weight", "loss")
-            )
-            return confidence, weight, loss, weight.astype(np.int64)
-        n = len(self.keys)
-        confidence, loss = np.empty(n), np.empty(n)
-        for offset, chunk in self.chunks():
-            confidence[offset : offset + CHUNK] = chunk.confidence
-            loss[offset : offset + CHUNK] = chunk.loss
-        # Ones that take no memory.
-        return confidence, np.broadcast_to(1.0, (n,)), loss, np.broadcast_to(1, (n,))
+    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return weight, loss and number of rows of every block."""
+        chunks = [chunk for _, chunk in self.chunks()]
+        loss = np.concatenate([chunk.loss for chunk in chunks])
+        if all(chunk.all_one for chunk in chunks):  # ones that take no memory
+            return np.broadcast_to(1.0, loss.shape), loss, np.broadcast_to(1, loss.shape)
+        weight = np.concatenate([chunk.weight for chunk in chunks])
+        return weight, loss, weight.astype(np.int64)
 
 
 def blocks_of(
@@ -201,26 +197,24 @@ def blocks_of(
         keys = _keys.packed(confidence, loss, narrow=_keys.are_float32(confidence))
         keys.sort()
         return PackedBlocks(keys)
-    order = _keys.canonical_order(confidence, loss, weight)
-    return blocks_of_sorted(
-        loss[order], confidence[order], None if weight is None else weight[order]
-    )
+    if weight is None:
+        confidence, lost = _keys.ranked(confidence, loss)
+        return blocks_of_sorted(confidence, None, lost)
+    # Wrong rows travel with the sign of their weight.
+    confidence, signed = _keys.ranked(confidence, np.where(loss > 0, -weight, weight))
+    lost = np.where(signed < 0, -signed, 0.0)
+    return blocks_of_sorted(confidence, np.abs(signed, out=signed), lost)
 
 
 def blocks_of_sorted(
-    loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
+    confidence: FloatArray, weight: FloatArray | None, lost: FloatArray
 ) -> CountedBlocks:
-    """Add up each block; rows come surest first."""
+    """Add up weight and weighted loss of each block; rows come surest first."""
     differs = confidence[1:] != confidence[:-1]
     if np.all(differs):
-        ones, one = np.broadcast_to(1.0, loss.shape), np.broadcast_to(1, loss.shape)
-        if weight is None:
-            return CountedBlocks(confidence, ones, loss, one)
-        return CountedBlocks(confidence, weight, weight * loss, one)
+        ones, one = np.broadcast_to(1.0, lost.shape), np.broadcast_to(1, lost.shape)
+        return CountedBlocks(confidence, ones if weight is None else weight, lost, one)
     starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
-    rows = np.diff(starts, append=len(loss))
-    if weight is None:
-        size, lost = rows.astype(np.float64), np.add.reduceat(loss, starts)
-    else:
-        size, lost = np.add.reduceat(weight, starts), np.add.reduceat(weight * loss, starts)
-    return CountedBlocks(confidence[starts], size, lost, rows)
+    rows = np.diff(starts, append=len(lost))
+    size = rows.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
+    return CountedBlocks(confidence[starts], size, np.add.reduceat(lost, starts), rows)

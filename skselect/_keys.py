@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect._typing import FloatArray, IntArray
 
 KeyArray = NDArray[Any]  # uint32 or uint64
 
@@ -81,75 +81,81 @@ def confidence_of(bits: KeyArray) -> FloatArray:
 # Confidence and row in one number -----------------------------------------------------------
 
 
-def descending_order(values: FloatArray) -> IntArray:
-    """Return the positions that sort `values` from the largest down, equal ones as they came.
+def descending_order(values: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the positions that sort `values` from the largest down, and the sorted values.
 
-    The positions are sorted along with as many leading bits of the values as fit beside them;
-    where these are equal for different values, the few rows concerned are sorted once more.
+    Equal values stay as they came. The positions are sorted along with as many leading bits of
+    the values as fit beside them; where these are equal for different values, the few rows
+    concerned are sorted once more.
     """
     n = len(values)
-    bits = _falling_bits(values)
+    keys = _falling_bits(values)
     for_row = max(int(n - 1).bit_length(), 1)
-    dropped = max(int(bits.max()).bit_length() + for_row - 64, 0)
-    keys = bits >> np.uint64(dropped)
-    keys <<= np.uint64(for_row)
-    keys |= np.arange(n, dtype=np.uint64)
+    dropped = max(int(keys.max()).bit_length() + for_row - 64, 0)
+    for start in range(0, n, SPAN):
+        part = keys[start : start + SPAN]
+        part >>= dropped
+        part <<= for_row
+        part |= np.arange(start, start + len(part), dtype=np.uint64)
     keys.sort()
     order = (keys & np.uint64((1 << for_row) - 1)).view(np.int64)
-    if dropped:
-        keys >>= np.uint64(for_row)
-        _repair(order, keys, bits)
-    return order
+    ranked = values.take(order)
+    if dropped and np.any(ranked[1:] > ranked[:-1]):
+        keys >>= for_row
+        _repair(order, ranked, keys)
+    return order, ranked
 
 
 def _falling_bits(values: FloatArray) -> NDArray[np.uint64]:
     """Return whole numbers, from 0 on, that rise as the values fall."""
-    if values.dtype != np.float32:
-        values = values.astype(np.float64, copy=False)
-    size = values.dtype.itemsize
-    signed = (values + values.dtype.type(0)).view(f"i{size}").astype(np.int64)
-    # The bits of negative floats rise with their size: turn all but the sign around.
-    np.bitwise_xor(signed, (1 << (8 * size - 1)) - 1, out=signed, where=signed < 0)
-    bits = (signed.max().astype(np.uint64) - signed.view(np.uint64)).astype(np.uint64)
-    common = int(np.bitwise_or.reduce(bits))
+    values = values.astype(np.float64, copy=False)
+    bits = np.empty(len(values), dtype=np.int64)
+    top = values.max()
+    highest, common = _rising(np.array([top]))[0], 0
+    for start in range(0, len(values), SPAN):
+        part = bits[start : start + SPAN]
+        # The difference may exceed the largest signed integer, but not the largest unsigned one.
+        np.subtract(highest, _rising(values[start : start + SPAN]), out=part)
+        common |= int(np.bitwise_or.reduce(part.view(np.uint64)))
+    found = bits.view(np.uint64)
     trailing = (common & -common).bit_length() - 1 if common else 0  # of float32 values: 29
-    return bits >> np.uint64(trailing)
+    if trailing:
+        found >>= trailing
+    return found
 
 
-def _repair(order: IntArray, prefix: NDArray[np.uint64], bits: NDArray[np.uint64]) -> None:
-    """Sort rows of equal prefixes by all of their bits, in place."""
-    found = bits[order]
-    inverted = found[1:] < found[:-1]
-    if not np.any(inverted):
-        return
-    run = np.concatenate([[0], np.cumsum(prefix[1:] != prefix[:-1])])
-    damaged = np.zeros(int(run[-1]) + 1, dtype=bool)
-    damaged[run[1:][inverted]] = True
-    rows = np.flatnonzero(damaged[run])  # whole runs, which keep their places among the others
-    order[rows] = order[rows][np.argsort(found[rows], kind="stable")]
+def _rising(values: FloatArray) -> IntArray:
+    """Return signed integers in the order of the values; a negative zero is a zero."""
+    bits = (values + 0.0).view(np.int64)
+    # The bits of negative floats rise with their size: turn all but the sign around.
+    return np.bitwise_xor(bits, np.int64((1 << 63) - 1), out=bits, where=bits < 0)
 
 
-def canonical_order(
-    confidence: FloatArray, loss: FloatArray, weight: FloatArray | None
-) -> IntArray:
-    """Return an order from the surest down that does not depend on the one the rows came in.
+def _repair(order: IntArray, ranked: FloatArray, prefix: NDArray[np.uint64]) -> None:
+    """Sort rows of equal prefixes by their values, in place."""
+    damaged = np.unique(prefix[1:][ranked[1:] > ranked[:-1]])
+    first, last = (np.searchsorted(prefix, damaged, side=side) for side in ("left", "right"))
+    rows = np.repeat(first - np.cumsum(last - first) + (last - first), last - first)
+    rows += np.arange(len(rows))  # whole runs, which keep their places among the others
+    again = rows.take(np.argsort(-ranked[rows], kind="stable"))
+    order[rows], ranked[rows] = order[again], ranked[again]
 
-    Sums of floats need it: ties are ordered by loss and weight.
+
+def ranked(confidence: FloatArray, *columns: FloatArray) -> list[FloatArray]:
+    """Return confidence and columns from the surest row down, in an order of their own.
+
+    Sums of floats must not depend on the order in which rows came: equally sure rows are
+    ordered by the first column, falling, then by the next one.
     """
-    order = descending_order(confidence)
-    ranked = confidence[order]
-    tied = _equal_to_a_neighbour(ranked)
-    if np.any(tied):
-        rows = order[tied]
-        for values in (loss, confidence) if weight is None else (weight, loss, confidence):
-            rows = rows[descending_order(values[rows])]
-        order[tied] = rows
-    return order
-
-
-def _equal_to_a_neighbour(ranked: FloatArray) -> BoolArray:
-    equal = ranked[1:] == ranked[:-1]
-    tied = np.zeros(len(ranked), dtype=bool)
-    tied[1:] |= equal
-    tied[:-1] |= equal
-    return tied
+    order, confidence = descending_order(confidence)
+    sorted_columns = [column.take(order) for column in columns]
+    equal = confidence[1:] == confidence[:-1]
+    if np.any(equal):
+        tied = np.append(equal, False) | np.append(False, equal)
+        parts = [column[tied] for column in sorted_columns]
+        rows = np.arange(len(parts[0]))
+        for values in (*reversed(parts), confidence[tied]):
+            rows = rows.take(descending_order(values.take(rows))[0])
+        for column, part in zip(sorted_columns, parts, strict=True):
+            column[tied] = part.take(rows)
+    return [confidence, *sorted_columns]

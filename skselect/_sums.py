@@ -16,7 +16,6 @@ from skselect import _areas
 from skselect._blocks import CHUNK, Chunk, TieBlocks
 from skselect._typing import FloatArray, IntArray
 
-
 _COUNTS = np.arange(1.0, CHUNK + 1.0)
 
 
@@ -168,13 +167,21 @@ def _risk(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> float:
     """Return the sum over rows of the risk among the rows at least as sure."""
     if chunk.all_one:
         return float(np.sum(loss / weight))
-    # Inside a block each loss is the block's mean, and the rows before it grow one by one.
+    if not chunk.counted:
+        return float(np.sum(_risk_inside(chunk.weight, chunk.loss, weight, loss)))
     risk = loss / weight
     tied = chunk.weight != 1.0
-    w, lost = chunk.weight[tied], chunk.loss[tied]
-    gap, rest = _areas.harmonic_terms(weight[tied] - w, w)
-    risk[tied] = (loss[tied] - lost) * gap + lost / w * rest
+    parts = (values[tied] for values in (chunk.weight, chunk.loss, weight, loss))
+    risk[tied] = _risk_inside(*parts)
     return float(np.sum(risk))
+
+
+def _risk_inside(
+    size: FloatArray, lost: FloatArray, weight: FloatArray, loss: FloatArray
+) -> FloatArray:
+    """Return the summed risk of each block: its losses are their mean, its rows come one by one."""
+    gap, rest = _areas.harmonic_terms(weight - size, size)
+    return (loss - lost) * gap + lost / size * rest
 
 
 def sums_at(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,8 @@ import pandas as pd
 from skselect import _areas, _keys
 from skselect import _validation as check
 from skselect._blocks import CountedBlocks, TieBlocks, blocks_of, blocks_of_sorted
-from skselect._sums import Accepted, Sums, sums_at, sums_of, walk
+from skselect._courses import COURSES, courses, cwsa_of, scale_of
+from skselect._sums import Accepted, Sums, sums_at, sums_of
 from skselect._typing import FloatArray, IntArray
 from skselect.outcomes import Outcomes
 
@@ -52,10 +53,11 @@ class GradedLosses:
 
     def best_order(self) -> TieBlocks:
         """Return the blocks of equal losses, the smallest first: no ranking can do better."""
-        weight = self.weight
-        order = _keys.canonical_order(-self.loss, self.loss if weight is None else weight, None)
-        loss = self.loss[order]
-        return blocks_of_sorted(loss, -loss, None if weight is None else weight[order])
+        if self.weight is None:
+            loss = np.sort(self.loss)
+            return blocks_of_sorted(-loss, None, loss)
+        ranking, weight = _keys.ranked(-self.loss, self.weight)
+        return blocks_of_sorted(ranking, weight, -ranking * weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,7 @@ class RiskCoverageCurve:
     blocks: TieBlocks
     counted: bool = True
     graded: GradedLosses | None = None
+    _courses: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     # Construction ------------------------------------------------------------------------
 
@@ -116,10 +119,9 @@ class RiskCoverageCurve:
             weight = None
         if not check.is_graded(loss):
             return cls(blocks_of(loss, confidence, weight), counted=weight is None)
-        order = _keys.canonical_order(confidence, loss, weight)
-        return cls.from_sorted(
-            loss[order], confidence[order], None if weight is None else weight[order]
-        )
+        rows = (loss,) if weight is None else (loss, weight)
+        confidence, loss, *weights = _keys.ranked(confidence, *rows)
+        return cls.from_sorted(loss, confidence, weights[0] if weights else None)
 
     @classmethod
     def from_sorted(
@@ -129,7 +131,7 @@ class RiskCoverageCurve:
         graded = None
         if check.is_graded(loss):
             graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
-        blocks = blocks_of_sorted(loss, confidence, weight)
+        blocks = blocks_of_sorted(confidence, weight, loss if weight is None else weight * loss)
         return cls(blocks, counted=weight is None, graded=graded)
 
     @classmethod
@@ -152,57 +154,76 @@ class RiskCoverageCurve:
         """What one pass over the blocks leaves."""
         return sums_of(self.blocks)
 
-    @cached_property
-    def _arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        return self.blocks.arrays()
-
     def __len__(self) -> int:
         return self.sums.n_blocks
+
+    def courses(self, *names: str) -> dict[str, FloatArray]:
+        """Return several curves in one pass, each with one value per entry.
+
+        Parameters
+        ----------
+        *names : str
+            Of "threshold", "coverage", "selective_risk", "generalized_risk", "cwsa",
+            "cwsa_plus", "accepted_weight" and "accepted_loss".
+
+        Returns
+        -------
+        dict of str to ndarray of shape (B,)
+
+        Examples
+        --------
+        >>> from skselect import Outcomes, RiskCoverageCurve
+        >>> curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [.9, .8, .6]))
+        >>> curve.courses("threshold", "cwsa_plus")["cwsa_plus"]
+        array([0.  , 0.25, 0.25])
+        """
+        for name in names:
+            check.check_choice("names", name, COURSES)
+        if any(name.startswith("cwsa") for name in names):
+            self.check_unit("CWSA")
+        missing = [name for name in names if name not in self._courses]
+        if missing:
+            self._courses.update(courses(self.blocks, self.sums, missing))
+        return {name: self._courses[name] for name in names}
 
     @property
     def thresholds(self) -> FloatArray:
         """The distinct confidences, descending, shape (B,)."""
-        return self._arrays[0]
+        return self.courses("threshold")["threshold"]
+
+    @cached_property
+    def _contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        return self.blocks.contents()
 
     @property
     def block_weight(self) -> FloatArray:
         """Weight of the rows with each confidence."""
-        return self._arrays[1]
+        return self._contents[0]
 
     @property
     def block_loss(self) -> FloatArray:
         """Weighted loss of the rows with each confidence."""
-        return self._arrays[2]
+        return self._contents[1]
 
     @property
     def block_rows(self) -> IntArray:
         """Number of rows with each confidence."""
-        return self._arrays[3]
+        return self._contents[2]
 
     @property
     def is_graded(self) -> bool:
         """Whether there are losses other than 0 and 1."""
         return self.graded is not None
 
-    @cached_property
-    def _accepted(self) -> tuple[FloatArray, FloatArray]:
-        weight, loss = np.empty(len(self)), np.empty(len(self))
-        start = 0
-        for _, chunk, accepted_weight, accepted_loss in walk(self.blocks):
-            part = slice(start, start + len(chunk))
-            weight[part], loss[part] = accepted_weight, accepted_loss
-            start = part.stop
-        return weight, loss
-
     @property
     def accepted_weight(self) -> FloatArray:
         """Weight of the accepted rows at each entry."""
-        return self._accepted[0]
+        return self.courses("accepted_weight")["accepted_weight"]
 
     @property
     def accepted_loss(self) -> FloatArray:
         """Weighted loss of the accepted rows at each entry."""
-        return self._accepted[1]
+        return self.courses("accepted_loss")["accepted_loss"]
 
     @cached_property
     def n_accepted(self) -> IntArray:
@@ -216,20 +237,20 @@ class RiskCoverageCurve:
         """Number of rows."""
         return round(self.sums.weight) if self.counted else int(np.sum(self.block_rows))
 
-    @cached_property
+    @property
     def coverage(self) -> FloatArray:
         """Share of accepted rows at each entry, in (0, 1]."""
-        return self.accepted_weight / self.accepted_weight[-1]
+        return self.courses("coverage")["coverage"]
 
-    @cached_property
+    @property
     def selective_risk(self) -> FloatArray:
         """Mean loss of the accepted rows at each entry, in [0, 1]."""
-        return self.accepted_loss / self.accepted_weight
+        return self.courses("selective_risk")["selective_risk"]
 
-    @cached_property
+    @property
     def generalized_risk(self) -> FloatArray:
         """Loss of the accepted rows over the weight of all rows, in [0, 1]."""
-        return self.accepted_loss / self.accepted_weight[-1]
+        return self.courses("generalized_risk")["generalized_risk"]
 
     def accepted_at(self, thresholds: FloatArray) -> Accepted:
         """Return weight and loss of what each threshold accepts; no array per entry is built."""
@@ -436,14 +457,14 @@ class RiskCoverageCurve:
 
     def _cwsa(self, thresholds: Any, *, plus: bool) -> FloatArray:
         if thresholds is None:
-            self.check_unit("CWSA")
-            return self._own_cwsa[int(plus)]
+            name = "cwsa_plus" if plus else "cwsa"
+            return self.courses(name)[name]
         return self.cwsa_at(check.check_cwsa_thresholds(thresholds), plus=plus)
 
     def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
         """Return CWSA(+) at checked thresholds; from 1 on (c - t)/(1 - t) is 1."""
         self.check_unit("CWSA")
-        return _cwsa_of(self.accepted_at(thresholds), thresholds, plus=plus)
+        return cwsa_of(self.accepted_at(thresholds), scale_of(1.0 - thresholds), plus=plus)
 
     def check_unit(self, metric: str) -> None:
         """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
@@ -456,44 +477,8 @@ class RiskCoverageCurve:
         its best value is the limit at the lower end, which no data point attains. The last
         entry accepts everything, from threshold 0 on.
         """
-        self.check_unit("CWSA")
-        limits = np.append(self.thresholds[1:], 0.0)
-        (values,) = self._cwsa_along(limits, [plus])
-        return np.append(np.nextafter(limits[:-1], np.inf), 0.0), values
-
-    @cached_property
-    def _own_cwsa(self) -> list[FloatArray]:
-        """CWSA and CWSA+ of each entry at its own threshold."""
-        return self._cwsa_along(self.thresholds, [False, True])
-
-    def _cwsa_along(self, thresholds: FloatArray, kinds: list[bool]) -> list[FloatArray]:
-        """Return CWSA, or CWSA+, of the set that each entry accepts, at one threshold each."""
-        values = [np.empty(len(thresholds)) for _ in kinds]
-        start, right_before, wrong_before = 0, 0.0, 0.0
-        for _, chunk, weight, loss in walk(self.blocks):
-            part = slice(start, start + len(chunk))
-            shortfall = 1.0 - chunk.confidence
-            right = np.cumsum((chunk.weight - chunk.loss) * shortfall)
-            right += right_before
-            wrong = right  # CWSA+ does not look at it
-            if not all(kinds):
-                wrong = np.cumsum(chunk.loss * shortfall)
-                wrong += wrong_before
-            accepted = Accepted(weight, loss, right, wrong)
-            for column, plus in zip(values, kinds, strict=True):
-                column[part] = _cwsa_of(accepted, thresholds[part], plus=plus)
-            start, right_before, wrong_before = part.stop, float(right[-1]), float(wrong[-1])
-        return values
-
-
-def _cwsa_of(accepted: Accepted, t: FloatArray, *, plus: bool) -> FloatArray:
-    """Return [right - D_right/(1 - t)]/kept, for CWSA less the same over the losses.
-
-    D is a sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
-    """
-    kept, loss, doubt_right, doubt_wrong = accepted
-    scale = np.divide(1.0, 1.0 - t, out=np.zeros_like(t), where=t < 1)
-    total = (kept - loss) - doubt_right * scale
-    if not plus:
-        total -= loss - doubt_wrong * scale
-    return np.divide(total, kept, out=np.zeros_like(kept), where=kept > 0)
+        name = "cwsa_plus_limit" if plus else "cwsa_limit"
+        found = self.courses("threshold", name)
+        thresholds = np.nextafter(found["threshold"], np.inf)
+        thresholds[:-1], thresholds[-1] = thresholds[1:], 0.0
+        return thresholds, found[name]

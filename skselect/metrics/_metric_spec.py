@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from skselect import _validation as check
@@ -80,9 +81,14 @@ class MetricSpec:
         return value if self.greater_is_better else -value
 
 
+@cache
+def _parameters(kernel: Callable[..., float]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(kernel).parameters
+
+
 def check_parameters(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that the metric does not have, and a threshold it cannot take."""
-    known = inspect.signature(spec.kernel).parameters
+    known = _parameters(spec.kernel)
     own = list(known)[1:]  # the first one is what is scored
     for key in parameters:
         if key not in own:

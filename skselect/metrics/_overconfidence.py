@@ -34,13 +34,11 @@ def csr(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
     _check(curve, eps)
     total = 0.0
     for _, chunk in curve.blocks.chunks():
-        doubt = _doubt(chunk.confidence, eps)
-        if doubt[0] == 0:  # confidences fall, so certain rows come first
-            certain = doubt == 0
-            if np.any(chunk.loss[certain] > 0):
-                return math.inf
-            doubt[certain] = 1.0
-        total += float(np.sum(chunk.loss / doubt))
+        wrong = np.flatnonzero(chunk.loss > 0)
+        doubt = _doubt(chunk.confidence[wrong], eps)
+        if len(wrong) and doubt[0] == 0:  # confidences fall, so certain rows come first
+            return math.inf
+        total += float(np.sum(chunk.loss[wrong] / doubt))
     return total / curve.sums.weight
 
 

@@ -51,7 +51,7 @@ class Resampler:
         self.predictions = judged.predictions
         outcomes = judged.outcomes
         # Rows stay as they are for the classes; for all else they are put in order once.
-        self.order = np.lexsort((outcomes.loss, -outcomes.confidence))
+        self.order = np.lexsort((-outcomes.loss, -outcomes.confidence))
         self.loss, self.confidence = outcomes.loss[self.order], outcomes.confidence[self.order]
 
     def value(self, counts: IntArray) -> float:

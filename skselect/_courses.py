@@ -1,0 +1,127 @@
+"""Curves: one value per tie block, any number of them in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skselect._blocks import Chunk, TieBlocks
+from skselect._sums import Accepted, Sums, walk
+from skselect._typing import FloatArray
+
+_TINY = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A chunk on its way.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    weight, loss : ndarray of shape (m,)
+        What is accepted at the end of each block.
+    total : float
+        Weight of all rows.
+    next_confidence : float
+        Of the block after the last one; 0 after the very last.
+    doubts : (float, float)
+        Sums of 1 - confidence of the right and of the wrong rows before the chunk.
+    """
+
+    chunk: Chunk
+    weight: FloatArray
+    loss: FloatArray
+    total: float
+    next_confidence: float
+    doubts: tuple[float, float]
+
+    @cached_property
+    def shortfall(self) -> FloatArray:
+        return 1.0 - self.chunk.confidence
+
+    @cached_property
+    def doubt_right(self) -> FloatArray:
+        return _running(self.doubts[0], (self.chunk.weight - self.chunk.loss) * self.shortfall)
+
+    @cached_property
+    def doubt_wrong(self) -> FloatArray:
+        return _running(self.doubts[1], self.chunk.loss * self.shortfall)
+
+    @cached_property
+    def own_scale(self) -> FloatArray:
+        return scale_of(self.shortfall)
+
+    @cached_property
+    def limit_scale(self) -> FloatArray:
+        return scale_of(np.append(self.shortfall[1:], 1.0 - self.next_confidence))
+
+    def cwsa(self, scale: FloatArray, *, plus: bool) -> FloatArray:
+        wrong = self.loss if plus else self.doubt_wrong  # CWSA+ does not look at it
+        accepted = Accepted(self.weight, self.loss, self.doubt_right, wrong)
+        return cwsa_of(accepted, scale, plus=plus)
+
+
+def _running(start: float, values: FloatArray) -> FloatArray:
+    total = np.cumsum(values)
+    total += start
+    return total
+
+
+#: What can be drawn against the threshold; the limits are those from above at the next
+#: lower confidence, where the same rows are accepted still.
+COURSES: dict[str, Callable[[_Step], FloatArray]] = {
+    "threshold": lambda step: step.chunk.confidence,
+    "accepted_weight": lambda step: step.weight,
+    "accepted_loss": lambda step: step.loss,
+    "coverage": lambda step: step.weight / step.total,
+    "selective_risk": lambda step: step.loss / step.weight,
+    "generalized_risk": lambda step: step.loss / step.total,
+    "cwsa": lambda step: step.cwsa(step.own_scale, plus=False),
+    "cwsa_plus": lambda step: step.cwsa(step.own_scale, plus=True),
+    "cwsa_limit": lambda step: step.cwsa(step.limit_scale, plus=False),
+    "cwsa_plus_limit": lambda step: step.cwsa(step.limit_scale, plus=True),
+}
+
+
+def courses(blocks: TieBlocks, sums: Sums, names: Iterable[str]) -> dict[str, FloatArray]:
+    """Return the named curves, one value per block each, in one pass."""
+    found = {name: np.empty(sums.n_blocks) for name in names}
+    doubted = any(name.startswith("cwsa") for name in found)
+    following = np.append(sums.first[1:], 0.0)
+    start, doubts = 0, (0.0, 0.0)
+    for k, (_, chunk, weight, loss) in enumerate(walk(blocks)):
+        part = slice(start, start + len(chunk))
+        step = _Step(chunk, weight, loss, sums.weight, float(following[k]), doubts)
+        for name, values in found.items():
+            values[part] = COURSES[name](step)
+        if doubted:
+            signed = "doubt_wrong" in step.__dict__
+            doubts = float(step.doubt_right[-1]), float(step.doubt_wrong[-1]) if signed else 0.0
+        start = part.stop
+    return found
+
+
+def cwsa_of(accepted: Accepted, scale: FloatArray, *, plus: bool) -> FloatArray:
+    """Return [right - scale D_right]/kept, for CWSA less the same over the losses.
+
+    D is a sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
+    """
+    kept, loss, doubt_right, doubt_wrong = accepted
+    total = kept - loss
+    total -= doubt_right * scale
+    if not plus:
+        total -= loss
+        total += doubt_wrong * scale
+    total /= np.maximum(kept, _TINY)  # 0/0 is 0
+    return total
+
+
+def scale_of(room: FloatArray) -> FloatArray:
+    """Return 1/(1 - t) for room = 1 - t, and 0 from t = 1 on, where (c - t)/(1 - t) is 1."""
+    if len(room) and room.min() > 0:
+        return 1.0 / room
+    return np.divide(1.0, room, out=np.zeros_like(room), where=room > 0)
