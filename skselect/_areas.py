@@ -81,6 +81,25 @@ def _log1p_lag(u: FloatArray, log: FloatArray) -> FloatArray:
     return lag
 
 
+def square_gap(start: FloatArray, width: FloatArray) -> FloatArray:
+    """Return psi'(start + 1) - psi'(start + width + 1) without cancellation.
+
+    For whole numbers this is 1/(start + 1)^2 + ... + 1/(start + width)^2.
+    """
+    x = start + 1.0
+    near = x < _SERIES_FROM
+    found = np.zeros_like(x)
+    if np.any(near):
+        steps = x[near] + np.arange(_SERIES_FROM)[:, None]
+        found[near] = np.sum(1.0 / steps**2 - 1.0 / (steps + width[near]) ** 2, axis=0)
+        x = np.where(near, x + _SERIES_FROM, x)
+    y = x + width
+    # psi'(x) = 1/x + 1/(2x^2) + 1/(6x^3) - 1/(30x^5) + 1/(42x^7) - ...
+    p, r = 1.0 / x, 1.0 / y
+    found += width * p * r * (1.0 + (p + r) / 2.0 + (p * p + p * r + r * r) / 6.0)
+    return found - (p**5 - r**5) / 30.0 + (p**7 - r**7) / 42.0
+
+
 def aurc_integral(weight: FloatArray, mean_loss: FloatArray) -> float:
     """Return the integral of selective risk over coverage (free of the weights' scale)."""
     before, loss_before = _prefixes(weight, mean_loss)

@@ -150,14 +150,14 @@ class PackedBlocks:
             rows = np.diff(ends, prepend=0)
             keys = self.keys[offset + ends - 1]
             weight, errors = rows.astype(np.float64), np.diff(wrong, prepend=0)
-            all_one = bool(rows.max() == 1)
+            end, all_one = int(ends[-1]), bool(rows.max() == 1)
         else:
             keys = self.keys[offset : offset + CHUNK]
             weight, errors = _ONES[: len(keys)], (keys & 1).view(f"i{keys.itemsize}")
-            ends, all_one = [len(keys)], True
+            end, all_one = len(keys), True
         confidence = _keys.confidence_of(keys >> 1)
         chunk = Chunk(confidence, weight, errors.astype(np.float64), all_one, counted=True)
-        return chunk, offset + int(ends[-1])
+        return chunk, offset + end
 
     def _ends(self, offset: int) -> tuple[IntArray, IntArray]:
         """Return where the blocks from `offset` on end, at most `CHUNK`, and the errors so far."""

@@ -16,9 +16,9 @@ from scipy.stats import wilcoxon
 
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
+from skselect.metrics._clusters import clustered_error
 from skselect.metrics._door import DoorOptions, metric, predictions_of
 from skselect.metrics._evaluate import request
-from skselect.metrics._influence import standard_error
 from skselect.metrics._interval import (
     FEW_ERRORS,
     Measured,
@@ -82,7 +82,7 @@ def _paired(
     closed = [model.influence.values for model in measured if model.influence is not None]  # noqa: PD011
     if len(closed) == len(measured):
         for i, j in pairs:
-            error[i, j] = error[j, i] = standard_error(closed[i] - closed[j], cluster)
+            error[i, j] = error[j, i] = clustered_error(closed[i] - closed[j], cluster)
         return _Paired(estimates, error)
     resamplers = [Resampler(model.spec, model.judged, model.parameters) for model in measured]
     n_rows = len(measured[0].judged.outcomes)

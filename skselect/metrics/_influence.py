@@ -7,8 +7,7 @@ models on the same rows compare the models.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +15,20 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
+from skselect.curves import RiskCoverageCurve
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import ecd_terms
+from skselect.metrics._clusters import clustered_error
 from skselect.metrics._evaluate import Judged
+from skselect.metrics._ranked_influence import (
+    Lines,
+    RankedInfluence,
+    augrc_lines,
+    aurc_lines,
+    auroc_lines,
+    eaurc_lines,
+    negative_aurc_lines,
+)
 from skselect.outcomes import Outcomes
 
 
@@ -41,15 +51,9 @@ class Influence:
     scale: str
     n_trials: float | None = None
 
-
-def standard_error(values: FloatArray, cluster: IntArray | None = None) -> float:
-    """Return the standard error of a mean of influence values, rows or clusters independent."""
-    n = len(values)
-    sums = values if cluster is None else np.bincount(cluster, weights=values)
-    m = len(sums)
-    if m < 2:
-        return math.nan
-    return float(np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n)
+    def standard_error(self, cluster: IntArray | None = None) -> float:
+        """Return the standard error, rows or clusters being independent."""
+        return clustered_error(self.values, cluster)
 
 
 def _mean(terms: FloatArray, scale: str) -> Influence:
@@ -130,93 +134,48 @@ def _cwsa_plus(
 # Areas -----------------------------------------------------------------------------------
 
 
-class _Ranked:
-    """Rows in blocks of equal confidence, surest first: what precedes each row's block."""
-
-    def __init__(self, judged: Judged) -> None:
-        self.curve = curve = judged.curve
-        self.block = curve.n_blocks_accepted(judged.outcomes.confidence) - 1
-        self.before = curve.accepted_weight - curve.block_weight
-        self.loss_before = curve.accepted_loss - curve.block_loss
-
-    def per_block(self, values: FloatArray) -> FloatArray:
-        """Return the mean over the positions of each block."""
-        starts = self.before.astype(np.int64)
-        return np.add.reduceat(values, starts) / self.curve.block_weight
-
-
 def _augrc(
     judged: Judged, estimator: str = "trapezoid", coverage_range: Any = None
-) -> Influence | None:
-    """Return the pseudo-values of the U-statistic (its kernel made symmetric)."""
-    n = len(judged.outcomes)
-    if coverage_range is not None or n < 3:
+) -> RankedInfluence | None:
+    if coverage_range is not None or judged.curve.n_rows < 3:
         return None
-    ranked, loss = _Ranked(judged), judged.outcomes.loss
-    size, block = ranked.curve.block_weight, ranked.block
-    lower = n - ranked.before - size + (size - 1.0) / 2.0  # ties count by half
-    upper_loss = ranked.loss_before + ranked.curve.block_loss / 2.0
-    pseudo = (loss * lower[block] + upper_loss[block] - loss / 2.0) / (n - 1.0)
-    values = (pseudo - np.mean(pseudo)) * ((n - 1.0) / (n - 2.0))
-    estimate = ranked.curve.augrc(estimator=estimator)
-    return Influence(estimate, values, "log")
+    return _ranked(judged, judged.curve.augrc(estimator=estimator), "log", augrc_lines)
 
 
-def _aurc(judged: Judged, estimator: str = "empirical", ties: str = "expected") -> Influence | None:
-    """Return R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k - AURC, averaged inside tie blocks."""
+def _aurc(
+    judged: Judged, estimator: str = "empirical", ties: str = "expected"
+) -> RankedInfluence | None:
     if estimator != "empirical" or ties != "expected":
         return None
-    ranked, loss = _Ranked(judged), judged.outcomes.loss
-    curve = ranked.curve
-    rank = np.arange(1.0, len(judged.outcomes) + 1.0)
-    place = np.repeat(np.arange(len(curve)), curve.block_rows)
-    rho = curve.block_loss / curve.block_weight
-    risk = (ranked.loss_before[place] + rho[place] * (rank - ranked.before[place])) / rank
-    later = np.cumsum((1.0 / rank)[::-1])[::-1]
-    later_risk = np.cumsum((risk / rank)[::-1])[::-1]
-    fixed = ranked.per_block(risk - later_risk)[ranked.block]
-    values = fixed + loss * ranked.per_block(later)[ranked.block]
-    estimate = curve.aurc()
-    return Influence(estimate, values - np.mean(values), "log")
+    return _ranked(judged, judged.curve.aurc(), "log", aurc_lines)
 
 
-def _eaurc(judged: Judged) -> Influence | None:
-    error = float(np.mean(judged.outcomes.loss))
-    area = _aurc(judged)
-    if area is None or not error < 1 or check.is_graded(judged.outcomes.loss):
+def _eaurc(judged: Judged) -> RankedInfluence | None:
+    if not judged.curve.mean_loss < 1 or judged.curve.is_graded:
         return None
-    best = -math.log1p(-error) * (judged.outcomes.loss - error)
-    estimate = judged.curve.eaurc()
-    return Influence(estimate, area.values - best, "log")
+    return _ranked(judged, judged.curve.eaurc(), "log", eaurc_lines)
 
 
-def _accuracy_rejection_auc(judged: Judged, estimator: str = "empirical") -> Influence | None:
-    area = _aurc(judged, estimator)
-    if area is None:
+def _accuracy_rejection_auc(judged: Judged, estimator: str = "empirical") -> RankedInfluence | None:
+    if estimator != "empirical":
         return None
-    return Influence(1.0 - area.estimate, -area.values, "logit")
+    return _ranked(judged, 1.0 - judged.curve.aurc(), "logit", negative_aurc_lines)
 
 
-def _failure_auroc(judged: Judged) -> Influence | None:
-    """Return DeLong's placements, scaled so that the standard error is DeLong's."""
-    wrong = judged.outcomes.loss == 1
-    n_wrong, n = int(np.sum(wrong)), len(judged.outcomes)
-    n_right = n - n_wrong
-    if min(n_wrong, n_right) < 2 or np.any(judged.outcomes.loss[~wrong] != 0):
+def _failure_auroc(judged: Judged) -> RankedInfluence | None:
+    curve = judged.curve
+    if curve.is_graded or min(curve.sums.loss, curve.n_rows - curve.sums.loss) < 2:
         return None
-    ranked = _Ranked(judged)
-    curve = ranked.curve
-    right = curve.block_weight - curve.block_loss
-    right_above = (np.cumsum(right) - right / 2.0)[ranked.block] / n_right
-    wrong_below = (n_wrong - ranked.loss_before - curve.block_loss / 2.0)[ranked.block] / n_wrong
-    estimate = float(np.mean(right_above[wrong]))
-    centred = np.where(wrong, right_above, wrong_below) - estimate
-    factor = np.where(
-        wrong,
-        math.sqrt(n_wrong / (n_wrong - 1)) / n_wrong,
-        math.sqrt(n_right / (n_right - 1)) / n_right,
-    )
-    return Influence(estimate, n * factor * centred, "logit")
+    return _ranked(judged, curve.sums.auroc, "logit", auroc_lines)
+
+
+def _ranked(
+    judged: Judged,
+    estimate: float,
+    scale: str,
+    lines: Callable[[RiskCoverageCurve], Iterator[Lines]],
+) -> RankedInfluence:
+    return RankedInfluence(estimate, scale, judged.curve, lines, judged.outcomes)
 
 
 # Confidence as a probability -------------------------------------------------------------
@@ -236,7 +195,7 @@ def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
 
 
 #: Metrics with a closed form: ``influence(judged, **parameters)``, None where it has none.
-INFLUENCES: Mapping[str, Callable[..., Influence | None]] = {
+INFLUENCES: Mapping[str, Callable[..., Influence | RankedInfluence | None]] = {
     "coverage": _coverage,
     "selective_risk": _selective_risk,
     "selective_accuracy": _selective_accuracy,

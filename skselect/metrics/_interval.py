@@ -18,8 +18,9 @@ from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import ecce_test_of
 from skselect.metrics._door import DoorOptions, metric, predictions_of
 from skselect.metrics._evaluate import Judged, judge, kernel_value, request
-from skselect.metrics._influence import INFLUENCES, Influence, standard_error
+from skselect.metrics._influence import INFLUENCES, Influence
 from skselect.metrics._metric_spec import MetricSpec
+from skselect.metrics._ranked_influence import RankedInfluence
 from skselect.metrics._resampling import Resampler, bootstrap
 from skselect.predictions import Predictions
 
@@ -93,7 +94,7 @@ class Measured:
     judged: Judged
     parameters: Mapping[str, Any]
     estimate: float
-    influence: Influence | None
+    influence: Influence | RankedInfluence | None
 
 
 def measure(
@@ -116,10 +117,10 @@ def quantile(confidence_level: float, cluster: IntArray | None) -> float:
 
 
 def interval_around(
-    influence: Influence, level: float, cluster: IntArray | None = None
+    influence: Influence | RankedInfluence, level: float, cluster: IntArray | None = None
 ) -> tuple[float, float, float, str]:
     """Return low, high, standard error and the name of the method."""
-    estimate, error = influence.estimate, standard_error(influence.values, cluster)
+    estimate, error = influence.estimate, influence.standard_error(cluster)
     z = quantile(level, cluster)
     scale = influence.scale
     if not error > check.ROUNDING * max(abs(estimate), 1.0) and scale != "proportion":

@@ -46,12 +46,11 @@ class MetricOptimum:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Thresholds that can be best, by coverage: accepted entries, value, mean square of a row."""
+    """Thresholds that can be best, by coverage: accepted entries and value."""
 
     thresholds: FloatArray
     n_blocks: IntArray
     values: FloatArray
-    squares: FloatArray
 
 
 def best_metric(
@@ -83,7 +82,8 @@ def best_metric(
     found = _candidates(curve, metric)
     scores = found.values
     if selection == "lower_bound":
-        variance = np.maximum(found.squares - found.values**2, 0.0)
+        squares = _mean_squares(curve, metric, found)
+        variance = np.maximum(squares - found.values**2, 0.0)
         n_accepted = curve.n_accepted[found.n_blocks - 1]
         scores = scores - _LOWER_BOUND_ERRORS * np.sqrt(variance / n_accepted)
     allowed = check.reaches(curve.coverage, min_coverage) & keeps(curve, constraints)
@@ -122,7 +122,7 @@ def _candidates(curve: RiskCoverageCurve, metric: str) -> _Candidates:
     n_blocks = np.arange(1, len(curve) + 1)
     if metric == "selective_accuracy":
         right = 1.0 - curve.selective_risk
-        return _Candidates(curve.thresholds, n_blocks, right, right)
+        return _Candidates(curve.thresholds, n_blocks, right)
     plus = metric == "cwsa_plus"
     thresholds, values = curve.cwsa_right_limits(plus=plus)
     if not plus:
@@ -132,22 +132,21 @@ def _candidates(curve: RiskCoverageCurve, metric: str) -> _Candidates:
         n_blocks = np.concatenate([n_blocks[below_one], n_blocks])
         order = np.argsort(n_blocks, kind="stable")
         thresholds, values, n_blocks = thresholds[order], values[order], n_blocks[order]
-    squares = _mean_squares(curve, thresholds, n_blocks, plus=plus)
-    return _Candidates(thresholds, n_blocks, values, squares)
+    return _Candidates(thresholds, n_blocks, values)
 
 
-def _mean_squares(
-    curve: RiskCoverageCurve, thresholds: FloatArray, n_blocks: IntArray, *, plus: bool
-) -> FloatArray:
-    """Return the mean square of what an accepted row adds to CWSA(+) at each threshold.
+def _mean_squares(curve: RiskCoverageCurve, metric: str, found: _Candidates) -> FloatArray:
+    """Return the mean square of what an accepted row adds to the metric at each threshold.
 
-    A row weighs (c - t)/(1 - t) = 1 - q/s with q = 1 - c and s = 1 - t; wrong rows weigh
-    nothing in CWSA+.
+    In CWSA(+) a row weighs (c - t)/(1 - t) = 1 - q/s with q = 1 - c and s = 1 - t; wrong rows
+    weigh nothing in CWSA+.
     """
-    counting = curve.block_weight - curve.block_loss if plus else curve.block_weight
-    q = 1.0 - curve.thresholds
-    s = 1.0 - thresholds
-    sums = (np.cumsum(counting * q**power)[n_blocks - 1] for power in range(3))
-    count, first, second = sums
+    if metric == "selective_accuracy":  # what a row adds is 0 or 1
+        return found.values
+    wrong_too = metric == "cwsa"
+    counting = curve.block_weight if wrong_too else curve.block_weight - curve.block_loss
+    q, s = 1.0 - curve.thresholds, 1.0 - found.thresholds
+    powers = (counting, counting * q, counting * q * q)
+    count, first, second = (np.cumsum(power)[found.n_blocks - 1] for power in powers)
     total = count - 2.0 * first / s + second / s**2
-    return total / curve.accepted_weight[n_blocks - 1]
+    return total / curve.accepted_weight[found.n_blocks - 1]

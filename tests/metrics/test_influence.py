@@ -7,8 +7,9 @@ import pytest
 
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.metrics import SPECS
+from skselect.metrics._clusters import clustered_error as standard_error
 from skselect.metrics._evaluate import Judged
-from skselect.metrics._influence import INFLUENCES, standard_error
+from skselect.metrics._influence import INFLUENCES
 
 PARAMETERS = {
     "coverage": [{"threshold": 0.7}],
