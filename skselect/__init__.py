@@ -24,6 +24,7 @@ from skselect.scoring import (
     unregister_scorers,
 )
 from skselect.selection import GroupedSelection, ThresholdSelection, certify, select_threshold
+from skselect.streaming import SelectiveState, SubgroupStates
 from skselect.thresholds import rows_needed
 from skselect.tuner import ThresholdTuner
 
@@ -41,6 +42,8 @@ __all__ = [
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
+    "SelectiveState",
+    "SubgroupStates",
     "ThresholdDisplay",
     "ThresholdSelection",
     "ThresholdTuner",

@@ -113,7 +113,9 @@ def cwsa_of(accepted: Accepted, scale: FloatArray, *, plus: bool) -> FloatArray:
     kept, loss, doubt_right, doubt_wrong = accepted
     total = kept - loss
     total -= doubt_right * scale
-    if not plus:
+    if plus:
+        np.maximum(total, 0.0, out=total)  # what no row adds, rounding may take away
+    else:
         total -= loss
         total += doubt_wrong * scale
     total /= np.maximum(kept, _TINY)  # 0/0 is 0

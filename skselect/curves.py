@@ -285,6 +285,21 @@ class RiskCoverageCurve:
             }
         )
 
+    def to_outcomes(self) -> Outcomes:
+        """Return outcomes with the same curve: one weighted row per confidence and loss.
+
+        Raises
+        ------
+        ValueError
+            If losses are graded: a curve does not know them one by one.
+        """
+        check.refuse_graded_curve(self)
+        right, wrong = self.block_weight - self.block_loss, self.block_loss
+        weight = np.concatenate([right, wrong])
+        exists = weight > 0
+        loss = np.repeat([0.0, 1.0], len(right))
+        return Outcomes(loss[exists], np.tile(self.thresholds, 2)[exists], weight[exists])
+
     # Working points ----------------------------------------------------------------------
 
     def risk_at_coverage(self, coverage: float) -> float:

@@ -205,10 +205,7 @@ class Outcomes:
     ) -> Outcomes:
         """Return outcomes as they are, and predictions judged."""
         if isinstance(predictions_or_outcomes, Outcomes):
-            if confidence is not None or loss != "zero_one":
-                raise ValueError(
-                    "confidence and loss go with Predictions; Outcomes hold theirs already."
-                )
+            check.refuse_judged(confidence, loss)
             return predictions_or_outcomes
         if not isinstance(predictions_or_outcomes, Predictions):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument

@@ -228,6 +228,18 @@ def check_cwsa_threshold(value: Any) -> float:
     return float(value)
 
 
+def check_unit_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
+    """Return thresholds in [0, 1] as a vector."""
+    thresholds = np.atleast_1d(as_array(values, name))
+    if (
+        thresholds.dtype.kind not in "fiu"
+        or thresholds.ndim > 1
+        or not np.all((thresholds >= 0) & (thresholds <= 1))
+    ):
+        raise ValueError(f"{name} must lie in [0, 1], got {values!r}.")
+    return thresholds.astype(np.float64)
+
+
 def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
     """Return one or many thresholds for the CWSA family as a vector."""
     thresholds = np.atleast_1d(as_array(values, name))

@@ -73,6 +73,28 @@ def check_loss(values: Any, name: str = "loss") -> FloatArray:
     return loss
 
 
+def refuse_judged(confidence: Any, loss: Any) -> None:
+    """Refuse another confidence or loss where rows are judged already."""
+    if confidence is not None or loss != "zero_one":
+        raise ValueError(
+            "confidence and loss go with Predictions; Outcomes and curves hold theirs already."
+        )
+
+
+def check_row_counts(
+    name: str, values: Any, n: int, *, most: FloatArray | IntArray | None = None
+) -> IntArray:
+    """Return whole numbers from 0 on, one for each of n entries and none above `most`."""
+    numbers = check_vector(values, name)
+    check_length(name, numbers, n, "confidence")
+    whole = numbers.astype(np.int64, copy=False) if np.all(np.isfinite(numbers)) else None
+    if whole is None or np.any(numbers < 0) or np.any(numbers != whole):
+        raise ValueError(f"{name} must hold whole numbers that are not negative.")
+    if most is not None and np.any(whole > most):
+        raise ValueError(f"{name} must not be larger than the number of rows, n.")
+    return whole
+
+
 def check_both_kinds(weight: FloatArray, positive: BoolArray, purpose: str) -> None:
     """Refuse rows of one class only where two are compared."""
     if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
@@ -191,6 +213,12 @@ def check_countable(curve: Any) -> None:
         raise ValueError(
             "curve: this bound counts errors, so rows must be unweighted with losses of 0 or 1."
         )
+
+
+def refuse_graded_curve(curve: Any) -> None:
+    """Refuse a curve of graded losses where its rows are asked for."""
+    if curve.is_graded:
+        raise ValueError("curve: rows with graded losses cannot be told from their sums.")
 
 
 def refuse_graded_test(loss: FloatArray, purpose: str = "a test that simulates errors") -> None:

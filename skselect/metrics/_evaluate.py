@@ -25,7 +25,7 @@ DEFAULT_METRICS = (
 
 
 def evaluate(
-    predictions_or_outcomes: Predictions | Outcomes,
+    predictions_or_outcomes: Predictions | Outcomes | RiskCoverageCurve,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
     *,
     confidence: ConfidenceSpec | None = None,
@@ -35,8 +35,9 @@ def evaluate(
 
     Parameters
     ----------
-    predictions_or_outcomes : Predictions or Outcomes
-        A table of predictions of any model.
+    predictions_or_outcomes : Predictions, Outcomes or RiskCoverageCurve
+        A table of predictions of any model, or a curve, such as that of a
+        :class:`skselect.SelectiveState`.
     metrics : iterable of str, or mapping of str to dict
         Short names as in ``skselect.metrics.SPECS``; a mapping gives the parameters of each,
         such as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``.
@@ -66,9 +67,18 @@ def evaluate(
     dtype: float64
     """
     wanted = requests(metrics)
-    own = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
+    own: Judged | JudgedCurve
+    if isinstance(predictions_or_outcomes, RiskCoverageCurve):
+        check.refuse_judged(confidence, loss)
+        own = JudgedCurve(predictions_or_outcomes)
+    else:
+        own = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
     honest = own
-    if own.predictions is not None and own.predictions.y_proba is not None:
+    if (
+        isinstance(own, Judged)
+        and own.predictions is not None
+        and own.predictions.y_proba is not None
+    ):
         claim = own.predictions.rule.claim
         honest = judge(own.predictions, confidence=claim, loss=loss, like=own)
     return pd.Series(
@@ -99,6 +109,24 @@ class Judged:
         return RiskCoverageCurve.from_outcomes(self.outcomes)
 
 
+@dataclass(frozen=True, eq=False)
+class JudgedCurve:
+    """What is left of judged rows when only their curve is known.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+    """
+
+    curve: RiskCoverageCurve
+    predictions: None = None
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """The rows of each confidence, right or wrong, as one weighted row."""
+        return self.curve.to_outcomes()
+
+
 def judge(
     source: Predictions | Outcomes,
     *,
@@ -117,7 +145,9 @@ def judge(
     return Judged(outcomes, source)
 
 
-def kernel_value(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
+def kernel_value(
+    spec: MetricSpec, judged: Judged | JudgedCurve, parameters: Mapping[str, Any]
+) -> float:
     """Return the metric of judged rows."""
     source = getattr(judged, spec.needs)
     if source is None:

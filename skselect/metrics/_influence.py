@@ -19,7 +19,7 @@ from skselect.curves import RiskCoverageCurve
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import ecd_terms
 from skselect.metrics._clusters import clustered_error
-from skselect.metrics._evaluate import Judged
+from skselect.metrics._evaluate import Judged, JudgedCurve
 from skselect.metrics._ranked_influence import (
     Lines,
     RankedInfluence,
@@ -135,7 +135,7 @@ def _cwsa_plus(
 
 
 def _augrc(
-    judged: Judged, estimator: str = "trapezoid", coverage_range: Any = None
+    judged: Judged | JudgedCurve, estimator: str = "trapezoid", coverage_range: Any = None
 ) -> RankedInfluence | None:
     if coverage_range is not None or judged.curve.n_rows < 3:
         return None
@@ -143,26 +143,28 @@ def _augrc(
 
 
 def _aurc(
-    judged: Judged, estimator: str = "empirical", ties: str = "expected"
+    judged: Judged | JudgedCurve, estimator: str = "empirical", ties: str = "expected"
 ) -> RankedInfluence | None:
     if estimator != "empirical" or ties != "expected":
         return None
     return _ranked(judged, judged.curve.aurc(), "log", aurc_lines)
 
 
-def _eaurc(judged: Judged) -> RankedInfluence | None:
+def _eaurc(judged: Judged | JudgedCurve) -> RankedInfluence | None:
     if not judged.curve.mean_loss < 1 or judged.curve.is_graded:
         return None
     return _ranked(judged, judged.curve.eaurc(), "log", eaurc_lines)
 
 
-def _accuracy_rejection_auc(judged: Judged, estimator: str = "empirical") -> RankedInfluence | None:
+def _accuracy_rejection_auc(
+    judged: Judged | JudgedCurve, estimator: str = "empirical"
+) -> RankedInfluence | None:
     if estimator != "empirical":
         return None
     return _ranked(judged, 1.0 - judged.curve.aurc(), "logit", negative_aurc_lines)
 
 
-def _failure_auroc(judged: Judged) -> RankedInfluence | None:
+def _failure_auroc(judged: Judged | JudgedCurve) -> RankedInfluence | None:
     curve = judged.curve
     if curve.is_graded or min(curve.sums.loss, curve.n_rows - curve.sums.loss) < 2:
         return None
@@ -170,12 +172,13 @@ def _failure_auroc(judged: Judged) -> RankedInfluence | None:
 
 
 def _ranked(
-    judged: Judged,
+    judged: Judged | JudgedCurve,
     estimate: float,
     scale: str,
     lines: Callable[[RiskCoverageCurve], Iterator[Lines]],
 ) -> RankedInfluence:
-    return RankedInfluence(estimate, scale, judged.curve, lines, judged.outcomes)
+    rows = judged.outcomes if isinstance(judged, Judged) else None
+    return RankedInfluence(estimate, scale, judged.curve, lines, rows)
 
 
 # Confidence as a probability -------------------------------------------------------------
@@ -194,6 +197,15 @@ def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
     return _mean(ecd_terms(judged.outcomes, eps), "identity")
 
 
+#: Metrics of the ranking: their standard errors need the curve alone.
+RANKED: Mapping[str, Callable[..., RankedInfluence | None]] = {
+    "augrc": _augrc,
+    "aurc": _aurc,
+    "eaurc": _eaurc,
+    "accuracy_rejection_auc": _accuracy_rejection_auc,
+    "failure_auroc": _failure_auroc,
+}
+
 #: Metrics with a closed form: ``influence(judged, **parameters)``, None where it has none.
 INFLUENCES: Mapping[str, Callable[..., Influence | RankedInfluence | None]] = {
     "coverage": _coverage,
@@ -203,11 +215,7 @@ INFLUENCES: Mapping[str, Callable[..., Influence | RankedInfluence | None]] = {
     "selective_cost": _selective_cost,
     "cwsa": _cwsa,
     "cwsa_plus": _cwsa_plus,
-    "augrc": _augrc,
-    "aurc": _aurc,
-    "eaurc": _eaurc,
-    "accuracy_rejection_auc": _accuracy_rejection_auc,
-    "failure_auroc": _failure_auroc,
+    **RANKED,
     "cw_accuracy": _cw_accuracy,
     "top_label_brier": _top_label_brier,
     "ecd": _ecd,

@@ -14,11 +14,12 @@ from scipy.special import expit, ndtri, stdtrit
 
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
+from skselect.curves import RiskCoverageCurve
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import ecce_test_of
 from skselect.metrics._door import DoorOptions, metric, predictions_of
-from skselect.metrics._evaluate import Judged, judge, kernel_value, request
-from skselect.metrics._influence import INFLUENCES, Influence
+from skselect.metrics._evaluate import Judged, JudgedCurve, judge, kernel_value, request
+from skselect.metrics._influence import INFLUENCES, RANKED, Influence
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.metrics._ranked_influence import RankedInfluence
 from skselect.metrics._resampling import Resampler, bootstrap
@@ -186,6 +187,36 @@ def interval_of(
     )
 
 
+def interval_of_curve(
+    curve: RiskCoverageCurve, metric: str, *, confidence_level: float = 0.95
+) -> MetricInterval:
+    """Return the interval of a metric of the ranking, of which only the curve is known."""
+    check.check_choice("metric", metric, RANKED)
+    check.check_countable(curve)
+    level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    spec, parameters = request(metric)
+    judged = JudgedCurve(curve)
+    estimate = kernel_value(spec, judged, parameters)
+    influence = RANKED[metric](judged)
+    low, high, error, used = math.nan, math.nan, math.nan, "none"
+    if influence is not None and not math.isnan(estimate):
+        low, high, error, used = interval_around(influence, level)
+    found = MetricInterval(
+        metric, estimate, low, high, error, level, used, curve.n_rows, None, curve.sums.loss
+    )
+    _warn_if_shaky(found)
+    return found
+
+
+def _warn_if_shaky(found: MetricInterval) -> None:
+    if is_shaky(found):
+        warnings.warn(
+            f"{found.metric}: the interval rests on {found.n_errors:g} errors; with fewer than "
+            f"{FEW_ERRORS} it may be far off.",
+            stacklevel=3,
+        )
+
+
 def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, str]:
     """Return low, high, standard error and method from bootstrap values."""
     drawn = drawn[np.isfinite(drawn)]  # draws in which the metric has no value
@@ -349,10 +380,5 @@ def metric_interval(
         rng=rng,
         cluster=check.check_clusters(cluster, len(predictions)),
     )
-    if is_shaky(found):
-        warnings.warn(
-            f"{spec.name}: the interval rests on {found.n_errors:g} errors; with fewer than "
-            f"{FEW_ERRORS} it may be far off.",
-            stacklevel=2,
-        )
+    _warn_if_shaky(found)
     return found

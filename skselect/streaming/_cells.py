@@ -1,0 +1,174 @@
+"""Cells: counts of rows whose confidences are close, and what they prove about the areas.
+
+A cell holds the confidences whose shortfall d = 1 - c has one exponent and the same first 12
+bits after it, so that cells are as fine near certainty as anywhere. What happens inside a
+cell is unknown; the best and the worst order of its rows bound the areas.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skselect import _areas
+from skselect._blocks import CountedBlocks
+from skselect._typing import FloatArray, IntArray
+
+#: Bits after the leading one that a cell keeps.
+BITS = 12
+# 1 - c of a float64 below 1 is 0 or at least 2^-53; cell 0 holds the zeros.
+_DROPPED = 52 - BITS
+_BEFORE_FIRST = (int(np.float64(2.0**-53).view(np.int64)) >> _DROPPED) - 1
+N_CELLS = (int(np.float64(1.0).view(np.int64)) >> _DROPPED) - _BEFORE_FIRST + 1
+
+#: How much wider than computed a bound is made, for the rounding of sums.
+_MARGIN = 1e-11
+
+
+def cells_of(confidence: FloatArray) -> IntArray:
+    """Return the cell of each confidence in [0, 1], the surest in cell 0."""
+    bits = (1.0 - confidence).view(np.int64)
+    bits >>= _DROPPED
+    bits -= _BEFORE_FIRST
+    return np.maximum(bits, 0, out=bits)
+
+
+def _shortfalls(cells: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest 1 - c of each cell."""
+    starts = ((cells + _BEFORE_FIRST) << _DROPPED).view(np.float64)
+    ends = ((cells + (_BEFORE_FIRST + 1)) << _DROPPED).view(np.float64)
+    ends = np.nextafter(ends, 0.0)
+    return np.where(cells == 0, 0.0, starts), np.where(cells == 0, 0.0, np.minimum(ends, 1.0))
+
+
+class CellCounts:
+    """Rows and errors of each cell; thresholds given beforehand part the cells they lie in.
+
+    Parameters
+    ----------
+    thresholds : ndarray of shape (m,)
+        In [0, 1], ascending and distinct.
+    """
+
+    def __init__(self, thresholds: FloatArray) -> None:
+        self.thresholds = thresholds
+        self.counts = np.zeros((N_CELLS, 2), dtype=np.int64)
+        #: Rows of the parted cells, by how many thresholds they reach.
+        self.parted = np.unique(cells_of(thresholds))
+        self.inside = np.zeros((len(self.parted), len(thresholds) + 1, 2), dtype=np.int64)
+        self._is_parted = np.zeros(N_CELLS, dtype=bool)
+        self._is_parted[self.parted] = True
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        return self.counts.nbytes + self.inside.nbytes + self._is_parted.nbytes
+
+    def add(self, confidence: FloatArray, wrong: FloatArray) -> None:
+        """Count rows."""
+        cells, kind = cells_of(confidence), wrong.astype(np.int64)
+        self.counts += np.bincount(2 * cells + kind, minlength=2 * N_CELLS).reshape(-1, 2)
+        if len(self.thresholds):
+            rows = np.flatnonzero(self._is_parted[cells])
+            place = np.searchsorted(self.parted, cells[rows])
+            reached = np.searchsorted(self.thresholds, confidence[rows], side="right")
+            np.add.at(self.inside, (place, reached, kind[rows]), 1)
+
+    def add_counts(self, confidence: FloatArray, rows: IntArray, errors: IntArray) -> None:
+        """Count groups of rows with one confidence each."""
+        cells = cells_of(confidence)
+        parted = np.flatnonzero(self._is_parted[cells])
+        place = np.searchsorted(self.parted, cells[parted])
+        reached = np.searchsorted(self.thresholds, confidence[parted], side="right")
+        numbers = np.column_stack([rows - errors, errors])
+        np.add.at(self.counts, cells, numbers)
+        np.add.at(self.inside, (place, reached), numbers[parted])
+
+    def settle(self) -> None:
+        """Nothing waits to be merged."""
+
+    def copy(self) -> CellCounts:
+        """Return counts that can be added to without changing these."""
+        twin = CellCounts(self.thresholds)
+        twin.counts, twin.inside = self.counts.copy(), self.inside.copy()
+        return twin
+
+    def add_all(self, other: CellCounts) -> None:
+        """Add the counts of another with the same thresholds."""
+        self.counts += other.counts
+        self.inside += other.inside
+
+    def parts(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return cell, right rows and wrong rows of each part that holds any, the surest first.
+
+        The last array is how many thresholds its rows reach, -1 where the cell is not parted.
+        """
+        whole = np.flatnonzero(self.counts.any(axis=1) & ~self._is_parted)
+        place, reached = np.nonzero(self.inside.any(axis=2))
+        cell = np.concatenate([whole, self.parted[place]])
+        order = np.lexsort((-np.concatenate([np.full(len(whole), -1), reached]), cell))
+        right, wrong = np.concatenate([self.counts[whole], self.inside[place, reached]])[order].T
+        reached = np.concatenate([np.full(len(whole), -1), reached])
+        return cell[order], right, wrong, reached[order]
+
+    def shortfalls(self) -> tuple[FloatArray, FloatArray]:
+        """Return the smallest and the largest 1 - c that each part can hold."""
+        cell, _, _, reached = self.parts()
+        low, high = _shortfalls(cell)
+        parted = reached >= 0
+        # Parts of one cell lie between the threshold that they reach and the one they miss.
+        edges = np.concatenate([[0.0], self.thresholds, [1.0]])
+        high[parted] = np.minimum(high[parted], 1.0 - edges[reached[parted]])
+        low[parted] = np.maximum(low[parted], 1.0 - edges[reached[parted] + 1])
+        return low, high
+
+    def confidences(self) -> FloatArray:
+        """Return a confidence inside each part."""
+        cell, _, _, reached = self.parts()
+        low, high = _shortfalls(cell)
+        found = 1.0 - (low + high) / 2.0
+        parted = reached >= 0
+        edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
+        least = np.maximum(1.0 - high[parted], edges[reached[parted]])
+        most = np.minimum(1.0 - low[parted], np.nextafter(edges[reached[parted] + 1], 0.0))
+        found[parted] = np.maximum(least, least + (most - least) / 2.0)
+        return found
+
+    def blocks(self) -> CountedBlocks:
+        """Return the parts as tie blocks."""
+        _, right, wrong, _ = self.parts()
+        rows = right + wrong
+        weight, loss = rows.astype(np.float64), wrong.astype(np.float64)
+        return CountedBlocks(self.confidences(), weight, loss, rows, counted=True)
+
+
+def bounds_of_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, float]]:
+    """Return the least and the largest AURC, AUGRC and failure AUROC that the parts allow.
+
+    Within a part, errors come last at best and first at worst.
+    """
+    g, e = right.astype(np.float64), wrong.astype(np.float64)
+    size = g + e
+    n, n_wrong = float(size.sum()), float(e.sum())
+    before, loss_before = np.cumsum(size) - size, np.cumsum(e) - e
+    gap, _ = _areas.harmonic_terms(before, size)
+    _, late = _areas.harmonic_terms(before + g, e)
+    _, early = _areas.harmonic_terms(before, e)
+    after, _ = _areas.harmonic_terms(before + e, g)
+    fixed = float(np.sum(loss_before * gap))
+    best, worst = fixed + float(np.sum(late)), fixed + float(np.sum(early + e * after))
+    pairs = float(np.sum(g * loss_before))
+    free = float(np.sum(g * e))
+    found = {
+        "aurc": (best / n, worst / n),
+        "augrc": tuple((p + n_wrong**2 / 2.0) / n**2 for p in (pairs, pairs + free)),
+    }
+    if 0 < n_wrong < n:
+        of = (n - n_wrong) * n_wrong
+        found["failure_auroc"] = (1.0 - (pairs + free) / of, 1.0 - pairs / of)
+    return {name: widened(low, high) for name, (low, high) in found.items()}
+
+
+def widened(low: float, high: float, least: float = 0.0, most: float = 1.0) -> tuple[float, float]:
+    """Return an interval that is larger by more than its ends can have been rounded."""
+    room = _MARGIN * max(abs(low), abs(high)) + 1e-300
+    return max(low - room, least), min(high + room, most)

@@ -1,0 +1,189 @@
+"""Counters: how often each packed key of confidence and error has been seen, exactly.
+
+Few distinct keys are kept as sorted runs of keys with their counts. Many of float32 are kept
+as counters in pages of 1 MiB, of which only those in use exist: [0.5, 1] takes 128 MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from skselect import _keys
+from skselect._blocks import CountedBlocks
+from skselect._keys import KeyArray
+from skselect._typing import FloatArray, IntArray
+
+#: Counters in a page, an even number so that right and wrong of one confidence stay together.
+PAGE = 1 << 17
+#: More distinct keys than this are counted in pages.
+PAGED_FROM = 1 << 21
+
+Runs = tuple[KeyArray, IntArray]
+
+
+class KeyCounts:
+    """Counts of packed keys of one width.
+
+    Parameters
+    ----------
+    dtype : uint32 or uint64
+        Of the keys; only 32 bits are ever paged.
+    """
+
+    def __init__(self, dtype: type[np.unsignedinteger]) -> None:
+        self.dtype = np.dtype(dtype)
+        self.pages: dict[int, IntArray] = {}
+        self.runs: list[Runs] = []
+        self.n_pending = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        in_runs = sum(keys.nbytes + counts.nbytes for keys, counts in self.runs)
+        return in_runs + sum(page.nbytes for page in self.pages.values())
+
+    def add(self, keys: KeyArray, counts: IntArray) -> None:
+        """Add counts of distinct keys in ascending order."""
+        if self.pages:
+            self._add_to_pages(keys, counts)
+        elif len(keys):
+            self.runs.append((keys, counts))
+            self.n_pending += len(keys)
+            # Merging when as much waits as is merged already keeps the cost linear.
+            if self.n_pending > 2 * len(self.runs[0][0]) + PAGED_FROM // 8:
+                self.settle()
+
+    def settle(self) -> None:
+        """Merge the runs into one, or into pages where it would be long."""
+        if len(self.runs) > 1:
+            self.runs = [merged_runs(self.runs)]
+        self.n_pending = 0
+        if self.runs and self.dtype.itemsize == 4 and len(self.runs[0][0]) > PAGED_FROM:
+            ((keys, counts),) = self.runs
+            self.runs = []
+            self._add_to_pages(keys, counts)
+
+    def _add_to_pages(self, keys: KeyArray, counts: IntArray) -> None:
+        first, last = int(keys[0]) // PAGE, int(keys[-1]) // PAGE
+        cuts = np.searchsorted(keys, np.arange(first + 1, last + 1) * PAGE)
+        ends = [*cuts.tolist(), len(keys)]
+        start = 0
+        for number, end in zip(range(first, last + 1), ends, strict=True):
+            if end > start:
+                page = self.pages.get(number)
+                if page is None:
+                    page = self.pages[number] = np.zeros(PAGE, dtype=np.int64)
+                page[keys[start:end] - np.uint32(number * PAGE)] += counts[start:end]
+            start = end
+
+    def parts(self) -> Iterator[Runs]:
+        """Yield all keys with their counts, ascending, without parting one confidence."""
+        self.settle()
+        yield from self.runs
+        for number in sorted(self.pages):
+            page = self.pages[number]
+            used = np.flatnonzero(page)
+            yield (used + number * PAGE).astype(self.dtype), page[used]
+
+    def copy(self) -> KeyCounts:
+        """Return counters that can be added to without changing these."""
+        twin = KeyCounts(self.dtype.type)
+        twin.pages = {number: page.copy() for number, page in self.pages.items()}
+        twin.runs, twin.n_pending = list(self.runs), self.n_pending  # runs are never written to
+        return twin
+
+    def add_all(self, other: KeyCounts) -> None:
+        """Add the counts of others."""
+        for keys, counts in other.parts():
+            self.add(keys, counts)
+
+
+class ExactCounts:
+    """Rows and errors of each distinct confidence, those of float32 apart from the others."""
+
+    def __init__(self) -> None:
+        self.narrow, self.wide = KeyCounts(np.uint32), KeyCounts(np.uint64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        return self.narrow.nbytes + self.wide.nbytes
+
+    def add(self, confidence: FloatArray, wrong: FloatArray) -> None:
+        """Count rows."""
+        narrow = _keys.are_float32(confidence)
+        keys = _keys.packed(confidence, wrong, narrow=narrow)
+        (self.narrow if narrow else self.wide).add(*run_of(keys))
+
+    def add_counts(self, confidence: FloatArray, rows: IntArray, errors: IntArray) -> None:
+        """Count groups of rows with one confidence each."""
+        narrow = _keys.are_float32(confidence)
+        both, number = np.tile(confidence, 2), np.concatenate([rows - errors, errors])
+        counted = number > 0
+        wrong = np.repeat([0, 1], len(confidence))[counted]
+        keys = _keys.packed(both[counted], wrong, narrow=narrow)
+        if len(keys):
+            (self.narrow if narrow else self.wide).add(*merged_runs([(keys, number[counted])]))
+
+    def copy(self) -> ExactCounts:
+        """Return counts that can be added to without changing these."""
+        twin = ExactCounts()
+        twin.narrow, twin.wide = self.narrow.copy(), self.wide.copy()
+        return twin
+
+    def add_all(self, other: ExactCounts) -> None:
+        """Add the counts of another."""
+        self.narrow.add_all(other.narrow)
+        self.wide.add_all(other.wide)
+
+    def settle(self) -> None:
+        """Merge what waits to be merged."""
+        self.narrow.settle()
+        self.wide.settle()
+
+    def blocks(self) -> CountedBlocks:
+        """Return the tie blocks, from the surest down."""
+        by_width = [list(_blocks_of(counts.parts())) for counts in (self.narrow, self.wide)]
+        parts = [part for found in by_width for part in found]
+        confidence, rows, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if all(by_width):  # float32 and float64 may share values
+            confidence, rows, errors = _combined(confidence, rows, errors)
+        weight, loss = rows.astype(np.float64), errors.astype(np.float64)
+        return CountedBlocks(confidence, weight, loss, rows, counted=True)
+
+
+def merged_runs(runs: list[Runs]) -> Runs:
+    """Return the runs as one, the counts of equal keys added up."""
+    keys = np.concatenate([keys for keys, _ in runs])
+    order = np.argsort(keys, kind="stable")  # merges what is sorted already
+    keys, counts = keys[order], np.concatenate([counts for _, counts in runs])[order]
+    starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    return keys[starts], np.add.reduceat(counts, starts)
+
+
+def run_of(keys: KeyArray) -> Runs:
+    """Sort keys, in place, and count each distinct one."""
+    keys.sort()
+    starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    return keys[starts], np.diff(starts, append=len(keys))
+
+
+def _blocks_of(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
+    """Yield confidence, rows and errors of each confidence, part by part."""
+    for keys, counts in parts:
+        bits = keys >> 1
+        starts = np.concatenate([[0], np.flatnonzero(bits[1:] != bits[:-1]) + 1])
+        wrong = np.where(keys & 1, counts, 0)
+        confidence = _keys.confidence_of(bits[starts])
+        yield confidence, np.add.reduceat(counts, starts), np.add.reduceat(wrong, starts)
+
+
+def _combined(
+    confidence: FloatArray, rows: IntArray, errors: IntArray
+) -> tuple[FloatArray, IntArray, IntArray]:
+    order, ranked = _keys.descending_order(confidence)
+    starts = np.concatenate([[0], np.flatnonzero(ranked[1:] != ranked[:-1]) + 1])
+    added = (np.add.reduceat(column[order], starts) for column in (rows, errors))
+    return ranked[starts], *added

@@ -1,0 +1,353 @@
+"""The state of an evaluation that can be fed piece by piece, split, merged and sent around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._blocks import CountedBlocks
+from skselect._typing import ConfidenceSpec, FloatArray, LabelArray
+from skselect.curves import RiskCoverageCurve
+from skselect.metrics import MetricInterval, evaluate
+from skselect.metrics._evaluate import DEFAULT_METRICS, requests
+from skselect.metrics._interval import interval_of_curve
+from skselect.outcomes import Outcomes
+from skselect.predictions import Predictions
+from skselect.streaming._bounds import certified_value
+from skselect.streaming._cells import CellCounts
+from skselect.streaming._counters import ExactCounts
+
+#: Rows that are sorted together.
+_BATCH = 1 << 20
+#: Of the pickled form.
+_VERSION = 1
+
+
+class SelectiveState:
+    """Counts of predictions that give the metrics of all of them, however they were split.
+
+    Parameters
+    ----------
+    mode : {"exact", "certified"}, default="exact"
+        "exact": one counter per distinct confidence. float32 confidences in [0.5, 1] take at
+        most 128 MiB for any number of rows; float64 ones 16 bytes per distinct value.
+        "certified": 3.6 MiB, whatever the rows are; metrics come with an interval that holds
+        the exact value.
+    thresholds : array-like in [0, 1], default=None
+        For "certified": where coverage, risk and CWSA will be asked for.
+    labels : array-like of shape (K,), default=None
+        For :meth:`update` with probabilities of K classes: all classes, in the order of the
+        columns. Default: the sorted labels of the first piece, which must hold every class.
+    confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
+        How sure the classifier is of each answer, in [0, 1].
+
+    Attributes
+    ----------
+    n_rows, n_errors : int
+        What has been counted.
+    nbytes : int
+        Memory of the counters.
+    labels : ndarray of shape (K,) or None
+
+    See Also
+    --------
+    skselect.evaluate_parquet : Feeds a state from files.
+    skselect.dask.evaluate : Feeds states on a cluster.
+
+    Notes
+    -----
+    A state is a set of whole numbers, so every order of the rows, every split and every merge
+    tree ends in the same bits, and in those of :func:`skselect.evaluate` for the rows in memory.
+
+    Examples
+    --------
+    >>> from skselect import SelectiveState
+    >>> first = SelectiveState().update([0, 1], [[.9, .1], [.2, .8]])
+    >>> second = SelectiveState().update([1, 0], [[.6, .4], [.7, .3]])
+    >>> first.merge(second).evaluate(["aurc", "coverage"]).round(3)
+    aurc        0.062
+    coverage    1.000
+    dtype: float64
+    """
+
+    def __init__(
+        self,
+        mode: str = "exact",
+        *,
+        thresholds: Any = None,
+        labels: Any = None,
+        confidence: ConfidenceSpec = "max_proba",
+    ) -> None:
+        self.mode = check.check_choice("mode", mode, ["exact", "certified"])
+        if thresholds is not None and mode == "exact":
+            raise ValueError(
+                "thresholds goes with mode='certified'; every one is exact in 'exact'."
+            )
+        given = np.zeros(0) if thresholds is None else check.check_unit_thresholds(thresholds)
+        self.thresholds: FloatArray = np.unique(given)
+        self.labels: LabelArray | None = None if labels is None else check.check_classes(labels)
+        self.confidence = confidence
+        self.n_rows = 0
+        self.n_errors = 0
+        self.counts: ExactCounts | CellCounts = (
+            ExactCounts() if mode == "exact" else CellCounts(self.thresholds)
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"SelectiveState({self.mode!r}, {self.n_rows} rows, {self.n_errors} errors, "
+            f"{self.nbytes / 2**20:.1f} MiB)"
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the counters."""
+        return self.counts.nbytes
+
+    # Feeding -----------------------------------------------------------------------------
+
+    def update(self, y_true: Any, y_proba: Any) -> Self:
+        """Count rows with class probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+        y_proba : array-like of shape (n, K) or (n,)
+            As in :meth:`Predictions.from_proba`.
+
+        Returns
+        -------
+        SelectiveState
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If an argument is malformed; nothing is counted then.
+        """
+        predictions = Predictions.from_proba(y_true, y_proba, labels=self.labels)
+        outcomes = Outcomes.from_predictions(predictions, confidence=self.confidence)
+        check.check_unit_confidence(outcomes.confidence, "SelectiveState")
+        if self.labels is None:
+            self.labels = predictions.classes
+        return self._count(outcomes.confidence, outcomes.loss)
+
+    def update_confidence(self, confidence: Any, loss: Any) -> Self:
+        """Count rows whose confidence and error are known.
+
+        Parameters
+        ----------
+        confidence : array-like of shape (n,)
+            In [0, 1].
+        loss : array-like of shape (n,)
+            1 for an error, 0 for a right answer.
+
+        Returns
+        -------
+        SelectiveState
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If a confidence lies outside [0, 1], or a loss is neither 0 nor 1.
+        """
+        outcomes = Outcomes(loss, confidence)
+        check.refuse_graded_test(outcomes.loss, "a state, which counts errors,")
+        check.check_unit_confidence(outcomes.confidence, "SelectiveState")
+        return self._count(outcomes.confidence, outcomes.loss)
+
+    def _count(self, confidence: FloatArray, loss: FloatArray) -> Self:
+        for start in range(0, len(confidence), _BATCH):
+            rows = slice(start, start + _BATCH)
+            self.counts.add(confidence[rows], loss[rows])
+        self.n_rows += len(confidence)
+        self.n_errors += int(np.count_nonzero(loss))
+        return self
+
+    @classmethod
+    def from_counts(
+        cls, confidence: Any, n: Any, n_errors: Any, *, mode: str = "exact", thresholds: Any = None
+    ) -> Self:
+        """Build a state from rows counted elsewhere, as by GROUP BY in any database.
+
+        Parameters
+        ----------
+        confidence : array-like of shape (m,)
+            In [0, 1]; a value may occur more than once.
+        n, n_errors : array-like of shape (m,)
+            Rows with that confidence, and how many of them were wrong.
+        mode, thresholds
+            As for the class.
+
+        Returns
+        -------
+        SelectiveState
+
+        Raises
+        ------
+        ValueError
+            If there are more errors than rows, or numbers that are not whole.
+
+        Examples
+        --------
+        >>> from skselect import SelectiveState
+        >>> state = SelectiveState.from_counts([.9, .6], n=[90, 10], n_errors=[1, 4])
+        >>> state.finalize().selective_risk.round(3)
+        array([0.011, 0.05 ])
+        """
+        state = cls(mode, thresholds=thresholds)
+        values = check.check_confidence(confidence)
+        check.check_unit_confidence(values, "SelectiveState")
+        rows = check.check_row_counts("n", n, len(values))
+        errors = check.check_row_counts("n_errors", n_errors, len(values), most=rows)
+        state.counts.add_counts(values, rows, errors)
+        state.n_rows, state.n_errors = int(rows.sum()), int(errors.sum())
+        return state
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Return the counts: one entry per distinct confidence (or cell), the surest first.
+
+        Returns
+        -------
+        dict
+            "confidence", "n" and "n_errors", which :meth:`from_counts` takes back. In mode
+            "certified" the confidence lies somewhere in its cell.
+        """
+        blocks = self._blocks()
+        rows, errors = blocks.rows, blocks.loss.astype(np.int64)
+        return {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
+
+    # Merging -----------------------------------------------------------------------------
+
+    def merge(self, *others: SelectiveState) -> SelectiveState:
+        """Return a state that has counted the rows of all; none of them changes.
+
+        Parameters
+        ----------
+        *others : SelectiveState
+            Of the same mode, thresholds, labels and confidence.
+
+        Returns
+        -------
+        SelectiveState
+
+        Raises
+        ------
+        ValueError
+            If they do not fit together.
+        """
+        merged = self.empty_twin()
+        merged.counts = self.counts.copy()
+        merged.n_rows, merged.n_errors = self.n_rows, self.n_errors
+        for other in others:
+            self._check_fits(other)
+            if merged.labels is None:
+                merged.labels = other.labels
+            merged.counts.add_all(other.counts)  # type: ignore[arg-type]
+            merged.n_rows += other.n_rows
+            merged.n_errors += other.n_errors
+        return merged
+
+    def empty_twin(self) -> SelectiveState:
+        """Return a state of the same kind that has counted nothing."""
+        thresholds = self.thresholds if self.mode == "certified" else None
+        return SelectiveState(
+            self.mode, thresholds=thresholds, labels=self.labels, confidence=self.confidence
+        )
+
+    def _check_fits(self, other: SelectiveState) -> None:
+        if not isinstance(other, SelectiveState):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"merge takes other SelectiveState, got {type(other).__name__}."
+            )
+        pairs = {
+            "mode": (self.mode, other.mode),
+            "thresholds": (self.thresholds.tolist(), other.thresholds.tolist()),
+            "confidence": (self.confidence, other.confidence),
+        }
+        if self.labels is not None and other.labels is not None:
+            pairs["labels"] = (self.labels.tolist(), other.labels.tolist())
+        for name, (own, theirs) in pairs.items():
+            if own != theirs:
+                raise ValueError(f"merge: the states differ in {name}: {own!r} and {theirs!r}.")
+
+    # Reading -----------------------------------------------------------------------------
+
+    def _blocks(self) -> CountedBlocks:
+        if self.n_rows == 0:
+            raise ValueError("This state has counted no rows yet; call update first.")
+        return self.counts.blocks()
+
+    def finalize(self) -> RiskCoverageCurve:
+        """Return the risk-coverage curve of all rows; the state can be fed on.
+
+        In mode "certified" the rows of a cell are tied.
+
+        Raises
+        ------
+        ValueError
+            If no row has been counted.
+        """
+        return RiskCoverageCurve(self._blocks())
+
+    def evaluate(
+        self,
+        metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    ) -> pd.Series | pd.DataFrame:
+        """Compute metrics of all rows.
+
+        Parameters
+        ----------
+        metrics : iterable of str, or mapping of str to dict
+            As in :func:`skselect.evaluate`; those that read classes are refused.
+
+        Returns
+        -------
+        Series, or in mode "certified" DataFrame
+            The values; certified ones with the columns "value", "low" and "high": the exact
+            value lies between the last two.
+        """
+        curve = self.finalize()
+        if isinstance(self.counts, ExactCounts):
+            return evaluate(curve, metrics)
+        found = {
+            spec.name: certified_value(spec.name, self.counts, curve, parameters)
+            for spec, parameters in requests(metrics)
+        }
+        return pd.DataFrame.from_dict(found, orient="index", columns=["value", "low", "high"])
+
+    def interval(self, metric: str, *, confidence_level: float = 0.95) -> MetricInterval:
+        """Return a metric of the ranking with its confidence interval for the population.
+
+        Parameters
+        ----------
+        metric : {"aurc", "eaurc", "augrc", "accuracy_rejection_auc", "failure_auroc"}
+        confidence_level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        MetricInterval
+            As :func:`metrics.metric_interval` for the rows in memory. (In mode "certified" rows
+            of one cell count as tied.)
+        """
+        return interval_of_curve(self.finalize(), metric, confidence_level=confidence_level)
+
+    # Pickling ----------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.counts.settle()
+        return {"version": _VERSION, **self.__dict__}
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        version = fields.pop("version", None)
+        if version != _VERSION:
+            raise ValueError(
+                f"This SelectiveState was pickled in version {version!r}, and this skselect reads "
+                f"version {_VERSION}; carry counts over with to_arrays() and from_counts()."
+            )
+        self.__dict__.update(fields)
