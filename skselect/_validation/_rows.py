@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect._validation._arrays import as_array
 
 #: Sums of weights beyond it, or below its inverse, soon leave the range of floats.
 _LARGEST = 1e200
@@ -60,6 +62,32 @@ def check_unit_confidence(confidence: FloatArray, metric: str) -> FloatArray:
             "order, such as augrc_score."
         )
     return confidence
+
+
+def check_unit_floats(name: str, values: Any) -> FloatArray:
+    """Return confidences in [0, 1]; float32 stays float32, all else becomes float64."""
+    array = as_array(values, name)
+    if array.dtype != np.float32:
+        array = check_vector(values, name)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must hold one number per row, got the shape {array.shape}.")
+    if not (array.min() >= 0 and array.max() <= 1):  # nan is neither
+        raise ValueError(
+            f"{name} must lie in [0, 1] for every row, got values from {array.min():g} to "
+            f"{array.max():g}."
+        )
+    return array
+
+
+def check_errors(name: str, values: Any) -> NDArray[Any]:
+    """Return 0 or 1, or False or True, per row."""
+    array = as_array(values, name)
+    if array.dtype != np.bool_:
+        array = check_loss(values, name)
+        refuse_graded_test(array, "a state, which counts errors,")
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must hold 0 or 1 per row, got the shape {array.shape}.")
+    return array
 
 
 def check_loss(values: Any, name: str = "loss") -> FloatArray:

@@ -7,7 +7,10 @@ cell is unknown; the best and the worst order of its rows bound the areas.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from skselect import _areas
 from skselect._blocks import CountedBlocks
@@ -26,7 +29,7 @@ _MARGIN = 1e-11
 
 def cells_of(confidence: FloatArray) -> IntArray:
     """Return the cell of each confidence in [0, 1], the surest in cell 0."""
-    bits = (1.0 - confidence).view(np.int64)
+    bits = (1.0 - confidence.astype(np.float64, copy=False)).view(np.int64)
     bits >>= _DROPPED
     bits -= _BEFORE_FIRST
     return np.maximum(bits, 0, out=bits)
@@ -63,10 +66,12 @@ class CellCounts:
         """Bytes in use."""
         return self.counts.nbytes + self.inside.nbytes + self._is_parted.nbytes
 
-    def add(self, confidence: FloatArray, wrong: FloatArray) -> None:
+    def add(self, confidence: FloatArray, wrong: NDArray[Any]) -> None:
         """Count rows."""
         cells, kind = cells_of(confidence), wrong.astype(np.int64)
-        self.counts += np.bincount(2 * cells + kind, minlength=2 * N_CELLS).reshape(-1, 2)
+        both = cells * 2
+        both += kind
+        self.counts += np.bincount(both, minlength=2 * N_CELLS).reshape(-1, 2)
         if len(self.thresholds):
             rows = np.flatnonzero(self._is_parted[cells])
             place = np.searchsorted(self.parted, cells[rows])

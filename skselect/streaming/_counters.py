@@ -7,8 +7,10 @@ as counters in pages of 1 MiB, of which only those in use exist: [0.5, 1] takes 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skselect import _keys
 from skselect._blocks import CountedBlocks
@@ -18,7 +20,9 @@ from skselect._typing import FloatArray, IntArray
 #: Counters in a page, an even number so that right and wrong of one confidence stay together.
 PAGE = 1 << 17
 #: More distinct keys than this are counted in pages.
-PAGED_FROM = 1 << 21
+PAGED_FROM = 1 << 19
+#: Keys that are sorted together: the more, the fewer distinct ones are added to the counters.
+SORTED_TOGETHER = 1 << 22
 
 Runs = tuple[KeyArray, IntArray]
 
@@ -37,12 +41,28 @@ class KeyCounts:
         self.pages: dict[int, IntArray] = {}
         self.runs: list[Runs] = []
         self.n_pending = 0
+        self.unsorted: list[KeyArray] = []
+        self.n_unsorted = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes in use."""
         in_runs = sum(keys.nbytes + counts.nbytes for keys, counts in self.runs)
-        return in_runs + sum(page.nbytes for page in self.pages.values())
+        unsorted = sum(keys.nbytes for keys in self.unsorted)
+        return in_runs + unsorted + sum(page.nbytes for page in self.pages.values())
+
+    def count(self, keys: KeyArray) -> None:
+        """Count keys in any order; they are sorted when many have come together."""
+        self.unsorted.append(keys)
+        self.n_unsorted += len(keys)
+        if self.n_unsorted >= SORTED_TOGETHER:
+            self._sort()
+
+    def _sort(self) -> None:
+        if self.unsorted:
+            keys = np.concatenate(self.unsorted)
+            self.unsorted, self.n_unsorted = [], 0
+            self.add(*run_of(keys))
 
     def add(self, keys: KeyArray, counts: IntArray) -> None:
         """Add counts of distinct keys in ascending order."""
@@ -52,18 +72,29 @@ class KeyCounts:
             self.runs.append((keys, counts))
             self.n_pending += len(keys)
             # Merging when as much waits as is merged already keeps the cost linear.
-            if self.n_pending > 2 * len(self.runs[0][0]) + PAGED_FROM // 8:
-                self.settle()
+            if self.n_pending > 2 * len(self.runs[0][0]) + PAGED_FROM // 2:
+                self._merge()
 
     def settle(self) -> None:
         """Merge the runs into one, or into pages where it would be long."""
-        if len(self.runs) > 1:
+        self._sort()
+        self._merge()
+
+    def _merge(self) -> None:
+        """Make one run of all; long ones become pages at once, which costs less."""
+        if self._is_long():
+            runs, self.runs = self.runs, []
+            for keys, counts in runs:
+                self._add_to_pages(keys, counts)
+        elif len(self.runs) > 1:
             self.runs = [merged_runs(self.runs)]
+            if self._is_long():
+                self._merge()
         self.n_pending = 0
-        if self.runs and self.dtype.itemsize == 4 and len(self.runs[0][0]) > PAGED_FROM:
-            ((keys, counts),) = self.runs
-            self.runs = []
-            self._add_to_pages(keys, counts)
+
+    def _is_long(self) -> bool:
+        longest = max((len(keys) for keys, _ in self.runs), default=0)
+        return self.dtype.itemsize == 4 and longest > PAGED_FROM
 
     def _add_to_pages(self, keys: KeyArray, counts: IntArray) -> None:
         first, last = int(keys[0]) // PAGE, int(keys[-1]) // PAGE
@@ -91,7 +122,9 @@ class KeyCounts:
         """Return counters that can be added to without changing these."""
         twin = KeyCounts(self.dtype.type)
         twin.pages = {number: page.copy() for number, page in self.pages.items()}
-        twin.runs, twin.n_pending = list(self.runs), self.n_pending  # runs are never written to
+        # Runs and unsorted keys are never written to.
+        twin.runs, twin.n_pending = list(self.runs), self.n_pending
+        twin.unsorted, twin.n_unsorted = list(self.unsorted), self.n_unsorted
         return twin
 
     def add_all(self, other: KeyCounts) -> None:
@@ -111,11 +144,11 @@ class ExactCounts:
         """Bytes in use."""
         return self.narrow.nbytes + self.wide.nbytes
 
-    def add(self, confidence: FloatArray, wrong: FloatArray) -> None:
+    def add(self, confidence: FloatArray, wrong: NDArray[Any]) -> None:
         """Count rows."""
         narrow = _keys.are_float32(confidence)
         keys = _keys.packed(confidence, wrong, narrow=narrow)
-        (self.narrow if narrow else self.wide).add(*run_of(keys))
+        (self.narrow if narrow else self.wide).count(keys)
 
     def add_counts(self, confidence: FloatArray, rows: IntArray, errors: IntArray) -> None:
         """Count groups of rows with one confidence each."""

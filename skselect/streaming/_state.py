@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skselect import _validation as check
 from skselect._blocks import CountedBlocks
@@ -21,7 +22,7 @@ from skselect.streaming._bounds import certified_value
 from skselect.streaming._cells import CellCounts
 from skselect.streaming._counters import ExactCounts
 
-#: Rows that are sorted together.
+#: Rows that are counted together.
 _BATCH = 1 << 20
 #: Of the pickled form.
 _VERSION = 1
@@ -156,17 +157,18 @@ class SelectiveState:
         ValueError
             If a confidence lies outside [0, 1], or a loss is neither 0 nor 1.
         """
-        outcomes = Outcomes(loss, confidence)
-        check.refuse_graded_test(outcomes.loss, "a state, which counts errors,")
-        check.check_unit_confidence(outcomes.confidence, "SelectiveState")
-        return self._count(outcomes.confidence, outcomes.loss)
+        # As they are: copies of float64 would cost more than counting float32.
+        values = check.check_unit_floats("confidence", confidence)
+        wrong = check.check_errors("loss", loss)
+        check.check_length("confidence", values, len(wrong), "loss")
+        return self._count(values, wrong)
 
-    def _count(self, confidence: FloatArray, loss: FloatArray) -> Self:
+    def _count(self, confidence: FloatArray, wrong: NDArray[Any]) -> Self:
         for start in range(0, len(confidence), _BATCH):
             rows = slice(start, start + _BATCH)
-            self.counts.add(confidence[rows], loss[rows])
+            self.counts.add(confidence[rows], wrong[rows])
         self.n_rows += len(confidence)
-        self.n_errors += int(np.count_nonzero(loss))
+        self.n_errors += int(np.count_nonzero(wrong))
         return self
 
     @classmethod
