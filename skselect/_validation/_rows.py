@@ -243,6 +243,21 @@ def check_countable(curve: Any) -> None:
         )
 
 
+def refuse_rows_of_curve(**given: Any) -> None:
+    """Refuse arguments that tell rows apart where only their curve is known."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} needs rows, and a curve holds their sums; pass Predictions.")
+
+
+def refuse_bets_on_curve(method: str) -> None:
+    """Refuse bets where the rows are not at hand."""
+    if method == "betting":
+        raise ValueError(
+            "method='betting' reads rows, and a curve holds their sums; use 'auto' for errors."
+        )
+
+
 def refuse_graded_curve(curve: Any) -> None:
     """Refuse a curve of graded losses where its rows are asked for."""
     if curve.is_graded:

@@ -46,16 +46,29 @@ def pick(
     cases : str, default=""
         Which cases these are, for the certificate; "" for all.
     """
-    found = _find(outcomes, goal, doubts, bounded, cases)
+    return _unless_infeasible(_find(outcomes, goal, doubts, bounded, cases))
+
+
+def pick_on_curve(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
+    """Pick the threshold where nothing but the curve of unweighted errors is known."""
+    check.check_countable(curve)
+    goal = goal.for_losses(graded=False, weighted=False)
+    check.refuse_bets_on_curve(goal.method)
+    return _unless_infeasible(_find_on(curve, None, goal, (), bounded=True, cases=""))
+
+
+def _unless_infeasible(found: ThresholdSelection) -> ThresholdSelection:
+    """Return what was found; raise or warn where that is nothing."""
+    goal = found.goal
     if not found.accepts_nothing:
         return found
     if goal.objective == "cost":
         _warn_dear(goal, "")
         return found
-    error = refusal(found.curve, found.goal)
+    error = refusal(found.curve, goal)
     if goal.on_infeasible == "raise":
         raise _with_remedy(error)
-    warnings.warn(f"{error} Nothing will be accepted.", stacklevel=3)
+    warnings.warn(f"{error} Nothing will be accepted.", stacklevel=4)
     return found
 
 
@@ -144,6 +157,19 @@ def _find(
     if goal.largest_weight is not None:
         check.check_weights_within(outcomes.weight, goal.largest_weight)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
+    return _find_on(curve, outcomes, goal, doubts, bounded=bounded, cases=cases)
+
+
+def _find_on(
+    curve: RiskCoverageCurve,
+    outcomes: Outcomes | None,
+    goal: Goal,
+    doubts: tuple[Doubt, ...],
+    *,
+    bounded: bool,
+    cases: str,
+) -> ThresholdSelection:
+    """Find the threshold on a curve; `outcomes` are its rows, None where they are not known."""
     if goal.is_metric:
         return _find_metric(curve, outcomes, goal)
     threshold, n_blocks = _rule(outcomes, curve, goal, bounded)
@@ -153,8 +179,10 @@ def _find(
     return _selection(curve, n_blocks, threshold, goal, None, certificate)
 
 
-def _find_metric(curve: RiskCoverageCurve, outcomes: Outcomes, goal: Goal) -> ThresholdSelection:
-    if goal.selection == "lower_bound":
+def _find_metric(
+    curve: RiskCoverageCurve, outcomes: Outcomes | None, goal: Goal
+) -> ThresholdSelection:
+    if goal.selection == "lower_bound" and outcomes is not None:
         check.refuse_weights(outcomes.sample_weight, "a lower bound", ", or use selection='best'")
     best = thresholds.best_metric(
         curve, goal.objective, goal.min_coverage, goal.constraints, selection=goal.selection
@@ -166,24 +194,25 @@ def _find_metric(curve: RiskCoverageCurve, outcomes: Outcomes, goal: Goal) -> Th
             f"min_coverage={goal.min_coverage:g} binds: at a coverage below it {goal.objective} "
             f"would be {best.unconstrained:.4g} instead of {best.best:.4g}. Such an optimum is "
             "usually a matter of a few rows; lower min_coverage only with many rows.",
-            stacklevel=5,
+            stacklevel=6,
         )
     if best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
         warnings.warn(
             f"{goal.objective} is best when everything is accepted (threshold 0): it rises as the "
             "threshold falls below the lowest confidence, although no decision changes. To learn "
             "to abstain, take objective='risk' or 'coverage'; compare models at one threshold.",
-            stacklevel=5,
+            stacklevel=6,
         )
     return _selection(curve, best.n_blocks, best.threshold, goal, best.value, None)
 
 
 def _rule(
-    outcomes: Outcomes, curve: RiskCoverageCurve, goal: Goal, bounded: bool
+    outcomes: Outcomes | None, curve: RiskCoverageCurve, goal: Goal, bounded: bool
 ) -> tuple[float, int]:
     """Apply the rule of a goal that has a target; return the threshold and what it accepts."""
     target, delta = goal.target, goal.delta
     if goal.method == "betting":
+        assert outcomes is not None
         n_blocks = (
             thresholds.betting_risk(outcomes, target, delta, goal.min_coverage, goal.largest_weight)
             if goal.objective == "risk"
@@ -218,7 +247,7 @@ def _selection(
 
 
 def _certificate(
-    outcomes: Outcomes,
+    outcomes: Outcomes | None,
     curve: RiskCoverageCurve,
     n_blocks: int,
     threshold: float,
@@ -227,9 +256,14 @@ def _certificate(
     cases: str,
 ) -> Certificate:
     k = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
-    accepted = outcomes.confidence >= threshold
-    n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
+    weighted = outcomes is not None and not check.are_constant(outcomes.sample_weight)
+    if outcomes is None:
+        n_errors = int(curve.accepted_loss[n_blocks - 1]) if n_blocks else 0
+    else:
+        accepted = outcomes.confidence >= threshold
+        n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
     if goal.method == "betting":
+        assert outcomes is not None
         bound = certificates.betting_bound(
             goal.objective, outcomes, accepted, goal.delta, goal.largest_weight
         )
@@ -237,7 +271,6 @@ def _certificate(
         bound = certificates.counted_bound(goal.objective, curve.n_rows, k, n_errors, goal.delta)
     about_loss = goal.objective != "coverage"
     least_rows = rows_for_betting if goal.method == "betting" else rows_for_certificate
-    weighted = not check.are_constant(outcomes.sample_weight)
     nothing = () if n_blocks else (certificates.NOTHING,)
     unbounded = weighted and goal.largest_weight is None
     extra = [certificates.WEIGHED] if weighted else []

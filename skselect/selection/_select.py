@@ -7,6 +7,7 @@ from typing import Any
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, ConfidenceSpec, LossSpec
+from skselect.curves import RiskCoverageCurve
 from skselect.decisions import DecisionRule
 from skselect.goals import Goal
 from skselect.groups import asks_for_answers, name_of_subgroups
@@ -14,11 +15,11 @@ from skselect.outcomes import Outcomes, resolved_loss
 from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
 from skselect.selection._found import GroupedSelection, ThresholdSelection
-from skselect.selection._pick import pick, pick_by_group, policy_facts
+from skselect.selection._pick import pick, pick_by_group, pick_on_curve, policy_facts
 
 
 def select_threshold(
-    predictions_or_outcomes: Predictions | Outcomes,
+    predictions_or_outcomes: Predictions | Outcomes | RiskCoverageCurve,
     *,
     objective: str,
     target: Any = None,
@@ -40,9 +41,10 @@ def select_threshold(
 
     Parameters
     ----------
-    predictions_or_outcomes : Predictions or Outcomes
+    predictions_or_outcomes : Predictions, Outcomes or RiskCoverageCurve
         Predictions for labelled rows that did not train or calibrate the model. Weights are
         refused where rows are counted; ``method="betting"`` reads them as importance weights.
+        A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
     objective : str
         ============================================  =======================================
         "cwsa_plus", "cwsa", "selective_accuracy"     best value at coverage >= `min_coverage`
@@ -129,10 +131,14 @@ def select_threshold(
     Method: combined, delta 0.05.
     """
     source = predictions_or_outcomes
+    if isinstance(source, RiskCoverageCurve):
+        check.refuse_rows_of_curve(
+            subgroups=subgroups, among=among, confidence=confidence, largest_weight=largest_weight
+        )
     rule = source.rule if isinstance(source, Predictions) else DecisionRule()
     loss = resolved_loss(loss, objective, has_costs=rule.cost_matrix is not None)
     if method == "chow":
-        own = isinstance(source, Outcomes) or source.confidence is not None
+        own = not isinstance(source, Predictions) or source.confidence is not None
         named = None if own else rule.default_confidence
         check.check_chow(named if confidence is None else confidence, loss)
     options = {"selection": selection, "constraint": constraint, "starts": starts, "loss": loss,
@@ -144,6 +150,8 @@ def select_threshold(
             objective, aim, delta / n_groups, method, min_coverage, on_infeasible, **options
         )
 
+    if isinstance(source, RiskCoverageCurve):
+        return pick_on_curve(source, goal(target))
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     bounded = not callable(confidence)
     found: ThresholdSelection | GroupedSelection
