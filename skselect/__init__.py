@@ -11,6 +11,7 @@ from skselect.curves import RiskCoverageCurve
 from skselect.display import ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay
 from skselect.metrics import evaluate
 from skselect.outcomes import Outcomes
+from skselect.parquet import evaluate_parquet, parquet_state
 from skselect.policy import AbstentionPolicy
 from skselect.precomputed import PrecomputedClassifier
 from skselect.predictions import Predictions
@@ -50,9 +51,11 @@ __all__ = [
     "calibration_report",
     "certify",
     "evaluate",
+    "evaluate_parquet",
     "get_scorer",
     "get_scorer_names",
     "on_accepted",
+    "parquet_state",
     "register_scorers",
     "rows_needed",
     "select_threshold",

@@ -25,7 +25,7 @@ from skselect.metrics._by_group import metrics_by_group
 from skselect.metrics._calibration_tests import EcceTest, EcdTest, ecce_test, ecd_score, ecd_test
 from skselect.metrics._compare import compare_across_datasets, compare_models
 from skselect.metrics._correctness import CauComponents, cau_components, cau_score
-from skselect.metrics._evaluate import evaluate
+from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate
 from skselect.metrics._failures import (
     auroc_aurc_score,
     f1_retention_auc_score,
@@ -80,6 +80,7 @@ from skselect.metrics._weighted_counts import (
 from skselect.metrics._weighted_roc import cw_auc_score, cw_roc_curve
 
 __all__ = [
+    "DEFAULT_METRICS",
     "SPECS",
     "CauComponents",
     "CsrTest",

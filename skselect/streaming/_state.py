@@ -13,8 +13,8 @@ from skselect import _validation as check
 from skselect._blocks import CountedBlocks
 from skselect._typing import ConfidenceSpec, FloatArray, LabelArray
 from skselect.curves import RiskCoverageCurve
-from skselect.metrics import MetricInterval, evaluate
-from skselect.metrics._evaluate import DEFAULT_METRICS, requests
+from skselect.metrics import DEFAULT_METRICS, MetricInterval, evaluate
+from skselect.metrics._evaluate import requests
 from skselect.metrics._interval import interval_of_curve
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
-from skselect.metrics._evaluate import DEFAULT_METRICS
+from skselect.metrics import DEFAULT_METRICS
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 from skselect.streaming._state import SelectiveState

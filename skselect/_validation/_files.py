@@ -1,0 +1,73 @@
+"""Files, their columns, and packages that need not be installed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def import_extra(module: str, package: str, extra: str) -> Any:
+    """Import a module that an extra installs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"This needs the package {package!r}; install it with pip install 'skselect[{extra}]'."
+        ) from error
+
+
+def check_file_columns(
+    y_true: str | None,
+    y_proba: str | Sequence[str] | None,
+    confidence: str | None,
+    loss: str | None,
+    labels: Any,
+) -> list[str]:
+    """Return the columns to read: label and probabilities, or confidence and loss."""
+    by_class = y_true is not None and y_proba is not None
+    by_row = confidence is not None and loss is not None
+    half = (y_true is None) != (y_proba is None) or (confidence is None) != (loss is None)
+    if by_class == by_row or half:
+        raise ValueError(
+            "Name the columns of the label and of the probabilities, y_true= and y_proba=, or "
+            "those of a confidence and of the error, confidence= and loss=, and not both."
+        )
+    if not by_class:
+        return [str(confidence), str(loss)]
+    if labels is None:
+        raise ValueError(
+            "labels is missing: one batch of rows need not hold every class, so pass all "
+            "classes in the order of the columns of y_proba."
+        )
+    proba = [y_proba] if isinstance(y_proba, str) else list(y_proba or [])
+    return [str(y_true), *proba]
+
+
+def check_files(given: Path, files: Sequence[Path]) -> None:
+    """Refuse a path behind which there is no file."""
+    if not files or not all(file.is_file() for file in files):
+        raise ValueError(f"paths: {str(given)!r} is no file, and no *.parquet files are below it.")
+
+
+def check_parquet_columns(present: Sequence[str], wanted: Sequence[str], path: Path) -> None:
+    """Refuse a file that lacks a column."""
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise ValueError(f"{path} has no column {missing}; it has {list(present)[:20]}.")
+
+
+def check_no_nulls(n_nulls: int, name: str, path: Path) -> None:
+    """Refuse missing values."""
+    if n_nulls:
+        raise ValueError(f"{path}: the column {name!r} has {n_nulls} missing values.")
+
+
+def check_same_blocks(n_true: int, n_proba: int) -> None:
+    """Refuse labels and probabilities that are cut into different blocks of rows."""
+    if n_true != n_proba:
+        raise ValueError(
+            f"y_true comes in {n_true} blocks of rows and y_proba in {n_proba}; rechunk one of "
+            "them, as in y_true.rechunk(y_proba.chunks[0])."
+        )

@@ -1,0 +1,214 @@
+"""Evaluation on a Dask cluster: blocks of rows become states, and states merge in a tree.
+
+A state of counts is all that travels. A block that is computed again, because its worker
+died, is counted once all the same: the task that counts it has no side effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._typing import ConfidenceSpec
+from skselect.metrics import DEFAULT_METRICS
+from skselect.parquet import Paths, files_of, parquet_state
+from skselect.streaming import SelectiveState
+
+#: States that are merged by one task.
+_FAN_IN = 8
+
+
+def evaluate(
+    y_true: Any,
+    y_proba: Any,
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    *,
+    labels: Any = None,
+    confidence: ConfidenceSpec = "max_proba",
+    mode: str = "exact",
+    thresholds: Any = None,
+) -> pd.Series | pd.DataFrame:
+    """Compute metrics of predictions that lie in a Dask collection.
+
+    Parameters
+    ----------
+    y_true : dask Array, Series, or sequence of arrays or delayed objects
+        True labels, in the same blocks of rows as `y_proba`.
+    y_proba : dask Array of shape (n, K) or (n,), DataFrame, or sequence like `y_true`
+        Class probabilities, as from ``DaskXGBClassifier.predict_proba``. Blocks that hold
+        single classes are joined first.
+    metrics : iterable of str, or mapping of str to dict
+        As in :func:`skselect.evaluate`; those that read classes are refused.
+    labels : array-like of shape (K,), default=None
+        All classes, in the order of the columns. None: the labels that occur, at the price of
+        one pass over `y_true`.
+    confidence : str or callable, default="max_proba"
+    mode : {"exact", "certified"}, default="exact"
+    thresholds : array-like in [0, 1], default=None
+        As for :class:`skselect.SelectiveState`.
+
+    Returns
+    -------
+    Series, or in mode "certified" DataFrame
+        As :meth:`skselect.SelectiveState.evaluate`: the bits that one process would compute.
+
+    Raises
+    ------
+    ValueError
+        If the blocks of labels and probabilities do not match, or a value is impossible.
+    ImportError
+        If Dask is not installed.
+
+    Notes
+    -----
+    Everything runs where Dask would run it: on the cluster of the current
+    ``dask.distributed.Client``, or in threads if there is none.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import skselect.dask
+    >>> y_true = da.from_array([0, 1, 1, 0], chunks=2)
+    >>> y_proba = da.from_array([[.9, .1], [.2, .8], [.6, .4], [.7, .3]], chunks=(2, 2))
+    >>> skselect.dask.evaluate(y_true, y_proba, ["aurc", "augrc"])
+    aurc     0.06250
+    augrc    0.03125
+    dtype: float64
+    """
+    found = state(
+        y_true, y_proba, labels=labels, confidence=confidence, mode=mode, thresholds=thresholds
+    )
+    return found.evaluate(metrics)
+
+
+def state(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    labels: Any = None,
+    confidence: ConfidenceSpec = "max_proba",
+    mode: str = "exact",
+    thresholds: Any = None,
+) -> SelectiveState:
+    """Count the predictions in a Dask collection; arguments as in :func:`evaluate`.
+
+    Returns
+    -------
+    SelectiveState
+        For curves, intervals and thresholds of all rows.
+    """
+    dask = check.import_extra("dask", "dask", "dask")
+    truths, probas = _row_blocks(y_true), _row_blocks(_with_whole_rows(y_proba))
+    check.check_same_blocks(len(truths), len(probas))
+    if labels is None:
+        found = dask.compute(*[dask.delayed(_labels_of)(block) for block in truths])
+        labels = np.unique(np.concatenate(found))
+    empty = SelectiveState(mode, labels=labels, confidence=confidence, thresholds=thresholds)
+    count = dask.delayed(_state_of_block, pure=True)
+    parts = [count(empty, *pair) for pair in zip(truths, probas, strict=True)]
+    return _merged(parts)
+
+
+def evaluate_parquet(
+    paths: Paths,
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    **options: Any,
+) -> pd.Series | pd.DataFrame:
+    """Compute metrics of predictions in Parquet files, some files to each worker.
+
+    Parameters
+    ----------
+    paths : str, Path or iterable of them
+        As the workers see them.
+    metrics : iterable of str, or mapping of str to dict
+    **options
+        As in :func:`skselect.evaluate_parquet`.
+
+    Returns
+    -------
+    Series, or in mode "certified" DataFrame
+    """
+    dask = check.import_extra("dask", "dask", "dask")
+    files = files_of(paths)
+    # A state is large beside a file: few parts, but enough to keep all workers busy.
+    n_parts = min(len(files), 4 * _n_workers())
+    count = dask.delayed(parquet_state, pure=True)
+    options = {**options, "progress": False}
+    parts = [count(files[k::n_parts], **options) for k in range(n_parts)]
+    return _merged(parts).evaluate(metrics)
+
+
+def local_classifier(model: Any) -> Any:
+    """Return a ``DaskXGBClassifier`` as the XGBClassifier that any scikit-learn tool can use.
+
+    Wrap it in scikit-learn's ``FrozenEstimator`` for :class:`skselect.SelectiveClassifier` or
+    :class:`skselect.ThresholdTuner`: the trees are trained on the cluster, the threshold is
+    chosen on rows that fit in memory, and ``map_blocks`` predicts the rest.
+
+    Parameters
+    ----------
+    model : xgboost.dask.DaskXGBClassifier
+        Fitted, with the labels 0 ... K - 1.
+
+    Returns
+    -------
+    xgboost.XGBClassifier
+    """
+    xgboost = check.import_extra("xgboost", "xgboost", "xgboost")
+    local = xgboost.XGBClassifier()
+    local.load_model(model.get_booster().save_raw())
+    return local
+
+
+# Blocks ------------------------------------------------------------------------------------
+
+
+def _with_whole_rows(y_proba: Any) -> Any:
+    """Join blocks of single classes: binary Dask XGBoost has one block per column."""
+    if getattr(y_proba, "ndim", 1) == 2 and hasattr(y_proba, "numblocks"):
+        return y_proba.rechunk({1: -1}) if y_proba.numblocks[1] > 1 else y_proba
+    return y_proba
+
+
+def _row_blocks(values: Any) -> list[Any]:
+    """Return the blocks of a collection, one for each group of rows."""
+    if hasattr(values, "to_delayed"):
+        return list(np.ravel(values.to_delayed()))
+    if isinstance(values, Sequence) and not isinstance(values, str):
+        return list(values)
+    return [values]
+
+
+def _labels_of(block: Any) -> Any:
+    return np.unique(check.check_labels(block))
+
+
+def _state_of_block(empty: SelectiveState, y_true: Any, y_proba: Any) -> SelectiveState:
+    counted = empty.empty_twin()
+    return counted.update(y_true, y_proba) if len(y_true) else counted
+
+
+def _merge(states: list[SelectiveState]) -> SelectiveState:
+    return states[0].merge(*states[1:])
+
+
+def _merged(parts: list[Any]) -> SelectiveState:
+    """Merge delayed states in a tree."""
+    dask = check.import_extra("dask", "dask", "dask")
+    merge = dask.delayed(_merge, pure=True)
+    while len(parts) > 1:
+        parts = [merge(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
+    (found,) = dask.compute(parts[0])
+    return found
+
+
+def _n_workers() -> int:
+    distributed = check.import_extra("dask.distributed", "distributed", "dask")
+    try:
+        return max(len(distributed.get_client().scheduler_info()["workers"]), 1)
+    except ValueError:  # no cluster: threads of this process
+        return 1

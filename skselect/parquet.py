@@ -1,0 +1,162 @@
+"""Evaluation of Parquet files that do not fit in memory: one process, bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from skselect import _validation as check
+from skselect.metrics import DEFAULT_METRICS
+from skselect.streaming import SelectiveState
+
+#: Rows read together.
+_BATCH = 1 << 20
+
+Paths = str | Path | Iterable[str | Path]
+
+
+def evaluate_parquet(
+    paths: Paths,
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    *,
+    y_true: str | None = None,
+    y_proba: str | Sequence[str] | None = None,
+    confidence: str | None = None,
+    loss: str | None = None,
+    labels: Any = None,
+    mode: str = "exact",
+    thresholds: Any = None,
+    progress: bool = True,
+) -> pd.Series | pd.DataFrame:
+    """Compute metrics of predictions in Parquet files, whatever their size.
+
+    Parameters
+    ----------
+    paths : str, Path or iterable of them
+        Files, folders (all ``*.parquet`` below them) or patterns such as ``"run-*.parquet"``.
+    metrics : iterable of str, or mapping of str to dict
+        As in :func:`skselect.evaluate`; those that read classes are refused.
+    y_true, y_proba : str and str or list of str, default=None
+        Columns of the true label and of the class probabilities, in the order of `labels`; one
+        column is the probability of the second of two classes.
+    confidence, loss : str and str, default=None
+        Instead of them: columns of a confidence in [0, 1] and of the error, 0 or 1.
+    labels : array-like of shape (K,), default=None
+        All classes; needed with `y_proba`.
+    mode : {"exact", "certified"}, default="exact"
+        As for :class:`SelectiveState`.
+    thresholds : array-like in [0, 1], default=None
+        For "certified": where coverage, risk and CWSA are asked for.
+    progress : bool, default=True
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Series, or in mode "certified" DataFrame
+        As :meth:`SelectiveState.evaluate`.
+
+    Raises
+    ------
+    ValueError
+        If no file is found, a column is missing or holds nulls, or a value is impossible; the
+        message names the file.
+    ImportError
+        If pyarrow is not installed.
+
+    See Also
+    --------
+    parquet_state : The state itself, for curves, thresholds and intervals.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile, pathlib
+    >>> from skselect import evaluate_parquet
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> table = pd.DataFrame({"confidence": [.9, .8, .7, .6], "error": [0, 0, 0, 1]})
+    >>> table.to_parquet(folder / "part.parquet")
+    >>> columns = {"confidence": "confidence", "loss": "error"}
+    >>> evaluate_parquet(folder, ["aurc", "augrc"], **columns, progress=False)
+    aurc     0.06250
+    augrc    0.03125
+    dtype: float64
+    """
+    state = parquet_state(
+        paths, y_true=y_true, y_proba=y_proba, confidence=confidence, loss=loss, labels=labels,
+        mode=mode, thresholds=thresholds, progress=progress,
+    )  # fmt: skip
+    return state.evaluate(metrics)
+
+
+def parquet_state(
+    paths: Paths,
+    *,
+    y_true: str | None = None,
+    y_proba: str | Sequence[str] | None = None,
+    confidence: str | None = None,
+    loss: str | None = None,
+    labels: Any = None,
+    mode: str = "exact",
+    thresholds: Any = None,
+    progress: bool = True,
+) -> SelectiveState:
+    """Count the predictions in Parquet files; arguments as in :func:`evaluate_parquet`.
+
+    Returns
+    -------
+    SelectiveState
+    """
+    columns = check.check_file_columns(y_true, y_proba, confidence, loss, labels)
+    state = SelectiveState(mode, thresholds=thresholds, labels=labels)
+    files = files_of(paths)
+    parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")
+    tqdm = check.import_extra("tqdm", "tqdm", "parquet").tqdm
+    opened = [parquet.ParquetFile(file) for file in files]
+    total = sum(file.metadata.num_rows for file in opened)
+    with tqdm(total=total, unit=" rows", unit_scale=True, disable=not progress) as bar:
+        for path, file in zip(files, opened, strict=True):
+            check.check_parquet_columns(file.schema_arrow.names, columns, path)
+            for batch in file.iter_batches(_BATCH, columns=columns):
+                _count(state, batch, columns, path, by_class=y_true is not None)
+                bar.update(batch.num_rows)
+    return state
+
+
+def files_of(paths: Paths) -> list[Path]:
+    """Return the files that paths, folders and patterns stand for, sorted, each once."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    found: set[Path] = set()
+    for one in map(Path, given):
+        if one.is_dir():
+            files = list(one.rglob("*.parquet"))
+        elif any(sign in one.name for sign in "*?["):
+            files = list(one.parent.glob(one.name))
+        else:
+            files = [one]
+        check.check_files(one, files)
+        found.update(files)
+    return sorted(found)
+
+
+def _count(
+    state: SelectiveState, batch: Any, columns: list[str], path: Path, *, by_class: bool
+) -> None:
+    """Count the rows of a batch of record columns."""
+    if batch.num_rows == 0:
+        return
+    for name in columns:
+        check.check_no_nulls(batch.column(name).null_count, name, path)
+    try:
+        if by_class:
+            truth, *proba = (batch.column(name).to_pandas() for name in columns)
+            values = proba[0] if len(proba) == 1 else pd.concat(proba, axis=1).to_numpy()
+            state.update(truth.to_numpy(), values)
+        else:
+            confidence, loss = (
+                batch.column(name).to_numpy(zero_copy_only=False) for name in columns
+            )
+            state.update_confidence(confidence, loss)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
