@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skselect import _validation as check
+from skselect._rowwise import chosen, row_max
 from skselect._typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.decisions import DecisionRule
 from skselect.predictions import Predictions
@@ -27,7 +28,7 @@ def max_proba(y_proba: FloatArray) -> FloatArray:
     >>> max_proba(np.array([[.7, .2, .1], [.4, .3, .3]]))
     array([0.7, 0.4])
     """
-    return y_proba.max(axis=1).astype(np.float64)
+    return row_max(y_proba)
 
 
 def margin(y_proba: FloatArray) -> FloatArray:
@@ -131,11 +132,13 @@ def confidence_of_answers(
     >>> confidence_of_answers(y_proba, np.array([1]), "expected_cost", rule)
     array([0.925])
     """
-    if isinstance(confidence, str) and confidence in ANSWER_CONFIDENCES:
-        rows = np.arange(len(y_proba))
+    if isinstance(confidence, str):
         if confidence == "chosen_proba":
-            return y_proba[rows, y_pred].astype(np.float64)
-        return np.clip(1.0 - rule.expected_costs(y_proba)[rows, y_pred], 0.0, 1.0)
+            return chosen(y_proba, y_pred)
+        if confidence == "expected_cost":
+            return np.clip(1.0 - chosen(rule.expected_costs(y_proba), y_pred), 0.0, 1.0)
+        if confidence == "max_proba" and rule.decision == "argmax":
+            return row_max(y_proba, y_pred)
     return confidence_of_proba(y_proba, confidence)
 
 

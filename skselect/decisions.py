@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skselect import _validation as check
+from skselect._rowwise import row_argmax
 from skselect._typing import FloatArray, IntArray, LabelArray
 
 #: The most probable class, the estimator's own answer, or the class that costs least on average.
@@ -98,7 +99,7 @@ class DecisionRule:
             return check.check_given(y_pred, "y_pred", "decision='estimator'")
         if self.decision == "min_cost":
             return np.argmin(self.expected_costs(y_proba), axis=1)
-        return y_proba.argmax(axis=1)
+        return row_argmax(y_proba)
 
     def expected_costs(self, y_proba: FloatArray) -> FloatArray:
         """Return the mean cost of each answer, (n, K), as a share of the largest cost."""

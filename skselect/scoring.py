@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import check_scoring
 
 from skselect import _validation as check
+from skselect._rowwise import row_argmax
 from skselect._sklearn import (
     BaseScorer,
     register_scoring_names,
@@ -111,7 +112,7 @@ def answers_of(estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -
         threshold = decisions.threshold if abstainer.abstains else None
     else:
         proba = _proba(estimator, X)
-        answers = proba.argmax(axis=1)
+        answers = row_argmax(proba)
         classes = np.asarray(estimator.classes_)
         confidence = claim = max_proba(proba)
         threshold = None

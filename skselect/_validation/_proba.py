@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skselect._rowwise import row_sums
 from skselect._typing import FloatArray, LabelArray
 from skselect._validation._arrays import as_array
 from skselect._validation._labels import check_classes
@@ -70,7 +71,7 @@ def _check_simplex(proba: Any, name: str) -> Any:
                 else "Turn logits or decision values into probabilities first."
             )
         )
-    gap = np.abs(proba.sum(axis=1, dtype=np.float64) - 1.0)
+    gap = np.abs(row_sums(proba) - 1.0)
     if float(gap.max()) > SUM_TOLERANCE:
         row = int(np.argmax(gap))
         raise ValueError(

@@ -28,7 +28,7 @@ def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
 
 def check_vector(values: Any, name: str) -> FloatArray:
     try:
-        vector = np.asarray(values)
+        vector = as_array(values, name)
         if vector.dtype.kind == "c":
             raise TypeError  # noqa: TRY301 - complex numbers are no numbers here
         vector = vector.astype(np.float64, copy=False)
