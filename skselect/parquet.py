@@ -102,11 +102,34 @@ def parquet_state(
     thresholds: Any = None,
     progress: bool = True,
 ) -> SelectiveState:
-    """Count the predictions in Parquet files; arguments as in :func:`evaluate_parquet`.
+    """Count the predictions in Parquet files, for curves, thresholds and intervals.
+
+    Parameters
+    ----------
+    paths : str, Path or iterable of them
+        Files, folders or patterns.
+    y_true, y_proba, confidence, loss, labels, mode, thresholds, progress
+        As in :func:`evaluate_parquet`.
 
     Returns
     -------
     SelectiveState
+
+    Raises
+    ------
+    ValueError, ImportError
+        As :func:`evaluate_parquet`.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile, pathlib
+    >>> from skselect import parquet_state
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> table = pd.DataFrame({"confidence": [.9, .8, .7, .6], "error": [0, 0, 0, 1]})
+    >>> table.to_parquet(folder / "part.parquet")
+    >>> state = parquet_state(folder, confidence="confidence", loss="error", progress=False)
+    >>> state.finalize().coverage_at_risk(0.0)
+    0.75
     """
     columns = check.check_file_columns(y_true, y_proba, confidence, loss, labels)
     state = SelectiveState(mode, thresholds=thresholds, labels=labels)

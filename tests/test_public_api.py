@@ -13,7 +13,11 @@ from skselect import calibration
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = [
     *(getattr(skselect, name) for name in skselect.__all__),
-    *(getattr(skselect.metrics, name) for name in skselect.metrics.__all__ if name != "SPECS"),
+    *(
+        getattr(skselect.metrics, name)
+        for name in skselect.metrics.__all__
+        if name not in ("SPECS", "DEFAULT_METRICS")
+    ),
     *(getattr(calibration, name) for name in calibration.__all__ if name.endswith("tor")),
 ]
 

@@ -77,12 +77,12 @@ def _sums(counts: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray, Float
 def _cw_accuracy(counts: CellCounts, _: RiskCoverageCurve) -> tuple[float, float]:
     right, wrong, low, high = _sums(counts)
 
-    def share(doubt_right: FloatArray, doubt_wrong: FloatArray) -> float:
+    def share(doubt_right: FloatArray, doubt_wrong: FloatArray, of_nothing: float) -> float:
         of_right = float(np.sum(right * (1.0 - doubt_right)))
         total = of_right + float(np.sum(wrong * (1.0 - doubt_wrong)))
-        return of_right / total if total > 0 else 0.0
+        return of_right / total if total > 0 else of_nothing
 
-    return widened(share(high, low), share(low, high))
+    return widened(share(high, low, 0.0), share(low, high, 1.0))
 
 
 def _csr(counts: CellCounts, curve: RiskCoverageCurve, eps: float = 1e-8) -> tuple[float, float]:

@@ -23,6 +23,9 @@ _DROPPED = 52 - BITS
 _BEFORE_FIRST = (int(np.float64(2.0**-53).view(np.int64)) >> _DROPPED) - 1
 N_CELLS = (int(np.float64(1.0).view(np.int64)) >> _DROPPED) - _BEFORE_FIRST + 1
 
+# By how much 1 - c can have been rounded.
+_ROUNDED = 2.0**-53
+
 #: How much wider than computed a bound is made, for the rounding of sums.
 _MARGIN = 1e-11
 
@@ -39,8 +42,10 @@ def _shortfalls(cells: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the smallest and the largest 1 - c of each cell."""
     starts = ((cells + _BEFORE_FIRST) << _DROPPED).view(np.float64)
     ends = ((cells + (_BEFORE_FIRST + 1)) << _DROPPED).view(np.float64)
-    ends = np.nextafter(ends, 0.0)
-    return np.where(cells == 0, 0.0, starts), np.where(cells == 0, 0.0, np.minimum(ends, 1.0))
+    ends = np.minimum(np.nextafter(ends, 0.0), 1.0)
+    rounded = starts >= 0.5  # 1 - c of a confidence below one half
+    starts, ends = starts - _ROUNDED * rounded, np.minimum(ends + _ROUNDED * rounded, 1.0)
+    return np.where(cells == 0, 0.0, starts), np.where(cells == 0, 0.0, ends)
 
 
 class CellCounts:

@@ -1,0 +1,270 @@
+"""SelectiveState: the same bits for every order, split and merge tree."""
+
+import pickle
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skselect import Outcomes, Predictions, SelectiveState, evaluate, select_threshold
+from skselect.metrics import SPECS, metric_interval
+from skselect.streaming import _counters as counters
+from tests.brute import assert_close, examples
+
+ON_CURVES = [
+    name for name, spec in SPECS.items()
+    if spec.needs == "curve" and name not in ("risk_at_coverage", "coverage_at_risk",
+                                              "review_rate_at_reliability")
+]  # fmt: skip
+CERTIFIED = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr"]
+
+CONFIDENCE = (
+    st.floats(0, 1)
+    | st.floats(0, 1, width=32)
+    | st.sampled_from([0.0, 0.25, 0.5, 1.0, 1 - 1e-12, np.nextafter(1, 0), 1e-300])
+)
+ROWS = st.lists(st.tuples(CONFIDENCE, st.booleans()), min_size=1, max_size=40)
+
+
+def columns(rows):
+    return (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+
+
+def quietly(source, metrics):
+    """Evaluate; undefined values are no news here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = source.evaluate(metrics) if hasattr(source, "evaluate") else None
+        return evaluate(source, metrics) if found is None else found
+
+
+def split(confidence, loss, cuts):
+    """Return a state of each piece of the rows."""
+    edges = [0, *sorted({c % len(loss) for c in cuts}), len(loss)]
+    return [
+        SelectiveState().update_confidence(confidence[a:b], loss[a:b])
+        for a, b in pairwise(edges)
+        if b > a
+    ]
+
+
+@examples(50)
+@given(ROWS, st.lists(st.integers(0, 100), max_size=4), st.randoms(use_true_random=False))
+def test_every_order_split_and_merge_gives_the_bits_of_the_rows_in_memory(rows, cuts, random):
+    confidence, loss = columns(rows)
+    expected = quietly(Outcomes(loss, confidence), ON_CURVES)
+    order = np.array(random.sample(range(len(loss)), len(loss)))
+    states = split(confidence[order], loss[order], cuts)
+    random.shuffle(states)
+    while len(states) > 1:  # a merge tree of no particular form
+        k = random.randint(2, len(states))
+        states = [states[0].merge(*states[1:k]), *states[k:]]
+    found = quietly(states[0], ON_CURVES)
+    assert found.to_numpy().tobytes() == expected.to_numpy().tobytes()
+    assert states[0].n_rows == len(loss)
+    assert states[0].n_errors == loss.sum()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "tied", "both"])
+def test_many_rows_go_through_runs_and_pages_to_the_same_bits(kind, monkeypatch):
+    monkeypatch.setattr(counters, "PAGED_FROM", 1000)
+    monkeypatch.setattr(counters, "SORTED_TOGETHER", 3000)
+    rng = np.random.default_rng(0)
+    n = 60_000
+    confidence = {
+        "float32": lambda: rng.random(n).astype(np.float32),
+        "float64": lambda: rng.random(n),
+        "tied": lambda: rng.integers(0, 50, n) / 64,
+        "both": lambda: np.where(np.arange(n) < n // 2, rng.random(n).astype("f4"), rng.random(n)),
+    }[kind]()
+    loss = rng.random(n) < 0.1
+    state, other = SelectiveState(), SelectiveState()
+    for rows in np.array_split(np.arange(n), 23):
+        (state if rows[0] % 2 else other).update_confidence(confidence[rows], loss[rows])
+    merged = pickle.loads(pickle.dumps(state)).merge(other)
+    assert bool(merged.counts.narrow.pages) == (kind in ("float32", "both"))
+    expected = evaluate(Outcomes(loss, confidence), ON_CURVES)
+    assert merged.evaluate(ON_CURVES).to_numpy().tobytes() == expected.to_numpy().tobytes()
+    curve = merged.finalize()
+    assert curve.to_frame().equals(type(curve).from_outcomes(Outcomes(loss, confidence)).to_frame())
+
+
+def test_metrics_of_rows_agree_to_rounding():
+    rng = np.random.default_rng(0)
+    confidence, loss = np.round(rng.random(500), 2), rng.random(500) < 0.3
+    names = ["smooth_ece", "top_label_brier", "debiased_l2", "ecd"]
+    found = SelectiveState().update_confidence(confidence, loss).evaluate(names)
+    assert_close(found, evaluate(Outcomes(loss, confidence), names), rel=1e-10)
+
+
+def test_probabilities_are_judged_as_everywhere_else():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 300)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
+    names = ["aurc", "cwsa_plus", "csr"]
+    state = SelectiveState(labels=["a", "b", "c"])
+    for rows in np.array_split(np.argsort(y), 5):  # pieces without every class
+        state.update(y[rows], proba[rows])
+    expected = evaluate(Predictions.from_proba(y, proba), names)
+    assert state.evaluate(names).equals(expected)
+    margin = SelectiveState(confidence="margin", labels=state.labels).update(y, proba)
+    expected = evaluate(Predictions.from_proba(y, proba), ["aurc"], confidence="margin")
+    assert margin.evaluate(["aurc"]).equals(expected)
+
+
+def test_merging_changes_none_of_the_states():
+    one = SelectiveState().update_confidence([0.9, 0.8], [0, 1])
+    two = SelectiveState().update_confidence([0.7], [1])
+    merged = one.merge(two)
+    merged.update_confidence([0.1], [1])
+    one.update_confidence([0.95], [0])
+    assert (one.n_rows, two.n_rows, merged.n_rows) == (3, 1, 4)
+    assert one.to_arrays()["confidence"].tolist() == [0.95, 0.9, 0.8]
+    assert two.to_arrays()["confidence"].tolist() == [0.7]
+    assert merged.to_arrays()["confidence"].tolist() == [0.9, 0.8, 0.7, 0.1]
+
+
+def test_counts_travel_as_arrays_and_come_back():
+    rng = np.random.default_rng(0)
+    confidence, loss = np.round(rng.random(400), 2), rng.random(400) < 0.3
+    state = SelectiveState().update_confidence(confidence, loss)
+    arrays = state.to_arrays()
+    grouped = pd.DataFrame({"c": confidence, "e": loss}).groupby("c")["e"].agg(["size", "sum"])
+    grouped = grouped.sort_index(ascending=False)
+    assert arrays["confidence"].tolist() == grouped.index.tolist()
+    assert arrays["n"].tolist() == grouped["size"].tolist()
+    assert arrays["n_errors"].tolist() == grouped["sum"].tolist()
+    again = SelectiveState.from_counts(**arrays)
+    assert again.evaluate().equals(state.evaluate())
+    twice = {name: np.tile(values, 2) for name, values in arrays.items()}
+    assert SelectiveState.from_counts(**twice).n_rows == 800
+
+
+def test_a_threshold_is_certified_on_counts_as_on_rows():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, 3000)
+    loss = rng.random(3000) < (1 - confidence) / 4
+    state = SelectiveState().update_confidence(confidence, loss)
+    for options in ({"objective": "risk", "target": 0.05}, {"objective": "cost", "target": 0.1}):
+        found = select_threshold(state.finalize(), **options)
+        expected = select_threshold(Outcomes(loss, confidence), **options)
+        assert found.threshold == expected.threshold
+        assert found.coverage == expected.coverage
+        if expected.certificate is not None:
+            drop = {"date": None}
+            assert found.certificate.to_dict() | drop == expected.certificate.to_dict() | drop
+
+
+@pytest.mark.parametrize("metric", ["aurc", "eaurc", "augrc", "failure_auroc"])
+@pytest.mark.parametrize("tied", [False, True])
+def test_intervals_are_those_of_the_rows(metric, tied):
+    rng = np.random.default_rng(0)
+    p = np.round(rng.random(800), 2) if tied else rng.random(800)
+    y = (rng.random(800) < p).astype(int)
+    expected = metric_interval(y, p, metric)
+    found = SelectiveState().update(y, np.column_stack([1 - p, p])).interval(metric)
+    for name in ("estimate", "low", "high", "standard_error"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
+
+
+# Certified ---------------------------------------------------------------------------------
+
+
+@examples(60)
+@given(ROWS, st.lists(CONFIDENCE, max_size=3))
+def test_the_certified_interval_always_holds_the_exact_value(rows, thresholds):
+    confidence, loss = columns(rows)
+    state = SelectiveState("certified", thresholds=thresholds)
+    half = len(loss) // 2
+    other = state.empty_twin()
+    for one, part in ((state, slice(half)), (other, slice(half, None))):
+        if len(loss[part]):
+            one.update_confidence(confidence[part], loss[part])
+    merged = state.merge(other)
+    exact = quietly(Outcomes(loss, confidence), CERTIFIED)
+    found = quietly(merged, CERTIFIED)
+    for name, value in exact.items():
+        low, high = found.loc[name, ["low", "high"]]
+        assert np.isnan(value) or low <= value <= high, name
+    for t in {*thresholds, 0.0}:
+        for name in ("coverage", "selective_risk", "generalized_risk"):
+            wanted = quietly(Outcomes(loss, confidence), {name: {"threshold": t}})[name]
+            at = quietly(merged, {name: {"threshold": t}}).loc[name]
+            assert at.value == wanted or (np.isnan(wanted) and np.isnan(at.value)), (name, t)
+        if t < 1:
+            for name in ("cwsa", "cwsa_plus"):
+                wanted = quietly(Outcomes(loss, confidence), {name: {"threshold": t}})[name]
+                at = quietly(merged, {name: {"threshold": t}}).loc[name]
+                assert at.low - 1e-12 <= wanted <= at.high + 1e-12, (name, t)
+
+
+def test_the_certified_interval_is_narrow_and_the_state_small():
+    rng = np.random.default_rng(0)
+    confidence = 1 - 0.5 * rng.beta(0.5, 3, 200_000)
+    loss = rng.random(200_000) < 1 - 0.98 * confidence
+    state = SelectiveState("certified").update_confidence(confidence, loss)
+    assert state.nbytes <= 4 * 2**20
+    found = state.evaluate(["aurc", "augrc"])
+    assert found.loc["augrc", "high"] - found.loc["augrc", "low"] < 1e-5
+    assert found.loc["aurc", "high"] - found.loc["aurc", "low"] < 1e-3
+
+
+# Errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda s: s.update_confidence([0.5, 1.5], [0, 1]), r"confidence must lie in \[0, 1\]"),
+        (lambda s: s.update_confidence([0.5, np.nan], [0, 1]), "confidence must lie"),
+        (lambda s: s.update_confidence([0.5, 0.6], [0, 0.5]), "needs a loss of 0 or 1"),
+        (lambda s: s.update_confidence([0.5, 0.6], [0]), "confidence"),
+        (lambda s: s.update_confidence([], []), "empty"),
+        (lambda s: s.update([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "sum to one"),
+        (lambda s: s.merge(3), "merge takes other SelectiveState"),
+        (lambda s: s.merge(SelectiveState("certified")), "differ in mode"),
+        (lambda s: s.evaluate(["cw_f1"]), "reads classes"),
+    ],
+)
+def test_what_is_refused_is_named_and_leaves_the_state_as_it_was(act, message):
+    state = SelectiveState().update_confidence([0.9], [1])
+    with pytest.raises(ValueError, match=message):
+        act(state)
+    assert (state.n_rows, state.n_errors) == (1, 1)
+    assert state.to_arrays()["n"].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SelectiveState("rough"), "mode"),
+        (lambda: SelectiveState(thresholds=[0.5]), "goes with mode='certified'"),
+        (lambda: SelectiveState("certified", thresholds=[1.5]), r"must lie in \[0, 1\]"),
+        (lambda: SelectiveState.from_counts([0.5], [1], [2]), "n_errors must not be larger"),
+        (lambda: SelectiveState.from_counts([0.5], [1.5], [1]), "n must hold whole numbers"),
+        (lambda: SelectiveState.from_counts([0.5, 0.6], [1], [1]), "n"),
+        (lambda: SelectiveState().finalize(), "has counted no rows"),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_thresholds_not_given_beforehand_are_refused_with_the_remedy():
+    state = SelectiveState("certified", thresholds=[0.7]).update_confidence([0.9, 0.6], [0, 1])
+    with pytest.raises(ValueError, match=r"thresholds=\[0.8\]"):
+        state.evaluate({"coverage": {"threshold": 0.8}})
+    with pytest.raises(ValueError, match="Use mode='exact'"):
+        state.evaluate(["ece"])
+
+
+def test_a_state_of_another_version_is_refused():
+    state = SelectiveState().update_confidence([0.9], [1])
+    fields = state.__getstate__() | {"version": 99}
+    with pytest.raises(ValueError, match="version 99"):
+        SelectiveState().__setstate__(fields)

@@ -1,0 +1,52 @@
+"""SubgroupStates: each subgroup is a state of its own rows."""
+
+import numpy as np
+import pytest
+
+from skselect import SelectiveState, SubgroupStates
+
+NAMES = ["aurc", "selective_risk"]
+
+
+def some_rows():
+    rng = np.random.default_rng(0)
+    confidence, loss = rng.random(300), rng.random(300) < 0.3
+    return confidence, loss, rng.choice(["north", "south", "west"], 300)
+
+
+@pytest.mark.parametrize("mode", ["exact", "certified"])
+def test_each_subgroup_and_the_total_are_those_of_their_rows(mode):
+    confidence, loss, place = some_rows()
+    one, two = SubgroupStates(mode), SubgroupStates(mode)
+    one.update_confidence(confidence[:100], loss[:100], subgroups=place[:100])
+    two.update_confidence(confidence[100:], loss[100:], subgroups=place[100:])
+    merged = one.merge(two)
+    assert sorted(merged.states) == ["north", "south", "west"]
+    for name, state in merged.states.items():
+        rows = place == name
+        alone = SelectiveState(mode).update_confidence(confidence[rows], loss[rows])
+        assert state.evaluate(NAMES[:1]).equals(alone.evaluate(NAMES[:1]))
+    whole = SelectiveState(mode).update_confidence(confidence, loss)
+    assert merged.total().evaluate(NAMES[:1]).equals(whole.evaluate(NAMES[:1]))
+
+
+def test_the_table_has_a_row_per_subgroup():
+    confidence, loss, place = some_rows()
+    table = SubgroupStates().update_confidence(confidence, loss, subgroups=place).evaluate(NAMES)
+    assert table.index.tolist() == ["north", "south", "west"]
+    assert table.loc["south", "selective_risk"] == pytest.approx(
+        loss[(place == "south") & (confidence >= 0.5)].mean()
+    )
+
+
+def test_missing_subgroups_are_one_too():
+    states = SubgroupStates().update_confidence([0.9, 0.8], [0, 1], subgroups=["a", None])
+    assert {state.n_rows for state in states.states.values()} == {1}
+    assert len(states.states) == 2
+
+
+def test_a_bad_row_counts_nowhere():
+    states = SubgroupStates()
+    with pytest.raises(ValueError, match="confidence must lie"):
+        states.update_confidence([0.9, 1.8], [0, 1], subgroups=["a", "b"])
+    assert states.states == {}

@@ -1,0 +1,59 @@
+"""Arrays of other libraries give the numbers of numpy's, bit by bit."""
+
+import numpy as np
+import pytest
+
+from skselect import Outcomes, RiskCoverageCurve, SelectiveState, metrics
+from skselect.metrics import SPECS
+
+REQUIRED = {
+    "risk_at_coverage": {"coverage": 0.5}, "coverage_at_risk": {"max_risk": 0.1},
+    "review_rate_at_reliability": {"reliability": 0.95},
+}  # fmt: skip
+
+
+def as_strict(array):
+    return pytest.importorskip("array_api_strict").asarray(array)
+
+
+def as_torch(array):
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    return torch.tensor(array, requires_grad=array.dtype.kind == "f")
+
+
+@pytest.fixture
+def predictions(rng):
+    proba = rng.dirichlet(np.ones(3), 200)
+    return rng.integers(0, 3, 200), proba
+
+
+@pytest.mark.parametrize("convert", [as_strict, as_torch])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", [n for n, spec in SPECS.items() if spec.needs == "curve"])
+def test_every_metric_of_the_curve(convert, dtype, name, predictions):
+    y, proba = predictions
+    proba = proba.astype(dtype)
+    function, more = SPECS[name].function, REQUIRED.get(name, {})
+    expected = function(y, proba, **more)
+    assert function(convert(y), convert(proba), **more) == expected
+    weight = np.linspace(0.5, 2.0, len(y))
+    expected = function(y, proba, sample_weight=weight, **more)
+    assert function(convert(y), convert(proba), sample_weight=convert(weight), **more) == expected
+
+
+@pytest.mark.parametrize("convert", [as_strict, as_torch])
+def test_outcomes_curves_and_states(convert, rng):
+    confidence, loss = rng.random(100), (rng.random(100) < 0.3).astype(float)
+    expected = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence)).to_frame()
+    found = RiskCoverageCurve.from_outcomes(Outcomes(convert(loss), convert(confidence)))
+    assert found.to_frame().equals(expected)
+    state = SelectiveState().update_confidence(convert(confidence), convert(loss))
+    assert state.finalize().to_frame().equals(expected)
+
+
+@pytest.mark.parametrize("convert", [as_strict, as_torch])
+def test_probabilities_of_one_class(convert, rng):
+    p = rng.random(60)
+    y = (rng.random(60) < p).astype(int)
+    expected = metrics.aurc_score(y, p)
+    assert metrics.aurc_score(convert(y), convert(p)) == expected

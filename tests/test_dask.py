@@ -1,0 +1,140 @@
+"""skselect.dask: the bits of one process, on any cluster, whatever dies."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from skselect import Predictions, SelectiveClassifier, ThresholdTuner, evaluate
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("dask.distributed")
+import skselect.dask  # noqa: E402
+
+# The cluster's own threads and sockets are closed when they are, not when a test ends.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
+]
+
+NAMES = ["aurc", "eaurc", "augrc", "cwsa_plus", "csr", "coverage"]
+
+
+def some_predictions(n=2000, n_classes=3):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(n_classes), n)
+    return rng.integers(0, n_classes, n), proba
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes."""
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as client:
+        yield client
+
+
+@pytest.mark.parametrize("labels", [None, [0, 1, 2]])
+def test_arrays_give_the_bits_of_one_process(labels):
+    y, proba = some_predictions()
+    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    blocks = da.from_array(y, chunks=150), da.from_array(proba, chunks=(150, 3))
+    assert skselect.dask.evaluate(*blocks, NAMES, labels=labels).equals(expected)
+
+
+def test_blocks_of_single_classes_are_joined():
+    """As binary Dask XGBoost returns them; block by block they would be read as one class."""
+    y, proba = some_predictions(n_classes=2)
+    blocks = da.from_array(y, chunks=300), da.from_array(proba, chunks=(300, 1))
+    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    assert skselect.dask.evaluate(*blocks, NAMES).equals(expected)
+
+
+def test_frames_and_lists_of_delayed_blocks_will_do():
+    dd = pytest.importorskip("dask.dataframe")
+    y, proba = some_predictions()
+    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    frame = dd.from_pandas(pd.DataFrame(proba, columns=[0, 1, 2]), npartitions=4)
+    series = dd.from_pandas(pd.Series(y), npartitions=4)
+    assert skselect.dask.evaluate(series, frame, NAMES).equals(expected)
+    lists = [[dask.delayed(part) for part in np.array_split(a, 5)] for a in (y, proba)]
+    assert skselect.dask.evaluate(*lists, NAMES).equals(expected)
+
+
+def test_blocks_that_do_not_match_are_refused():
+    y, proba = some_predictions()
+    with pytest.raises(ValueError, match="4 blocks of rows and y_proba in 5"):
+        skselect.dask.evaluate(
+            da.from_array(y, chunks=500), da.from_array(proba, chunks=(400, 3)), NAMES
+        )
+
+
+def test_parquet_files_on_a_cluster_give_the_bits_of_one_process(cluster, tmp_path):
+    rng = np.random.default_rng(0)
+    for k in range(5):
+        confidence = rng.random(1000).astype(np.float32)
+        table = pd.DataFrame({"c": confidence, "e": rng.random(1000) > confidence})
+        table.to_parquet(tmp_path / f"{k}.parquet")
+    how = {"confidence": "c", "loss": "e"}
+    expected = skselect.evaluate_parquet(tmp_path, NAMES, **how, progress=False)
+    assert skselect.dask.evaluate_parquet(tmp_path, NAMES, **how).equals(expected)
+
+
+def _slow_block(part):
+    time.sleep(0.3)
+    return part
+
+
+def test_a_worker_killed_midway_changes_nothing(cluster):
+    y, proba = some_predictions()
+    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    slow = dask.delayed(_slow_block)
+    truths, probas = ([slow(part) for part in np.array_split(a, 8)] for a in (y, proba))
+    pids = cluster.run(os.getpid)
+    victim = next(iter(pids.values()))
+    killer = threading.Timer(0.9, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    found = skselect.dask.evaluate(truths, probas, NAMES, labels=[0, 1, 2])
+    killer.join()
+    assert found.to_numpy().tobytes() == expected.to_numpy().tobytes()
+    cluster.wait_for_workers(2, timeout=30)
+    assert victim not in cluster.run(os.getpid).values()
+
+
+def test_searches_and_tuners_run_on_the_cluster_through_joblib(cluster):
+    joblib = pytest.importorskip("joblib")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    model = SelectiveClassifier(LogisticRegression(), calibration="temperature")
+    with joblib.parallel_config(backend="dask"):
+        there = ThresholdTuner(model, objective="risk", target=0.2, cv=3, n_jobs=2).fit(X, y)
+    here = ThresholdTuner(model, objective="risk", target=0.2, cv=3).fit(X, y)
+    assert there.threshold_ == here.threshold_
+
+
+def test_a_model_trained_on_the_cluster_is_tuned_and_used_as_any_other(cluster):
+    xgboost_dask = pytest.importorskip("xgboost.dask")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    y = (X[:, 0] + rng.normal(size=3000) > 0).astype(int)
+    blocks = da.from_array(X, chunks=(750, 4)), da.from_array(y, chunks=750)
+    model = xgboost_dask.DaskXGBClassifier(n_estimators=5, max_depth=2).fit(*blocks)
+    proba = model.predict_proba(blocks[0])
+    found = skselect.dask.evaluate(blocks[1], proba, NAMES)
+    local = skselect.dask.local_classifier(model)
+    expected = evaluate(Predictions.from_proba(y, local.predict_proba(X)), NAMES)
+    assert found.equals(expected)
+    tuner = ThresholdTuner(FrozenEstimator(local), objective="risk", target=0.2)
+    fresh = rng.normal(size=(2000, 4))
+    truth = (fresh[:, 0] + rng.normal(size=2000) > 0).astype(int)
+    assert tuner.fit(fresh, truth).certificate_.exact
