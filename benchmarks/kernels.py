@@ -1,50 +1,143 @@
-"""What the curve and the metrics cost, as ratios to np.sort of as many floats in the same run.
+"""What evaluation costs, as ratios to sorting in the same run.
 
     python benchmarks/kernels.py [rows ...]
 
-CPU time of one thread, best of five.
+CPU time of one thread, the calls taken in turn, the best of each; extra memory is the largest
+that numpy held at once. `x sort` and `x argsort` are ratios to np.sort and np.argsort of as
+many float64, `x roc` is how often the act fits into one roc_auc_score of scikit-learn.
 """
 
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import sys
+import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from timing import best_of_five
+from timing import best_in_turn
+from tqdm import tqdm
 
-from skselect import Outcomes, RiskCoverageCurve, evaluate, select_threshold
+from skselect import (
+    Outcomes,
+    Predictions,
+    RiskCoverageCurve,
+    SelectiveState,
+    evaluate,
+    get_scorer,
+    select_threshold,
+)
+from skselect.metrics import SPECS
+from skselect.metrics._evaluate import JudgedCurve
+from skselect.metrics._influence import RANKED
+
+METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
+CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]
 
 
-def ratios(n, rng):
+def rows_of(n, rng):
     confidence = 1 - 0.5 * rng.beta(0.5, 3, n)
-    loss = (rng.random(n) < 1 - 0.98 * confidence).astype(float)
+    return confidence, (rng.random(n) < 1 - 0.98 * confidence).astype(float)
+
+
+def everything(loss, confidence):
+    """Return all metrics and the curves at every threshold, checks included."""
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
+    return [SPECS[name].kernel(curve) for name in METRICS], curve.courses(*CURVES)
+
+
+def acts_of(n, rng):
+    confidence, loss = rows_of(n, rng)
     outcomes = Outcomes(loss, confidence)
-    weighted = Outcomes(loss, confidence, rng.random(n))
+    narrow = Outcomes(loss, confidence.astype(np.float32))
+    weighted = Outcomes(loss, confidence, rng.random(n) + 0.5)
+    graded = Outcomes(loss * rng.random(n), confidence)
+    without_auroc = [name for name in METRICS if name != "failure_auroc"]
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    sort = best_of_five(lambda: np.sort(confidence))
-    acts = {
+    judged = JudgedCurve(curve)
+    exact, certified = SelectiveState(), SelectiveState("certified")
+    float32 = confidence.astype(np.float32)
+    for state in (exact, certified):
+        state.update_confidence(float32, loss > 0).finalize()
+    y_true = np.where(loss > 0, 1, 0)
+    y_proba = np.column_stack([confidence, 1 - confidence])
+    return {
+        "np.sort": lambda: np.sort(confidence),
         "np.argsort": lambda: np.argsort(confidence),
         "sklearn roc_auc_score": lambda: roc_auc_score(1 - loss, confidence),
-        "curve": lambda: RiskCoverageCurve.from_outcomes(outcomes),
-        "curve, weighted": lambda: RiskCoverageCurve.from_outcomes(weighted),
-        "AURC of a curve": curve.aurc,
-        "AUGRC of a curve": curve.augrc,
-        "CWSA+ at 50 thresholds": lambda: curve.cwsa_plus(np.linspace(0.5, 0.99, 50)),
-        "all default metrics": lambda: evaluate(outcomes),
-        "tune CWSA+ exactly": lambda: select_threshold(
-            outcomes, objective="cwsa_plus", min_coverage=0.0
+        "all metrics + curves, with checks": lambda: everything(loss, confidence),
+        "all metrics": lambda: evaluate(outcomes, METRICS),
+        "all metrics, float32": lambda: evaluate(narrow, METRICS),
+        "all metrics, weighted": lambda: evaluate(weighted, METRICS),
+        "all metrics, graded losses": lambda: evaluate(graded, without_auroc),
+        "standard error of the AURC": lambda: RANKED["aurc"](judged).standard_error(),
+        "standard error of the AUGRC": lambda: RANKED["augrc"](judged).standard_error(),
+        "tune CWSA+ over all thresholds": lambda: select_threshold(
+            outcomes, objective="cwsa_plus", min_coverage=0.3
         ),
-        "certify 20 % risk": lambda: select_threshold(outcomes, objective="risk", target=0.2),
+        "certify a risk of 9 %": lambda: select_threshold(
+            outcomes, objective="risk", target=0.09, on_infeasible="abstain"
+        ),
+        "aurc_score(y_true, y_proba)": lambda: SPECS["aurc"].function(y_true, y_proba),
+        "Predictions.from_proba alone": lambda: Predictions.from_proba(y_true, y_proba),
+        "exact state, float32": lambda: exact.update_confidence(float32, loss > 0),
+        "certified state, float32": lambda: certified.update_confidence(float32, loss > 0),
     }
-    row = {"np.sort, ms": 1000 * sort}
-    return row | {name: best_of_five(act) / sort for name, act in acts.items()}
+
+
+def peak_of(act):
+    """Return the largest memory that an act held at once, in bytes."""
+    tracemalloc.start()
+    act()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def table_of(n, rng):
+    acts = acts_of(n, rng)
+    rounds = 7 if n <= 1_000_000 else 4
+    with tqdm(total=(rounds + 1) * len(acts), desc=f"{n:,} rows", leave=False) as bar:
+        best = best_in_turn(acts, rounds, tick=bar.update)
+    records = {}
+    for name, seconds in best.items():
+        records[name] = {
+            "ns/row": 1e9 * seconds / n,
+            "x sort": seconds / best["np.sort"],
+            "x argsort": seconds / best["np.argsort"],
+            "x roc": best["sklearn roc_auc_score"] / seconds,
+            "extra B/row": peak_of(acts[name]) / n,
+        }
+    return pd.DataFrame(records).T
+
+
+def scorer_overheads(rng):
+    """Return what a scorer call costs beyond predict_proba for 1000 rows, in milliseconds."""
+    X = rng.normal(size=(1000, 5))
+    y = (X[:, 0] + rng.normal(size=1000) > 0).astype(int)
+    model = LogisticRegression().fit(X, y)
+    acts = {"predict_proba": lambda: model.predict_proba(X)}
+    for name in ("cwsa_plus", "neg_aurc", "neg_augrc", "neg_ece", "failure_auroc", "cw_accuracy"):
+        scorer = get_scorer(name)
+        acts[name] = lambda scorer=scorer: scorer(model, X, y)
+    best = best_in_turn(acts, 50)
+    alone = best.pop("predict_proba")
+    return pd.Series({name: 1000 * (seconds - alone) for name, seconds in best.items()})
 
 
 def main():
-    rows = [int(float(a)) for a in sys.argv[1:]] or [1_000, 100_000, 1_000_000]
+    sizes = [int(float(a)) for a in sys.argv[1:]] or [100_000, 1_000_000, 10_000_000]
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({f"{n:,} rows": ratios(n, rng) for n in rows})
-    print(table.round(2).to_string())
+    warnings.simplefilter("ignore", UserWarning)  # about the thresholds that come out
+    for n in sizes:
+        print(f"\n{n:,} rows\n{table_of(n, rng).round(2).to_string()}")
+    print("\nscorer calls at 1000 rows beyond predict_proba, ms")
+    print(scorer_overheads(rng).round(3).to_string())
 
 
 if __name__ == "__main__":

@@ -50,10 +50,12 @@ def _terms_of_far_starts(x: FloatArray, width: FloatArray) -> tuple[FloatArray, 
 
     psi(x) = ln x - 1/(2x) - 1/(12x^2) + 1/(120x^4) - 1/(252x^6) + 1/(240x^8) - ...
     """
-    u, y = width / x, x + width
-    p, r = (1.0 / x) ** 2, (1.0 / y) ** 2  # in this order nothing overflows
+    y = x + width
+    over_x, over_y = 1.0 / x, 1.0 / y
+    u = width * over_x
+    p, r = over_x**2, over_y**2  # in this order nothing overflows
     drop = width * p * ((x + y) * r)  # 1/x^2 - 1/y^2
-    series = u / (2.0 * y) + drop / 12.0
+    series = u * over_y * 0.5 + drop * (1.0 / 12.0)
     if x.min() < _TWO_TERMS_FROM:
         sum_pr = p + r
         series -= drop * sum_pr / 120.0

@@ -494,6 +494,7 @@ class RiskCoverageCurve:
         """
         name = "cwsa_plus_limit" if plus else "cwsa_limit"
         found = self.courses("threshold", name)
-        thresholds = np.nextafter(found["threshold"], np.inf)
-        thresholds[:-1], thresholds[-1] = thresholds[1:], 0.0
+        # The next float above one that is not negative has the next bits.
+        thresholds = np.zeros(len(self))
+        thresholds[:-1].view(np.int64)[:] = (found["threshold"][1:] + 0.0).view(np.int64) + 1
         return thresholds, found[name]

@@ -127,9 +127,9 @@ class CellCounts:
         parted = reached >= 0
         # Parts of one cell lie between the threshold that they reach and the one they miss.
         edges = np.concatenate([[0.0], self.thresholds, [1.0]])
-        high[parted] = np.minimum(high[parted], 1.0 - edges[reached[parted]])
-        low[parted] = np.maximum(low[parted], 1.0 - edges[reached[parted] + 1])
-        return low, high
+        high[parted] = np.minimum(high[parted], 1.0 - edges[reached[parted]] + _ROUNDED)
+        low[parted] = np.maximum(low[parted], 1.0 - edges[reached[parted] + 1] - _ROUNDED)
+        return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
     def confidences(self) -> FloatArray:
         """Return a confidence inside each part."""
@@ -138,9 +138,11 @@ class CellCounts:
         found = 1.0 - (low + high) / 2.0
         parted = reached >= 0
         edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
-        least = np.maximum(1.0 - high[parted], edges[reached[parted]])
-        most = np.minimum(1.0 - low[parted], np.nextafter(edges[reached[parted] + 1], 0.0))
-        found[parted] = np.maximum(least, least + (most - least) / 2.0)
+        reaches, misses = edges[reached[parted]], edges[reached[parted] + 1]
+        least = np.maximum(1.0 - high[parted], reaches)
+        most = np.minimum(1.0 - low[parted], misses)
+        # Whatever rounding did to the ends, it reaches the one threshold and misses the other.
+        found[parted] = np.clip((least + most) / 2.0, reaches, np.nextafter(misses, 0.0))
         return found
 
     def blocks(self) -> CountedBlocks:

@@ -86,13 +86,17 @@ def best_metric(
         variance = np.maximum(squares - found.values**2, 0.0)
         n_accepted = curve.n_accepted[found.n_blocks - 1]
         scores = scores - _LOWER_BOUND_ERRORS * np.sqrt(variance / n_accepted)
-    allowed = check.reaches(curve.coverage, min_coverage) & keeps(curve, constraints)
-    allowed = allowed[found.n_blocks - 1]
+    allowed = check.reaches(curve.coverage, min_coverage)
+    if constraints:
+        allowed &= keeps(curve, constraints)
+    if len(scores) != len(curve):  # two candidates for most entries
+        allowed = allowed.take(found.n_blocks - 1)
     if not np.any(allowed):
         return None
-    best = np.max(scores[allowed])
+    kept = np.where(allowed, scores, -np.inf)
+    best = np.max(kept)
     # Candidates are ordered by coverage, so the last of equal values has the largest.
-    chosen = int(np.flatnonzero(allowed & (scores == best))[-1])
+    chosen = len(kept) - 1 - int(np.argmax(kept[::-1] == best))
     k, threshold = int(found.n_blocks[chosen]), float(found.thresholds[chosen])
     if metric == "selective_accuracy":
         threshold = threshold_below(curve, k)
