@@ -12,7 +12,7 @@ import numpy as np
 from skselect._typing import FloatArray
 
 # Below this argument the asymptotic series of the digamma function is not exact enough.
-_SERIES_FROM = 16.0
+_SERIES_FROM = 32.0
 # From here on two of its terms are.
 _TWO_TERMS_FROM = 1e4
 
@@ -38,7 +38,7 @@ def harmonic_terms(start: FloatArray, width: FloatArray) -> tuple[FloatArray, Fl
     if start.min() + 1.0 < _SERIES_FROM:
         near = start + 1.0 < _SERIES_FROM
         x, w = start[near] + 1.0, width[near]
-        steps = x + np.arange(_SERIES_FROM)[:, None]  # psi(x) = psi(x + 1) - 1/x, sixteen times
+        steps = x + np.arange(_SERIES_FROM)[:, None]  # psi(x) = psi(x + 1) - 1/x
         lifted = np.sum(w / (steps * (steps + w)), axis=0)
         gap[near] = lifted + _terms_of_far_starts(x + _SERIES_FROM, w)[0]
         rest[near] = w - start[near] * gap[near]

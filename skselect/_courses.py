@@ -10,7 +10,7 @@ import numpy as np
 
 from skselect._blocks import Chunk, TieBlocks
 from skselect._sums import Accepted, Sums, walk
-from skselect._typing import FloatArray
+from skselect._typing import FloatArray, IntArray
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -87,22 +87,39 @@ COURSES: dict[str, Callable[[_Step], FloatArray]] = {
 }
 
 
-def courses(blocks: TieBlocks, sums: Sums, names: Iterable[str]) -> dict[str, FloatArray]:
-    """Return the named curves, one value per block each, in one pass."""
-    found = {name: np.empty(sums.n_blocks) for name in names}
+def courses(
+    blocks: TieBlocks, sums: Sums, names: Iterable[str], entries: IntArray | None = None
+) -> dict[str, FloatArray]:
+    """Return the named curves in one pass, one value per block each, or for some blocks only.
+
+    `entries` are the numbers of the blocks that are wanted, ascending; None is all of them.
+    """
+    n_values = sums.n_blocks if entries is None else len(entries)
+    found = {name: np.empty(n_values) for name in names}
     doubted = any(name.startswith("cwsa") for name in found)
     following = np.append(sums.first[1:], 0.0)
     start, doubts = 0, (0.0, 0.0)
     for k, (_, chunk, weight, loss) in enumerate(walk(blocks)):
         part = slice(start, start + len(chunk))
+        inside: IntArray | slice = slice(None)
+        if entries is not None:
+            part = slice(*np.searchsorted(entries, [start, start + len(chunk)]).tolist())
+            inside = entries[part] - start
         step = _Step(chunk, weight, loss, sums.weight, float(following[k]), doubts)
         for name, values in found.items():
-            values[part] = COURSES[name](step)
+            values[part] = COURSES[name](step)[inside]
         if doubted:
             signed = "doubt_wrong" in step.__dict__
             doubts = float(step.doubt_right[-1]), float(step.doubt_wrong[-1]) if signed else 0.0
-        start = part.stop
+        start += len(chunk)
     return found
+
+
+def evenly(n: int, max_points: int | None) -> IntArray | None:
+    """Return up to `max_points` of n entries, evenly over them with both ends; None for all."""
+    if max_points is None or max_points >= n:
+        return None
+    return np.unique(np.linspace(0, n - 1, max_points).round().astype(np.int64))
 
 
 def cwsa_of(accepted: Accepted, scale: FloatArray, *, plus: bool) -> FloatArray:

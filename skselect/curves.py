@@ -19,7 +19,7 @@ import pandas as pd
 from skselect import _areas, _keys
 from skselect import _validation as check
 from skselect._blocks import CountedBlocks, TieBlocks, blocks_of, blocks_of_sorted
-from skselect._courses import COURSES, courses, cwsa_of, scale_of
+from skselect._courses import COURSES, courses, cwsa_of, evenly, scale_of
 from skselect._sums import Accepted, Sums, sums_at, sums_of
 from skselect._typing import FloatArray, IntArray
 from skselect.outcomes import Outcomes
@@ -157,7 +157,7 @@ class RiskCoverageCurve:
     def __len__(self) -> int:
         return self.sums.n_blocks
 
-    def courses(self, *names: str) -> dict[str, FloatArray]:
+    def courses(self, *names: str, max_points: int | None = None) -> dict[str, FloatArray]:
         """Return several curves in one pass, each with one value per entry.
 
         Parameters
@@ -165,6 +165,9 @@ class RiskCoverageCurve:
         *names : str
             Of "threshold", "coverage", "selective_risk", "generalized_risk", "cwsa",
             "cwsa_plus", "accepted_weight" and "accepted_loss".
+        max_points : int, default=None
+            Return the exact values at so many entries, evenly over all of them with both ends;
+            arrays of full length are not built then.
 
         Returns
         -------
@@ -181,6 +184,9 @@ class RiskCoverageCurve:
             check.check_choice("names", name, COURSES)
         if any(name.startswith("cwsa") for name in names):
             self.check_unit("CWSA")
+        entries = evenly(len(self), check.check_max_points(max_points))
+        if entries is not None:
+            return courses(self.blocks, self.sums, names, entries)
         missing = [name for name in names if name not in self._courses]
         if missing:
             self._courses.update(courses(self.blocks, self.sums, missing))
@@ -273,17 +279,23 @@ class RiskCoverageCurve:
         """Return how many entries each threshold accepts (a tie with it is accepted)."""
         return len(self) - np.searchsorted(self.thresholds[::-1], thresholds, side="left")
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the curve as a table, one row per entry."""
-        return pd.DataFrame(
-            {
-                "threshold": self.thresholds,
-                "coverage": self.coverage,
-                "selective_risk": self.selective_risk,
-                "generalized_risk": self.generalized_risk,
-                "n_accepted": self.n_accepted,
-            }
-        )
+    def to_frame(self, max_points: int | None = None) -> pd.DataFrame:
+        """Return the curve as a table, one row per entry, or `max_points` of them.
+
+        Parameters
+        ----------
+        max_points : int, default=None
+            As in :meth:`courses`.
+
+        Returns
+        -------
+        DataFrame
+        """
+        names = ("threshold", "coverage", "selective_risk", "generalized_risk")
+        table = pd.DataFrame(self.courses(*names, max_points=max_points))
+        entries = evenly(len(self), max_points)
+        table["n_accepted"] = self.n_accepted if entries is None else self.n_accepted[entries]
+        return table
 
     def to_outcomes(self) -> Outcomes:
         """Return outcomes with the same curve: one weighted row per confidence and loss.

@@ -48,3 +48,24 @@ def test_an_unknown_curve_is_named():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
     with pytest.raises(ValueError, match=r"names.*'speed'"):
         curve.courses("speed")
+
+
+@pytest.mark.parametrize("n", [3, CHUNK, 2 * CHUNK + 11])
+@pytest.mark.parametrize("max_points", [2, 3, 100])
+def test_some_points_of_a_curve_are_exactly_those_of_all(n, max_points):
+    rng = np.random.default_rng(0)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.2, rng.random(n)))
+    some, every = curve.courses(*NAMES, max_points=max_points), curve.courses(*NAMES)
+    place = np.searchsorted(-every["threshold"], -some["threshold"])
+    assert len(place) == min(max_points, n)
+    assert (place[0], place[-1]) == (0, n - 1)
+    for name in NAMES:
+        assert np.array_equal(some[name], every[name][place])
+    table = curve.to_frame(max_points=max_points)
+    assert table.equals(curve.to_frame().iloc[place].reset_index(drop=True))
+
+
+def test_a_curve_has_at_least_two_points():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
+    with pytest.raises(ValueError, match="max_points"):
+        curve.to_frame(max_points=1)

@@ -228,6 +228,11 @@ def check_cwsa_threshold(value: Any) -> float:
     return float(value)
 
 
+def check_max_points(value: Any) -> int | None:
+    """Return how many points a curve may have, at least both ends; None is all."""
+    return None if value is None else check_count("max_points", value, 2)
+
+
 def check_unit_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
     """Return thresholds in [0, 1] as a vector."""
     thresholds = np.atleast_1d(as_array(values, name))

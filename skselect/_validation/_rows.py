@@ -115,9 +115,11 @@ def check_row_counts(
     """Return whole numbers from 0 on, one for each of n entries and none above `most`."""
     numbers = check_vector(values, name)
     check_length(name, numbers, n, "confidence")
-    whole = numbers.astype(np.int64, copy=False) if np.all(np.isfinite(numbers)) else None
-    if whole is None or np.any(numbers < 0) or np.any(numbers != whole):
-        raise ValueError(f"{name} must hold whole numbers that are not negative.")
+    if not (numbers.min() >= 0 and numbers.sum() <= 2.0**53 and np.all(numbers % 1 == 0)):
+        raise ValueError(
+            f"{name} must hold whole numbers that are not negative and add up to at most 2^53."
+        )
+    whole = numbers.astype(np.int64)
     if most is not None and np.any(whole > most):
         raise ValueError(f"{name} must not be larger than the number of rows, n.")
     return whole
@@ -248,6 +250,14 @@ def refuse_rows_of_curve(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name} needs rows, and a curve holds their sums; pass Predictions.")
+
+
+def refuse_clustered_cells(cluster: IntArray | None) -> None:
+    """Refuse clusters where rows are drawn from cells."""
+    if cluster is not None:
+        raise ValueError(
+            "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
+        )
 
 
 def refuse_bets_on_curve(method: str) -> None:

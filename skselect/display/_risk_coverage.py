@@ -10,7 +10,15 @@ from skselect import _validation as check
 from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.certificates import Certificate
 from skselect.curves import RiskCoverageCurve
-from skselect.display._common import COLORS, MARK, new_axes, percent, spelled_out, thinned
+from skselect.display._common import (
+    COLORS,
+    MARK,
+    MAX_POINTS,
+    new_axes,
+    percent,
+    spelled_out,
+    thinned,
+)
 from skselect.scoring import answers_of
 from skselect.selection import ThresholdSelection
 from skselect.thresholds import simultaneous_band
@@ -196,7 +204,8 @@ class RiskCoverageDisplay:
             If matplotlib is not installed.
         """
         ax = new_axes(ax)
-        coverage, risk = thinned(self.curve.coverage, self.curve.selective_risk)
+        points = self.curve.courses("coverage", "selective_risk", max_points=MAX_POINTS)
+        coverage, risk = points["coverage"], points["selective_risk"]
         label = self.name if name is None else name
         drawn = sum(line.get_gid() == _CURVE for line in ax.lines)
         style = {"color": COLORS[drawn % len(COLORS)], "label": label, "gid": _CURVE}

@@ -41,6 +41,11 @@ def certified_value(
             f"metrics: {name!r} cannot be bounded from cells; mode='certified' knows "
             f"{sorted((*_AT_THRESHOLD, *_BOUNDS))}. Use mode='exact'."
         )
+    unknown = set(parameters) - {"threshold", "normalize", "eps"}
+    if unknown:
+        raise ValueError(
+            f"metrics: {name!r} has bounds only without {sorted(unknown)}; use mode='exact'."
+        )
     low, high = _BOUNDS[name](counts, curve, **parameters)
     return Bounds(min(max(value, low), high), low, high)
 

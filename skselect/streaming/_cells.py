@@ -135,7 +135,10 @@ class CellCounts:
         """Return a confidence inside each part."""
         cell, _, _, reached = self.parts()
         low, high = _shortfalls(cell)
-        found = 1.0 - (low + high) / 2.0
+        # The middle, or where a cell holds but a few floats the first of them: the middle
+        # could round into the next cell.
+        first = np.ceil(low * 2.0**53) * 2.0**-53
+        found = 1.0 - np.where(high - low > 2.0**-48, (low + high) / 2.0, first)
         parted = reached >= 0
         edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
         reaches, misses = edges[reached[parted]], edges[reached[parted] + 1]
@@ -182,5 +185,6 @@ def bounds_of_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, 
 
 def widened(low: float, high: float, least: float = 0.0, most: float = 1.0) -> tuple[float, float]:
     """Return an interval that is larger by more than its ends can have been rounded."""
-    room = _MARGIN * max(abs(low), abs(high)) + 1e-300
-    return max(low - room, least), min(high + room, most)
+    low -= _MARGIN * abs(low) + 1e-15 if np.isfinite(low) else 0.0
+    high += _MARGIN * abs(high) + 1e-15 if np.isfinite(high) else 0.0
+    return max(low, least), min(high, most)

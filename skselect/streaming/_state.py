@@ -263,10 +263,7 @@ class SelectiveState:
         )
 
     def _check_fits(self, other: SelectiveState) -> None:
-        if not isinstance(other, SelectiveState):
-            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                f"merge takes other SelectiveState, got {type(other).__name__}."
-            )
+        check.check_is_kind(other, SelectiveState)
         pairs = {
             "mode": (self.mode, other.mode),
             "thresholds": (self.thresholds.tolist(), other.thresholds.tolist()),
@@ -281,8 +278,7 @@ class SelectiveState:
     # Reading -----------------------------------------------------------------------------
 
     def _blocks(self) -> CountedBlocks:
-        if self.n_rows == 0:
-            raise ValueError("This state has counted no rows yet; call update first.")
+        check.check_has_rows(self.n_rows)
         return self.counts.blocks()
 
     def finalize(self) -> RiskCoverageCurve:

@@ -27,6 +27,8 @@ class SubgroupStates:
     Attributes
     ----------
     states : dict of subgroup to SelectiveState
+    template : SelectiveState
+        An empty state of their kind.
 
     Examples
     --------
@@ -41,7 +43,7 @@ class SubgroupStates:
     """
 
     def __init__(self, mode: str = "exact", **options: Any) -> None:
-        self._empty = SelectiveState(mode, **options)
+        self.template = SelectiveState(mode, **options)
         self.states: dict[Hashable, SelectiveState] = {}
 
     def __repr__(self) -> str:
@@ -55,18 +57,19 @@ class SubgroupStates:
         y_true, y_proba
             As in :meth:`SelectiveState.update`.
         subgroups : array-like of shape (n,)
-            Missing ones are a subgroup too.
+            Missing ones are the subgroup None.
 
         Returns
         -------
         SubgroupStates
             This one.
         """
-        predictions = Predictions.from_proba(y_true, y_proba, labels=self._empty.labels)
-        outcomes = Outcomes.from_predictions(predictions, confidence=self._empty.confidence)
-        if self._empty.labels is None:
-            self._empty.labels = predictions.classes
-        return self.update_confidence(outcomes.confidence, outcomes.loss, subgroups=subgroups)
+        predictions = Predictions.from_proba(y_true, y_proba, labels=self.template.labels)
+        outcomes = Outcomes.from_predictions(predictions, confidence=self.template.confidence)
+        self.update_confidence(outcomes.confidence, outcomes.loss, subgroups=subgroups)
+        if self.template.labels is None:
+            self.template.labels = predictions.classes
+        return self
 
     def update_confidence(self, confidence: Any, loss: Any, *, subgroups: Any) -> Self:
         """Count rows whose confidence and error are known, each for its subgroup.
@@ -84,19 +87,23 @@ class SubgroupStates:
         """
         outcomes = Outcomes(loss, confidence)
         # Counting all rows first refuses a bad one before any subgroup has counted.
-        self._empty.empty_twin().update_confidence(outcomes.confidence, outcomes.loss)
+        self.template.empty_twin().update_confidence(outcomes.confidence, outcomes.loss)
         names = check.check_subgroups(subgroups, len(outcomes), other="confidence")
-        codes, keys = pd.factorize(names.iloc[:, 0], use_na_sentinel=False)
+        column = check.check_one_column(names)
+        codes, keys = pd.factorize(column, use_na_sentinel=False)
         for code, key in enumerate(keys):
             rows = np.flatnonzero(codes == code)
-            state = self.states.setdefault(key, self._empty.empty_twin())
+            name = None if pd.isna(key) else key  # one nan does not equal another
+            state = self.states.setdefault(name, self.template.empty_twin())
             state.update_confidence(outcomes.confidence[rows], outcomes.loss[rows])
         return self
 
     def merge(self, *others: SubgroupStates) -> SubgroupStates:
         """Return states that have counted the rows of all; none of them changes."""
+        for other in others:
+            check.check_is_kind(other, SubgroupStates)
         merged = SubgroupStates()
-        merged._empty = self._empty.empty_twin()
+        merged.template = self.template.merge(*(other.template for other in others))
         every: dict[Hashable, list[SelectiveState]] = {}
         for one in (self, *others):
             for key, state in one.states.items():
@@ -106,14 +113,15 @@ class SubgroupStates:
 
     def total(self) -> SelectiveState:
         """Return the state of all rows."""
-        return self._empty.empty_twin().merge(*self.states.values())
+        return self.template.empty_twin().merge(*self.states.values())
 
     def evaluate(
         self, metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS
     ) -> pd.DataFrame:
         """Compute metrics of each subgroup: a row per subgroup (with "certified": and metric)."""
+        check.check_has_rows(len(self.states))
         keys = sorted(self.states, key=lambda key: (str(type(key)), str(key)))
         tables = {key: self.states[key].evaluate(metrics) for key in keys}
-        if self._empty.mode == "exact":
+        if self.template.mode == "exact":
             return pd.DataFrame(tables).T
         return pd.concat(tables)

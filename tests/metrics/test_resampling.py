@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from skselect import Outcomes, Predictions
-from skselect.metrics import SPECS
-from skselect.metrics._evaluate import Judged, kernel_value
-from skselect.metrics._resampling import Resampler, bootstrap, draw_counts
+from skselect.metrics import SPECS, metric_interval
+from skselect.metrics._evaluate import Judged, judge, kernel_value
+from skselect.metrics._resampling import Resampler, bootstrap, cell_bootstrap, draw_counts
 
 
 def judged_rows(n=60, seed=0):
@@ -58,3 +58,32 @@ def test_models_share_their_draws():
     assert values.shape == (20, 2)
     assert (values[:, 0] == values[:, 1]).all()
     assert len(np.unique(values[:, 0])) > 10
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("metric", ["aurc", "augrc", "failure_auroc", "csr"])
+def test_cells_scatter_like_rows(metric, tied):
+    rng = np.random.default_rng(0)
+    p = np.round(rng.beta(4, 1.5, 3000), 2 if tied else 12) * 0.98
+    y = (rng.random(3000) < p).astype(int)
+    if metric == "csr":  # it has no interval of its own, but its draws can be compared
+        judged = judge(Predictions.from_proba(y, p))
+        spec = SPECS[metric]
+        rows = bootstrap([Resampler(spec, judged, {})], 3000, 300, None, np.random.default_rng(1))
+        cells = cell_bootstrap(spec, judged.curve, {}, 300, np.random.default_rng(2))
+        errors = np.std(rows), np.std(cells)
+    else:
+        errors = [
+            metric_interval(y, p, metric, method=m, n_resamples=300, random_state=1).standard_error
+            for m in ("bootstrap", "cell_bootstrap")
+        ]
+    # A standard deviation of 300 draws is known to 1/sqrt(600), two of them to .058.
+    assert errors[1] == pytest.approx(errors[0], rel=4 * 0.058)
+
+
+def test_what_cells_cannot_do_is_refused():
+    y, p = [0, 1, 1, 0], [0.2, 0.9, 0.6, 0.7]
+    with pytest.raises(ValueError, match="reads rows or classes"):
+        metric_interval(y, p, "cw_f1", method="cell_bootstrap")
+    with pytest.raises(ValueError, match="cluster goes with"):
+        metric_interval(y, p, "aurc", method="cell_bootstrap", cluster=[0, 0, 1, 1])

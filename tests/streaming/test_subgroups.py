@@ -42,7 +42,35 @@ def test_the_table_has_a_row_per_subgroup():
 def test_missing_subgroups_are_one_too():
     states = SubgroupStates().update_confidence([0.9, 0.8], [0, 1], subgroups=["a", None])
     assert {state.n_rows for state in states.states.values()} == {1}
-    assert len(states.states) == 2
+    other = SubgroupStates().update_confidence([0.7], [1], subgroups=[float("nan")])
+    merged = states.merge(other)
+    assert set(merged.states) == {"a", None}
+    assert merged.states[None].n_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda s: s.merge(5), "merge takes other SubgroupStates"),
+        (lambda s: s.merge(SubgroupStates("certified")), "differ in mode"),
+        (lambda s: s.evaluate(), "has counted no rows"),
+        (
+            lambda s: s.update_confidence([0.5], [0], subgroups={"a": [1], "b": [2]}),
+            "must be one value per row",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(act, message):
+    with pytest.raises(ValueError, match=message):
+        act(SubgroupStates())
+
+
+def test_labels_are_kept_only_with_the_rows():
+    states, proba = SubgroupStates(), [[0.9, 0.1], [0.2, 0.8]]
+    with pytest.raises(ValueError, match="subgroups"):
+        states.update([0, 1], proba, subgroups=["a"])
+    states.update(["x", "y"], proba, subgroups=["a", "b"])
+    assert states.template.labels.tolist() == ["x", "y"]
 
 
 def test_a_bad_row_counts_nowhere():

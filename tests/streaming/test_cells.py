@@ -1,0 +1,88 @@
+"""Cells: fine near certainty, exact at thresholds, honest about what they do not know."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skselect import Outcomes, RiskCoverageCurve, SelectiveState, evaluate
+from skselect.streaming._cells import N_CELLS, CellCounts, bounds_of_areas, cells_of
+from tests.brute import examples
+
+UNIT = st.floats(0.0, 1.0)
+
+
+@examples(200)
+@given(st.lists(UNIT, min_size=2, max_size=20))
+def test_surer_rows_never_lie_in_later_cells(values):
+    values = np.sort(values)[::-1]
+    cells = cells_of(values)
+    assert np.all(np.diff(cells) >= 0)
+    assert np.all((cells >= 0) & (cells < N_CELLS))
+
+
+def test_every_float_next_to_one_has_a_cell_of_its_own():
+    values = 1 - np.arange(200) * 2.0**-53
+    assert len(set(cells_of(values).tolist())) == 200
+
+
+@examples(60)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
+def test_the_bounds_are_the_best_and_the_worst_order_inside_the_cells(parts):
+    parts = [(g, e) for g, e in parts if g + e]
+    if not parts:
+        return
+    right, wrong = (np.array(column) for column in zip(*parts, strict=True))
+    if right.sum() + wrong.sum() > 6:
+        return
+    found = bounds_of_areas(right, wrong)
+    # Every order of the rows inside every cell, written out.
+    orders = [[]]
+    for g, e in parts:
+        inside = set(permutations([0] * g + [1] * e))
+        orders = [order + list(more) for order in orders for more in inside]
+    confidence = np.linspace(1, 0.5, len(orders[0]))
+    curves = [RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence)) for loss in orders]
+    for name, area in (("aurc", "aurc"), ("augrc", "augrc")):
+        values = [getattr(curve, area)() for curve in curves]
+        assert found[name] == pytest.approx((min(values), max(values)), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_thresholds_among_neighbouring_floats_are_exact(seed):
+    """Where 1 - t is rounded a row may lie beyond the end of its cell."""
+    rng = np.random.default_rng(seed)
+    edge = rng.choice([0.0625, 0.25, 0.5, 0.9375, 1 - 2.0**-20, 1 - 2.0**-41, rng.random()])
+    points = np.clip(edge + np.spacing(edge) * rng.integers(-6, 7, 8), 0, 1)
+    thresholds = points[: int(rng.integers(1, 4))]
+    loss = (rng.random(8) < 0.5).astype(float)
+    state = SelectiveState("certified", thresholds=thresholds).update_confidence(points, loss)
+    assert np.all(np.diff(state.finalize().thresholds) < 0)
+    for t in thresholds:
+        wanted = evaluate(Outcomes(loss, points), {"generalized_risk": {"threshold": t}})
+        found = state.evaluate({"generalized_risk": {"threshold": t}})
+        assert found["value"].tolist() == wanted.tolist()
+        at = state.evaluate({"coverage": {"threshold": t}})
+        assert at.loc["coverage", "value"] == (points >= t).mean()
+
+
+def test_counts_of_groups_are_those_of_rows():
+    rng = np.random.default_rng(0)
+    confidence, wrong = np.round(rng.random(300), 2), (rng.random(300) < 0.3).astype(float)
+    thresholds = np.array([0.25, 0.5])
+    rows, groups = CellCounts(thresholds), CellCounts(thresholds)
+    rows.add(confidence, wrong)
+    levels, place = np.unique(confidence, return_inverse=True)
+    errors = np.bincount(place, weights=wrong).astype(np.int64)
+    groups.add_counts(levels, np.bincount(place), errors)
+    assert np.array_equal(rows.counts, groups.counts)
+    assert np.array_equal(rows.inside, groups.inside)
+
+
+def test_an_error_at_certainty_has_no_finite_ratio_without_clipping():
+    state = SelectiveState("certified").update_confidence([1.0, 0.5], [1, 0])
+    assert state.evaluate({"csr": {"eps": 0}}).loc["csr"].tolist() == [np.inf] * 3
+    with pytest.raises(ValueError, match=r"bounds only without \['estimator'\]"):
+        state.evaluate({"aurc": {"estimator": "integral"}})
