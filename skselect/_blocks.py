@@ -56,6 +56,10 @@ class TieBlocks(Protocol):
     def unit(self) -> float:
         """A power of two, near the largest weight where squares of weights would overflow."""
 
+    @property
+    def n_right(self) -> float | None:
+        """Number of right rows, where rows count once and are right or wrong; else None."""
+
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the offset at which it starts."""
 
@@ -91,6 +95,11 @@ class CountedBlocks:
         exponent = math.frexp(float(self.weight.max()))[1]
         return math.ldexp(1.0, exponent) if abs(exponent) > 100 else 1.0
 
+    @property
+    def n_right(self) -> float | None:
+        """Number of right rows, where rows count once and are right or wrong; else None."""
+        return float(np.sum(self.weight) - np.sum(self.loss)) if self.counted else None
+
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of blocks before it."""
         for start in range(0, len(self.confidence), CHUNK):
@@ -121,6 +130,12 @@ class PackedBlocks:
 
     keys: KeyArray
     unit: float = 1.0
+
+    @cached_property
+    def n_right(self) -> float:
+        """Number of right rows."""
+        spans = (self.keys[i : i + SPAN] & 1 for i in range(0, len(self.keys), SPAN))
+        return float(len(self.keys) - sum(int(np.sum(span)) for span in spans))
 
     @cached_property
     def tied(self) -> bool:
@@ -199,7 +214,7 @@ def blocks_of(
         return PackedBlocks(keys)
     if weight is None:
         confidence, lost = _keys.ranked(confidence, loss)
-        return blocks_of_sorted(confidence, None, lost)
+        return blocks_of_sorted(confidence, None, lost, counted=True)
     # Wrong rows travel with the sign of their weight.
     confidence, signed = _keys.ranked(confidence, np.where(loss > 0, -weight, weight))
     lost = np.where(signed < 0, -signed, 0.0)
@@ -207,14 +222,21 @@ def blocks_of(
 
 
 def blocks_of_sorted(
-    confidence: FloatArray, weight: FloatArray | None, lost: FloatArray
+    confidence: FloatArray,
+    weight: FloatArray | None,
+    lost: FloatArray,
+    *,
+    counted: bool = False,
 ) -> CountedBlocks:
-    """Add up weight and weighted loss of each block; rows come surest first."""
+    """Add up weight and weighted loss of each block; rows come surest first.
+
+    `counted` says that these are whole numbers.
+    """
     differs = confidence[1:] != confidence[:-1]
     if np.all(differs):
         ones, one = np.broadcast_to(1.0, lost.shape), np.broadcast_to(1, lost.shape)
-        return CountedBlocks(confidence, ones if weight is None else weight, lost, one)
+        return CountedBlocks(confidence, ones if weight is None else weight, lost, one, counted)
     starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
     rows = np.diff(starts, append=len(lost))
     size = rows.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
-    return CountedBlocks(confidence[starts], size, np.add.reduceat(lost, starts), rows)
+    return CountedBlocks(confidence[starts], size, np.add.reduceat(lost, starts), rows, counted)

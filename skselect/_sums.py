@@ -40,6 +40,9 @@ class Sums:
     risk : float
         Sum over rows of the risk among the rows at least as sure, ties in random order: AURC
         times the weight.
+    excess : float or None
+        What of that is more than the best order would have, without cancellation; None where
+        rows are weighted or losses graded.
     discordant : float
         Pairs whose wrong row is surer than the right one, ties by half: the sum of the products
         of their weights, both in multiples of `unit`.
@@ -57,6 +60,7 @@ class Sums:
     """
 
     risk: float
+    excess: float | None
     discordant: float
     unit: float
     confidence: float
@@ -127,7 +131,8 @@ def _running(start: float, values: FloatArray, *, counted: bool = False) -> Floa
 
 def sums_of(blocks: TieBlocks) -> Sums:
     """Walk over the blocks once."""
-    risk = discordant = confidence = confidence_right = 0.0
+    risk = excess = discordant = confidence = confidence_right = 0.0
+    n_right = blocks.n_right
     offsets, first, before = [], [], [(0.0, 0.0, 0.0, 0.0)]
     n_blocks, smallest = 0, 0.0
     doubt_right = doubt_wrong = 0.0
@@ -137,7 +142,13 @@ def sums_of(blocks: TieBlocks) -> Sums:
         first.append(float(chunk.confidence[0]))
         n_blocks += len(chunk)
         right = chunk.weight - chunk.loss
-        risk += _risk(chunk, weight, loss)
+        risks = _risks(chunk, weight, loss)
+        risk_here = float(np.sum(risks))
+        risk += risk_here
+        if n_right is None or weight[-1] <= n_right:  # the best order has no error so far
+            excess += risk_here
+        else:
+            excess += _excess(chunk, weight, loss, risks, n_right)
         below = loss - chunk.loss / 2.0
         if unit != 1.0:
             right_in_units, below = right / unit, below / unit
@@ -153,9 +164,19 @@ def sums_of(blocks: TieBlocks) -> Sums:
         smallest = float(chunk.confidence[-1])
     columns = Accepted(*(np.array(column) for column in zip(*before, strict=True)))
     return Sums(
-        risk, discordant, unit, confidence, confidence_right, first[0], smallest, n_blocks,
-        np.array(offsets), np.array(first), columns,
-    )  # fmt: skip
+        risk=risk,
+        excess=None if n_right is None else excess,
+        discordant=discordant,
+        unit=unit,
+        confidence=confidence,
+        confidence_right=confidence_right,
+        largest=first[0],
+        smallest=smallest,
+        n_blocks=n_blocks,
+        offsets=np.array(offsets),
+        first=np.array(first),
+        before=columns,
+    )
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
@@ -163,17 +184,32 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
     return float(np.einsum("i,i->", a, b))
 
 
-def _risk(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> float:
-    """Return the sum over rows of the risk among the rows at least as sure."""
+def _risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArray:
+    """Return, per block, the sum over its rows of the risk among the rows at least as sure."""
     if chunk.all_one:
-        return float(np.sum(loss / weight))
+        return loss / weight
     if not chunk.counted:
-        return float(np.sum(_risk_inside(chunk.weight, chunk.loss, weight, loss)))
+        return _risk_inside(chunk.weight, chunk.loss, weight, loss)
     risk = loss / weight
     tied = chunk.weight != 1.0
     parts = (values[tied] for values in (chunk.weight, chunk.loss, weight, loss))
     risk[tied] = _risk_inside(*parts)
-    return float(np.sum(risk))
+    return risk
+
+
+def _excess(
+    chunk: Chunk, weight: FloatArray, loss: FloatArray, risks: FloatArray, n_right: float
+) -> float:
+    """Return what the risks are more than those of the best order, which errs from n_right on."""
+    single = chunk.weight == 1.0
+    more = (loss - np.maximum(weight - n_right, 0.0)) / weight
+    if not chunk.all_one:
+        tied = ~single
+        start = np.maximum(weight[tied] - chunk.weight[tied], n_right)
+        width = np.maximum(weight[tied] - start, 0.0)
+        gap, rest = _areas.harmonic_terms(start, width)
+        more[tied] = risks[tied] - np.where(width > 0, (start - n_right) * gap + rest, 0.0)
+    return float(np.sum(more))
 
 
 def _risk_inside(

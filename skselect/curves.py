@@ -131,7 +131,9 @@ class RiskCoverageCurve:
         graded = None
         if check.is_graded(loss):
             graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
-        blocks = blocks_of_sorted(confidence, weight, loss if weight is None else weight * loss)
+        lost = loss if weight is None else weight * loss
+        counted = weight is None and graded is None
+        blocks = blocks_of_sorted(confidence, weight, lost, counted=counted)
         return cls(blocks, counted=weight is None, graded=graded)
 
     @classmethod
@@ -409,6 +411,8 @@ class RiskCoverageCurve:
         """Return the excess AURC over the best possible order, exactly 0 for that order."""
         if self.perfect_order:
             return 0.0
+        if self.sums.excess is not None:
+            return max(self.sums.excess, 0.0) / self.sums.weight
         return max(self.aurc() - self.best_aurc(), 0.0)
 
     def naurc(self) -> float:

@@ -6,7 +6,7 @@ died, is counted once all the same: the task that counts it has no side effects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,9 @@ def evaluate(
 
     Parameters
     ----------
-    y_true : dask Array, Series, or sequence of arrays or delayed objects
+    y_true : dask Array, Series, or list of arrays or delayed objects
         True labels, in the same blocks of rows as `y_proba`.
-    y_proba : dask Array of shape (n, K) or (n,), DataFrame, or sequence like `y_true`
+    y_proba : dask Array of shape (n, K) or (n,), DataFrame, or list like `y_true`
         Class probabilities, as from ``DaskXGBClassifier.predict_proba``. Blocks that hold
         single classes are joined first.
     metrics : iterable of str, or mapping of str to dict
@@ -106,7 +106,7 @@ def state(
     check.check_same_blocks(len(truths), len(probas))
     if labels is None:
         found = dask.compute(*[dask.delayed(_labels_of)(block) for block in truths])
-        labels = np.unique(np.concatenate(found))
+        labels = np.unique(np.concatenate([part for part in found if len(part)] or [[]]))
     empty = SelectiveState(mode, labels=labels, confidence=confidence, thresholds=thresholds)
     count = dask.delayed(_state_of_block, pure=True)
     parts = [count(empty, *pair) for pair in zip(truths, probas, strict=True)]
@@ -178,18 +178,17 @@ def _row_blocks(values: Any) -> list[Any]:
     """Return the blocks of a collection, one for each group of rows."""
     if hasattr(values, "to_delayed"):
         return list(np.ravel(values.to_delayed()))
-    if isinstance(values, Sequence) and not isinstance(values, str):
-        return list(values)
-    return [values]
+    is_list_of_blocks = isinstance(values, list | tuple) and not any(map(np.isscalar, values))
+    return list(values) if is_list_of_blocks else [values]
 
 
 def _labels_of(block: Any) -> Any:
-    return np.unique(check.check_labels(block))
+    return np.unique(check.check_labels(block)) if len(block) else []
 
 
 def _state_of_block(empty: SelectiveState, y_true: Any, y_proba: Any) -> SelectiveState:
     counted = empty.empty_twin()
-    return counted.update(y_true, y_proba) if len(y_true) else counted
+    return counted if len(y_true) == len(y_proba) == 0 else counted.update(y_true, y_proba)
 
 
 def _merge(states: list[SelectiveState]) -> SelectiveState:

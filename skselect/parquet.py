@@ -136,14 +136,17 @@ def parquet_state(
     files = files_of(paths)
     parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")
     tqdm = check.import_extra("tqdm", "tqdm", "parquet").tqdm
-    opened = [parquet.ParquetFile(file) for file in files]
-    total = sum(file.metadata.num_rows for file in opened)
+    total = 0
+    for file in files:  # all of them before the first row is counted
+        found = check.read_or_name(parquet.read_metadata, file)
+        check.check_parquet_columns(found.schema.to_arrow_schema().names, columns, file)
+        total += found.num_rows
     with tqdm(total=total, unit=" rows", unit_scale=True, disable=not progress) as bar:
-        for path, file in zip(files, opened, strict=True):
-            check.check_parquet_columns(file.schema_arrow.names, columns, path)
-            for batch in file.iter_batches(_BATCH, columns=columns):
-                _count(state, batch, columns, path, by_class=y_true is not None)
-                bar.update(batch.num_rows)
+        for path in files:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
+                    _count(state, batch, columns, path, by_class=y_true is not None)
+                    bar.update(batch.num_rows)
     return state
 
 
@@ -152,14 +155,17 @@ def files_of(paths: Paths) -> list[Path]:
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     found: set[Path] = set()
     for one in map(Path, given):
-        if one.is_dir():
+        if one.is_file():
+            files = [one]
+        elif one.is_dir():
             files = list(one.rglob("*.parquet"))
         elif any(sign in one.name for sign in "*?["):
             files = list(one.parent.glob(one.name))
         else:
-            files = [one]
+            files = []
         check.check_files(one, files)
-        found.update(files)
+        found.update(file.resolve() for file in files)
+    check.check_any_path(len(found))
     return sorted(found)
 
 

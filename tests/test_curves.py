@@ -658,6 +658,22 @@ def test_cwsa_refuses_confidences_that_are_no_probabilities(call, confidence):
         call(curve_of([0, 1], confidence))
 
 
+@pytest.mark.parametrize("n", [100, 10_000, 1_000_000])
+def test_the_excess_of_a_nearly_perfect_ranking_does_not_cancel(n):
+    """One error right before the last right row: the AURC is many times larger."""
+    k = n // 2
+    loss = np.repeat([0.0, 1.0], [k, n - k])
+    loss[[k - 1, k]] = 1, 0
+    curve = curve_of(loss, np.linspace(1, 0.01, n))
+    assert curve.eaurc() == pytest.approx(1 / k / n, rel=1e-12)
+
+
+@examples(60)
+@given(row_cases(unit=False))
+def test_the_excess_is_the_difference_to_the_best_order(case):
+    assert_close(case.curve.eaurc(), case.curve.aurc() - case.curve.best_aurc(), tiny=1e-12)
+
+
 def test_areas_take_confidences_of_any_size():
     a, b = curve_of([0, 1, 0], [1e9, -3.0, -1e9]), curve_of([0, 1, 0], [0.9, 0.8, 0.7])
     assert (a.aurc(), a.augrc(), a.eaurc()) == (b.aurc(), b.augrc(), b.eaurc())

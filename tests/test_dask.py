@@ -37,9 +37,13 @@ def some_predictions(n=2000, n_classes=3):
 @pytest.fixture(scope="module")
 def cluster():
     """Two worker processes."""
-    with distributed.Client(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
-    ) as client:
+    patient = {"distributed.comm.timeouts.connect": "90s", "distributed.comm.timeouts.tcp": "90s"}
+    with (
+        dask.config.set(patient),
+        distributed.Client(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50, timeout=90
+        ) as client,
+    ):
         yield client
 
 
@@ -76,6 +80,18 @@ def test_blocks_that_do_not_match_are_refused():
         skselect.dask.evaluate(
             da.from_array(y, chunks=500), da.from_array(proba, chunks=(400, 3)), NAMES
         )
+
+
+def test_a_block_that_lacks_its_labels_is_refused_and_empty_ones_count_nothing():
+    y, proba = some_predictions()
+    with pytest.raises(ValueError, match="y_true is empty"):
+        skselect.dask.evaluate([y[:0], y[5:]], [proba[:5], proba[5:]], NAMES, labels=[0, 1, 2])
+    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    found = skselect.dask.evaluate([y[:0], y], [proba[:0], proba], NAMES)
+    assert found.equals(expected)
+    assert skselect.dask.evaluate(y, proba, NAMES).equals(expected)
+    with pytest.raises(ValueError, match="no blocks of rows"):
+        skselect.dask.evaluate([], [], NAMES)
 
 
 def test_parquet_files_on_a_cluster_give_the_bits_of_one_process(cluster, tmp_path):

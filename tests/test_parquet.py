@@ -69,6 +69,29 @@ def test_files_folders_and_patterns_name_each_file_once(folder):
     assert [file.name for file in every] == ["part-3.parquet", "part-1.parquet", "part-2.parquet"]
 
 
+def test_a_file_named_in_two_ways_is_counted_once(folder, monkeypatch):
+    path, _ = folder
+    monkeypatch.chdir(path)
+    names = ["part-1.parquet", path / "part-1.parquet", "deep/../part-1.parquet"]
+    assert len(module.files_of(names)) == 1
+    (path / "link.parquet").symlink_to(path / "part-1.parquet")
+    assert len(module.files_of(["part-1.parquet", "link.parquet"])) == 1
+
+
+def test_signs_of_patterns_in_a_name_are_part_of_it(folder):
+    path, _ = folder
+    (path / "part-1.parquet").rename(path / "run[1].parquet")
+    assert [file.name for file in module.files_of(path / "run[1].parquet")] == ["run[1].parquet"]
+
+
+def test_a_file_that_is_none_is_named(tmp_path):
+    (tmp_path / "x.parquet").write_text("no")
+    with pytest.raises(ValueError, match=r"x.parquet cannot be read as Parquet"):
+        evaluate_parquet(tmp_path, confidence="c", loss="e", progress=False)
+    with pytest.raises(ValueError, match="paths is empty"):
+        evaluate_parquet([], confidence="c", loss="e", progress=False)
+
+
 def test_a_progress_bar_counts_the_rows(folder, capsys):
     parquet_state(folder[0], **by_class())
     assert "300" in capsys.readouterr().err

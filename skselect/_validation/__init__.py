@@ -38,12 +38,14 @@ from skselect._validation._estimators import (
     refuse_abstainer,
 )
 from skselect._validation._files import (
+    check_any_path,
     check_file_columns,
     check_files,
     check_no_nulls,
     check_parquet_columns,
     check_same_blocks,
     import_extra,
+    read_or_name,
 )
 from skselect._validation._groups import (
     check_among,
@@ -165,6 +167,7 @@ __all__ = [
     "check_abstain_label",
     "check_among",
     "check_answerable",
+    "check_any_path",
     "check_any_row",
     "check_argmax_decision",
     "check_average",
@@ -269,6 +272,7 @@ __all__ = [
     "match_columns",
     "named_classes",
     "reaches",
+    "read_or_name",
     "refuse_abstainer",
     "refuse_among",
     "refuse_answers",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +51,28 @@ def check_files(given: Path, files: Sequence[Path]) -> None:
         raise ValueError(f"paths: {str(given)!r} is no file, and no *.parquet files are below it.")
 
 
+def check_any_path(n: int) -> None:
+    """Refuse an empty list of paths."""
+    if n == 0:
+        raise ValueError("paths is empty; name at least one file.")
+
+
+def read_or_name(read: Callable[[Path], Any], path: Path) -> Any:
+    """Read a file, or say which one cannot be read."""
+    try:
+        return read(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+
+
 def check_parquet_columns(present: Sequence[str], wanted: Sequence[str], path: Path) -> None:
     """Refuse a file that lacks a column."""
     missing = [name for name in wanted if name not in present]
     if missing:
         raise ValueError(f"{path} has no column {missing}; it has {list(present)[:20]}.")
+    twice = [name for name in wanted if list(present).count(name) > 1]
+    if twice:
+        raise ValueError(f"{path} has several columns of the name {twice}.")
 
 
 def check_no_nulls(n_nulls: int, name: str, path: Path) -> None:
@@ -66,6 +83,8 @@ def check_no_nulls(n_nulls: int, name: str, path: Path) -> None:
 
 def check_same_blocks(n_true: int, n_proba: int) -> None:
     """Refuse labels and probabilities that are cut into different blocks of rows."""
+    if n_true == 0:
+        raise ValueError("y_true has no blocks of rows; at least one row is needed.")
     if n_true != n_proba:
         raise ValueError(
             f"y_true comes in {n_true} blocks of rows and y_proba in {n_proba}; rechunk one of "

@@ -76,15 +76,21 @@ class RankedInfluence:
         n = self.curve.n_rows
         if n < 2:
             return math.nan
-        total = squares = shift = 0.0
-        for k, (chunk, constant, slope) in enumerate(self.lines(self.curve)):
-            if k == 0:  # what all rows share must not drown what they do not
-                shift = float(constant[0])
+        shift = float(next(self.lines(self.curve)).constant[0])
+        total, squares = self._moments(shift)
+        if squares - total**2 / n < 1e-6 * squares:  # what all rows share drowns the rest
+            total, squares = self._moments(shift + total / n)
+        return math.sqrt(max(squares - total**2 / n, 0.0) / (n * (n - 1.0)))
+
+    def _moments(self, shift: float) -> tuple[float, float]:
+        """Return the sums of what the rows add, less `shift`, and of its squares."""
+        total = squares = 0.0
+        for chunk, constant, slope in self.lines(self.curve):
             right, wrong = constant - shift, constant + slope - shift
             n_right = chunk.weight - chunk.loss
             total += float(np.sum(n_right * right) + np.sum(chunk.loss * wrong))
             squares += float(np.sum(n_right * right**2) + np.sum(chunk.loss * wrong**2))
-        return math.sqrt(max(squares - total**2 / n, 0.0) / (n * (n - 1.0)))
+        return total, squares
 
 
 # The lines of each metric ------------------------------------------------------------------
@@ -141,7 +147,7 @@ def negative_aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
 
 
 def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
-    """Yield DeLong's placements, scaled so that the standard error is DeLong's."""
+    """Yield DeLong's placements, so that the standard error is DeLong's times sqrt(n/(n - 1))."""
     n, n_wrong, estimate = curve.n_rows, curve.sums.loss, curve.sums.auroc
     n_right = n - n_wrong
     of_wrong = n * math.sqrt(n_wrong / (n_wrong - 1.0)) / n_wrong

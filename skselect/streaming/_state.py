@@ -130,7 +130,9 @@ class SelectiveState:
         ValueError
             If an argument is malformed; nothing is counted then.
         """
-        predictions = Predictions.from_proba(y_true, y_proba, labels=self.labels)
+        # One column is the probability of the second class.
+        second = self.labels[1] if self.labels is not None and np.ndim(y_proba) == 1 else None
+        predictions = Predictions.from_proba(y_true, y_proba, labels=self.labels, pos_label=second)
         outcomes = Outcomes.from_predictions(predictions, confidence=self.confidence)
         check.check_unit_confidence(outcomes.confidence, "SelectiveState")
         if self.labels is None:
@@ -335,7 +337,10 @@ class SelectiveState:
         """
         return interval_of_curve(self.finalize(), metric, confidence_level=confidence_level)
 
-    # Pickling ----------------------------------------------------------------------------
+    # Copying and pickling ----------------------------------------------------------------
+
+    def __copy__(self) -> SelectiveState:
+        return self.merge()
 
     def __getstate__(self) -> dict[str, Any]:
         self.counts.settle()

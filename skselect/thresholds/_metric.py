@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skselect import _validation as check
+from skselect._courses import scale_of
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.curves import RiskCoverageCurve
 from skselect.thresholds._common import threshold_below
@@ -142,15 +143,15 @@ def _candidates(curve: RiskCoverageCurve, metric: str) -> _Candidates:
 def _mean_squares(curve: RiskCoverageCurve, metric: str, found: _Candidates) -> FloatArray:
     """Return the mean square of what an accepted row adds to the metric at each threshold.
 
-    In CWSA(+) a row weighs (c - t)/(1 - t) = 1 - q/s with q = 1 - c and s = 1 - t; wrong rows
+    In CWSA(+) a row weighs (c - t)/(1 - t) = 1 - q/(1 - t) with q = 1 - c; wrong rows
     weigh nothing in CWSA+.
     """
     if metric == "selective_accuracy":  # what a row adds is 0 or 1
         return found.values
     wrong_too = metric == "cwsa"
     counting = curve.block_weight if wrong_too else curve.block_weight - curve.block_loss
-    q, s = 1.0 - curve.thresholds, 1.0 - found.thresholds
+    q, scale = 1.0 - curve.thresholds, scale_of(1.0 - found.thresholds)
     powers = (counting, counting * q, counting * q * q)
     count, first, second = (np.cumsum(power)[found.n_blocks - 1] for power in powers)
-    total = count - 2.0 * first / s + second / s**2
+    total = count - 2.0 * first * scale + second * scale**2
     return total / curve.accepted_weight[found.n_blocks - 1]

@@ -1,5 +1,6 @@
 """SelectiveState: the same bits for every order, split and merge tree."""
 
+import copy
 import pickle
 import warnings
 from itertools import pairwise
@@ -71,15 +72,16 @@ def test_every_order_split_and_merge_gives_the_bits_of_the_rows_in_memory(rows, 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "tied", "both"])
 def test_many_rows_go_through_runs_and_pages_to_the_same_bits(kind, monkeypatch):
+    monkeypatch.setattr(counters, "PAGE", 1 << 10)
     monkeypatch.setattr(counters, "PAGED_FROM", 1000)
     monkeypatch.setattr(counters, "SORTED_TOGETHER", 3000)
     rng = np.random.default_rng(0)
     n = 60_000
     confidence = {
-        "float32": lambda: rng.random(n).astype(np.float32),
+        "float32": lambda: rng.uniform(0.5, 1, n).astype(np.float32),
         "float64": lambda: rng.random(n),
         "tied": lambda: rng.integers(0, 50, n) / 64,
-        "both": lambda: np.where(np.arange(n) < n // 2, rng.random(n).astype("f4"), rng.random(n)),
+        "both": lambda: np.append(rng.uniform(0.5, 1, n // 2).astype("f4"), rng.random(n // 2)),
     }[kind]()
     loss = rng.random(n) < 0.1
     state, other = SelectiveState(), SelectiveState()
@@ -128,6 +130,21 @@ def test_merging_changes_none_of_the_states():
     assert merged.to_arrays()["confidence"].tolist() == [0.9, 0.8, 0.7, 0.1]
 
 
+def test_a_copy_is_fed_apart():
+    state = SelectiveState().update_confidence([0.9], [0])
+    copy.copy(state).update_confidence([0.8], [1])
+    copy.deepcopy(state).update_confidence([0.7], [1])
+    assert state.to_arrays()["confidence"].tolist() == [0.9]
+
+
+def test_one_column_is_the_probability_of_the_second_class():
+    p, y = [0.1, 0.9, 0.6, 0.7], ["no", "yes", "yes", "no"]
+    expected = evaluate(Predictions.from_proba(y, p, pos_label="yes"), ["aurc"])
+    assert SelectiveState(labels=["no", "yes"]).update(y, p).evaluate(["aurc"]).equals(expected)
+    turned = SelectiveState(labels=["yes", "no"]).update(y, 1 - np.array(p))
+    assert turned.evaluate(["aurc"]).equals(expected)
+
+
 def test_counts_travel_as_arrays_and_come_back():
     rng = np.random.default_rng(0)
     confidence, loss = np.round(rng.random(400), 2), rng.random(400) < 0.3
@@ -174,7 +191,7 @@ def test_intervals_are_those_of_the_rows(metric, tied):
 # Certified ---------------------------------------------------------------------------------
 
 
-@examples(60)
+@examples(30)
 @given(ROWS, st.lists(CONFIDENCE, max_size=3))
 def test_the_certified_interval_always_holds_the_exact_value(rows, thresholds):
     confidence, loss = columns(rows)
