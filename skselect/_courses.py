@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skselect._blocks import Chunk, TieBlocks
+from skselect._blocks import CHUNK, Chunk, TieBlocks
 from skselect._sums import Accepted, Sums, walk
 from skselect._typing import FloatArray, IntArray
 
@@ -59,10 +59,10 @@ class _Step:
     def limit_scale(self) -> FloatArray:
         return scale_of(np.append(self.shortfall[1:], 1.0 - self.next_confidence))
 
-    def cwsa(self, scale: FloatArray, *, plus: bool) -> FloatArray:
+    def cwsa(self, scale: FloatArray, out: FloatArray, *, plus: bool) -> None:
         wrong = self.loss if plus else self.doubt_wrong  # CWSA+ does not look at it
         accepted = Accepted(self.weight, self.loss, self.doubt_right, wrong)
-        return cwsa_of(accepted, scale, plus=plus)
+        np.divide(cwsa_sum(accepted, scale, plus=plus), self.weight, out=out)
 
 
 def _running(start: float, values: FloatArray) -> FloatArray:
@@ -71,19 +71,19 @@ def _running(start: float, values: FloatArray) -> FloatArray:
     return total
 
 
-#: What can be drawn against the threshold; the limits are those from above at the next
-#: lower confidence, where the same rows are accepted still.
-COURSES: dict[str, Callable[[_Step], FloatArray]] = {
-    "threshold": lambda step: step.chunk.confidence,
-    "accepted_weight": lambda step: step.weight,
-    "accepted_loss": lambda step: step.loss,
-    "coverage": lambda step: step.weight / step.total,
-    "selective_risk": lambda step: step.loss / step.weight,
-    "generalized_risk": lambda step: step.loss / step.total,
-    "cwsa": lambda step: step.cwsa(step.own_scale, plus=False),
-    "cwsa_plus": lambda step: step.cwsa(step.own_scale, plus=True),
-    "cwsa_limit": lambda step: step.cwsa(step.limit_scale, plus=False),
-    "cwsa_plus_limit": lambda step: step.cwsa(step.limit_scale, plus=True),
+#: What can be drawn against the threshold, each written into an array; the limits are those
+#: from above at the next lower confidence, where the same rows are accepted still.
+COURSES: dict[str, Callable[[_Step, FloatArray], object]] = {
+    "threshold": lambda step, out: np.copyto(out, step.chunk.confidence),
+    "accepted_weight": lambda step, out: np.copyto(out, step.weight),
+    "accepted_loss": lambda step, out: np.copyto(out, step.loss),
+    "coverage": lambda step, out: np.divide(step.weight, step.total, out=out),
+    "selective_risk": lambda step, out: np.divide(step.loss, step.weight, out=out),
+    "generalized_risk": lambda step, out: np.divide(step.loss, step.total, out=out),
+    "cwsa": lambda step, out: step.cwsa(step.own_scale, out, plus=False),
+    "cwsa_plus": lambda step, out: step.cwsa(step.own_scale, out, plus=True),
+    "cwsa_limit": lambda step, out: step.cwsa(step.limit_scale, out, plus=False),
+    "cwsa_plus_limit": lambda step, out: step.cwsa(step.limit_scale, out, plus=True),
 }
 
 
@@ -98,16 +98,16 @@ def courses(
     found = {name: np.empty(n_values) for name in names}
     doubted = any(name.startswith("cwsa") for name in found)
     following = np.append(sums.first[1:], 0.0)
-    start, doubts = 0, (0.0, 0.0)
+    start, doubts, whole = 0, (0.0, 0.0), np.empty(CHUNK)
     for k, (_, chunk, weight, loss) in enumerate(walk(blocks)):
-        part = slice(start, start + len(chunk))
-        inside: IntArray | slice = slice(None)
-        if entries is not None:
-            part = slice(*np.searchsorted(entries, [start, start + len(chunk)]).tolist())
-            inside = entries[part] - start
         step = _Step(chunk, weight, loss, sums.weight, float(following[k]), doubts)
         for name, values in found.items():
-            values[part] = COURSES[name](step)[inside]
+            if entries is None:
+                COURSES[name](step, values[start : start + len(chunk)])
+            else:
+                first, last = np.searchsorted(entries, [start, start + len(chunk)])
+                COURSES[name](step, whole[: len(chunk)])
+                values[first:last] = whole[entries[first:last] - start]
         if doubted:
             signed = "doubt_wrong" in step.__dict__
             doubts = float(step.doubt_right[-1]), float(step.doubt_wrong[-1]) if signed else 0.0
@@ -123,7 +123,12 @@ def evenly(n: int, max_points: int | None) -> IntArray | None:
 
 
 def cwsa_of(accepted: Accepted, scale: FloatArray, *, plus: bool) -> FloatArray:
-    """Return [right - scale D_right]/kept, for CWSA less the same over the losses.
+    """Return CWSA or CWSA+ of accepted sets, 0 of an empty one; `scale` is 1/(1 - threshold)."""
+    return cwsa_sum(accepted, scale, plus=plus) / np.maximum(accepted.weight, _TINY)
+
+
+def cwsa_sum(accepted: Accepted, scale: FloatArray, *, plus: bool) -> FloatArray:
+    """Return right - scale D_right, for CWSA less the same over the losses.
 
     D is a sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
     """
@@ -131,11 +136,9 @@ def cwsa_of(accepted: Accepted, scale: FloatArray, *, plus: bool) -> FloatArray:
     total = kept - loss
     total -= doubt_right * scale
     if plus:
-        np.maximum(total, 0.0, out=total)  # what no row adds, rounding may take away
-    else:
-        total -= loss
-        total += doubt_wrong * scale
-    total /= np.maximum(kept, _TINY)  # 0/0 is 0
+        return np.maximum(total, 0.0, out=total)  # what no row adds, rounding may take away
+    total -= loss
+    total += doubt_wrong * scale
     return total
 
 

@@ -149,7 +149,8 @@ def sums_of(blocks: TieBlocks) -> Sums:
             excess += risk_here
         else:
             excess += _excess(chunk, weight, loss, risks, n_right)
-        below = loss - chunk.loss / 2.0
+        # Where a row is a block, right rows have no loss of their own to halve.
+        below = loss if chunk.all_one and chunk.counted else loss - chunk.loss / 2.0
         if unit != 1.0:
             right_in_units, below = right / unit, below / unit
             discordant += _dot(right_in_units, below)
