@@ -130,3 +130,12 @@ def test_each_constraint_by_hand(constraint, n_rows):
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     kept = thresholds.keeps(curve, (constraint,))
     assert curve.n_accepted[np.flatnonzero(kept)[-1]] == n_rows
+
+
+@pytest.mark.parametrize("metric", ["cwsa", "cwsa_plus"])
+def test_a_lower_bound_next_to_certainty_is_a_number(metric):
+    """Just above the last float below 1 the threshold is 1, where nobody weighs less than 1."""
+    confidence = [1.0, np.nextafter(1, 0), 0.9, 0.5]
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0, 1], confidence))
+    found = thresholds.best_metric(curve, metric, 0.0, selection="lower_bound")
+    assert np.isfinite([found.value, found.best, found.unconstrained]).all()
