@@ -5,7 +5,7 @@
 The kernels get confidence and correctness and return the number, as the peers do. CPU time
 of one thread, best of at least five, in milliseconds; `ratio` is ours over the fastest peer's.
 Peers that are not installed are left out: relplot, probcal, MAPIE, uncertainty-calibration,
-mcgrad, torchmetrics, zugzwang.
+mcgrad, seapig, torchmetrics, zugzwang.
 """
 
 import os
@@ -93,6 +93,20 @@ def peers(confidence, right):
         from zugzwang import core
 
         yield "aurc", "zugzwang", lambda: core.aurc(c, a == 0)
+    with contextlib.suppress(ImportError):
+        import torch
+        from seapig.risk import risk_coverage
+
+        score, wrong = torch.from_numpy(c), torch.from_numpy(1.0 - a)
+        yield "augrc", "seapig", lambda: risk_coverage(score, wrong).auc_empirical
+        yield "aurc", "seapig", lambda: risk_coverage(score, wrong, risk="selective").auc_empirical
+    yield "aurc", "stable argsort", lambda: stable_argsort_aurc(c, 1.0 - a)
+
+
+def stable_argsort_aurc(confidence, wrong):
+    """Return the AURC as fd-shifts and others go about it: positions, gather, cumulate."""
+    order = np.argsort(-confidence, kind="stable")
+    return np.mean(np.cumsum(wrong[order]) / np.arange(1, len(wrong) + 1))
 
 
 def ours(name, confidence, right):

@@ -216,8 +216,9 @@ def blocks_of(
         confidence, lost = _keys.ranked(confidence, loss)
         return blocks_of_sorted(confidence, None, lost, counted=True)
     # Wrong rows travel with the sign of their weight.
-    confidence, signed = _keys.ranked(confidence, np.where(loss > 0, -weight, weight))
-    lost = np.where(signed < 0, -signed, 0.0)
+    confidence, signed = _keys.ranked(confidence, np.copysign(weight, 0.5 - loss))
+    lost = np.negative(signed)
+    np.maximum(lost, 0.0, out=lost)
     return blocks_of_sorted(confidence, np.abs(signed, out=signed), lost)
 
 

@@ -100,10 +100,11 @@ def descending_order(values: FloatArray) -> tuple[IntArray, FloatArray]:
     keys.sort()
     order = (keys & np.uint64((1 << for_row) - 1)).view(np.int64)
     ranked = values.take(order)
-    ranked += 0.0  # a negative zero is a zero
     if dropped and np.any(ranked[1:] > ranked[:-1]):
         keys >>= for_row
         _repair(order, ranked, keys)
+    if ranked[-1] <= 0:
+        ranked += 0.0  # a negative zero is a zero
     return order, ranked
 
 

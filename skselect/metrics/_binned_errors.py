@@ -6,6 +6,7 @@ All compare the accuracy in a bin with the mean confidence in it; accuracy is 1 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, Unpack
 
 import numpy as np
@@ -112,16 +113,20 @@ def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray
 def _gaps(curve: RiskCoverageCurve, n_bins: int, strategy: str) -> FloatArray:
     """Return the sum of (a - c) and the weight of each bin."""
     _check_bins(n_bins, strategy)
-    edges = None
     if strategy == "quantile":  # entries come surest first, quantiles least sure first
         edges = _quantiles(curve.thresholds[::-1], curve.block_weight[::-1], n_bins)
-
-    def parts() -> Parts:
-        for _, part in curve.blocks.chunks():
-            gap = part.weight - part.loss - part.weight * part.confidence
-            yield part.confidence, [gap, part.weight]
-
-    return bin_sums(parts(), n_bins, edges)
+    else:
+        edges = np.arange(1, n_bins) / n_bins
+    sums = np.zeros((2, n_bins))
+    for _, part in curve.blocks.chunks():
+        gap = part.weight - part.loss - part.weight * part.confidence
+        # How many blocks lie above each edge: bins are runs of blocks, the surest bin first.
+        above = len(part) - np.searchsorted(part.confidence[::-1], edges, side="right")
+        ends = [0, *above[::-1].tolist(), len(part)]
+        for number, (start, end) in enumerate(pairwise(ends), start=1):
+            if end > start:
+                sums[:, -number] += gap[start:end].sum(), part.weight[start:end].sum()
+    return sums
 
 
 def ece(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -> float:
