@@ -177,7 +177,8 @@ def _with_whole_rows(y_proba: Any) -> Any:
 def _row_blocks(values: Any) -> list[Any]:
     """Return the blocks of a collection, one for each group of rows."""
     if hasattr(values, "to_delayed"):
-        return list(np.ravel(values.to_delayed()))
+        # Optimised, two columns of one frame may come in different partitions.
+        return list(np.ravel(values.to_delayed(optimize_graph=False)))
     is_list_of_blocks = isinstance(values, list | tuple) and not any(map(np.isscalar, values))
     return list(values) if is_list_of_blocks else [values]
 

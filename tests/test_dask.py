@@ -74,6 +74,19 @@ def test_frames_and_lists_of_delayed_blocks_will_do():
     assert skselect.dask.evaluate(*lists, NAMES).equals(expected)
 
 
+def test_columns_of_one_frame_of_files_come_in_the_same_blocks(tmp_path):
+    """Dask reads a single column of small files in fewer partitions than several columns."""
+    dd = pytest.importorskip("dask.dataframe")
+    y, proba = some_predictions()
+    table = pd.DataFrame(proba, columns=["0", "1", "2"]).assign(y=y)
+    for k, rows in enumerate(np.array_split(np.arange(2000), 6)):
+        table.iloc[rows].to_parquet(tmp_path / f"{k}.parquet")
+    frame = dd.read_parquet(str(tmp_path))
+    expected = evaluate(Predictions.from_proba(y, proba), NAMES)
+    found = skselect.dask.evaluate(frame["y"], frame[["0", "1", "2"]], NAMES)
+    assert found.equals(expected)
+
+
 def test_blocks_that_do_not_match_are_refused():
     y, proba = some_predictions()
     with pytest.raises(ValueError, match="4 blocks of rows and y_proba in 5"):
