@@ -18,7 +18,7 @@ import pandas as pd
 
 from skselect import _areas, _keys
 from skselect import _validation as check
-from skselect._blocks import CountedBlocks, TieBlocks, blocks_of, blocks_of_sorted
+from skselect._blocks import CHUNK, CountedBlocks, TieBlocks, blocks_of, blocks_of_sorted
 from skselect._courses import COURSES, courses, cwsa_of, evenly, scale_of
 from skselect._sums import Accepted, Sums, sums_at, sums_of
 from skselect._typing import FloatArray, IntArray
@@ -28,6 +28,10 @@ _AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
     "integral": _areas.aurc_integral,
     "ln": _areas.aurc_log,
 }
+
+
+# What is asked for most.
+_BASIC = ("threshold", "accepted_weight", "accepted_loss", "coverage", "selective_risk")
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +193,10 @@ class RiskCoverageCurve:
         entries = evenly(len(self), check.check_max_points(max_points))
         if entries is not None:
             return courses(self.blocks, self.sums, names, entries)
-        missing = [name for name in names if name not in self._courses]
+        missing = {name for name in names if name not in self._courses}
         if missing:
+            if len(self) <= CHUNK:  # on a short way company costs less than going again
+                missing |= {*_BASIC} - self._courses.keys()
             self._courses.update(courses(self.blocks, self.sums, missing))
         return {name: self._courses[name] for name in names}
 
@@ -236,8 +242,8 @@ class RiskCoverageCurve:
     @cached_property
     def n_accepted(self) -> IntArray:
         """Number of accepted rows at each entry."""
-        if self.block_rows.strides == (0,):
-            return np.arange(1, len(self.block_rows) + 1)
+        if self.counted:
+            return self.accepted_weight.astype(np.int64)
         return np.cumsum(self.block_rows)
 
     @cached_property
