@@ -85,7 +85,7 @@ def acts_of(n, rng):
         ),
         "aurc_score(y_true, y_proba)": lambda: SPECS["aurc"].function(y_true, y_proba),
         "Predictions.from_proba alone": lambda: Predictions.from_proba(y_true, y_proba),
-        "exact state, float32": lambda: exact.update_confidence(float32, loss > 0),
+        "exact state, float32": exact.update_confidence(float32, loss > 0).counts.settle,
         "certified state, float32": lambda: certified.update_confidence(float32, loss > 0),
     }
 

@@ -15,6 +15,7 @@ import pandas as pd
 from skselect import _validation as check
 from skselect._typing import ConfidenceSpec
 from skselect.metrics import DEFAULT_METRICS
+from skselect.metrics._evaluate import requests
 from skselect.parquet import Paths, files_of, parquet_state
 from skselect.streaming import SelectiveState
 
@@ -79,6 +80,7 @@ def evaluate(
     augrc    0.03125
     dtype: float64
     """
+    requests(metrics)  # a name that is none is told before the rows are read
     found = state(
         y_true, y_proba, labels=labels, confidence=confidence, mode=mode, thresholds=thresholds
     )
@@ -132,6 +134,7 @@ def evaluate_parquet(
     -------
     Series, or in mode "certified" DataFrame
     """
+    requests(metrics)
     dask = check.import_extra("dask", "dask", "dask")
     files = files_of(paths)
     # A state is large beside a file: few parts, but enough to keep all workers busy.
@@ -147,7 +150,8 @@ def local_classifier(model: Any) -> Any:
 
     Wrap it in scikit-learn's ``FrozenEstimator`` for :class:`skselect.SelectiveClassifier` or
     :class:`skselect.ThresholdTuner`: the trees are trained on the cluster, the threshold is
-    chosen on rows that fit in memory, and ``map_blocks`` predicts the rest.
+    chosen on rows that fit in memory, and ``map_partitions`` of a Dask frame predicts the rest.
+    Its parameters are those of the booster alone: use it as it is, do not clone and refit it.
 
     Parameters
     ----------

@@ -209,7 +209,8 @@ class Outcomes:
             return predictions_or_outcomes
         if not isinstance(predictions_or_outcomes, Predictions):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-                "predictions_or_outcomes must be Predictions or Outcomes, got "
+                "predictions_or_outcomes must be Predictions, Outcomes or a RiskCoverageCurve "
+                "(of a SelectiveState: state.finalize()), got "
                 f"{type(predictions_or_outcomes).__name__}; build one with "
                 "Predictions.from_proba(y_true, y_proba)."
             )

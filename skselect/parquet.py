@@ -10,6 +10,7 @@ import pandas as pd
 
 from skselect import _validation as check
 from skselect.metrics import DEFAULT_METRICS
+from skselect.metrics._evaluate import requests
 from skselect.streaming import SelectiveState
 
 #: Rows read together.
@@ -83,6 +84,7 @@ def evaluate_parquet(
     augrc    0.03125
     dtype: float64
     """
+    requests(metrics)  # a name that is none is told before the files are read
     state = parquet_state(
         paths, y_true=y_true, y_proba=y_proba, confidence=confidence, loss=loss, labels=labels,
         mode=mode, thresholds=thresholds, progress=progress,

@@ -57,3 +57,9 @@ def test_probabilities_of_one_class(convert, rng):
     y = (rng.random(60) < p).astype(int)
     expected = metrics.aurc_score(y, p)
     assert metrics.aurc_score(convert(y), convert(p)) == expected
+
+
+def test_a_tensor_that_numpy_cannot_hold_is_named():
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    with pytest.raises(ValueError, match="confidence"):
+        SelectiveState().update_confidence(torch.tensor([0.5]).bfloat16(), [0])

@@ -118,3 +118,8 @@ def test_missing_values_and_missing_files_are_refused(tmp_path):
     pd.DataFrame({"c": [0.5, None], "e": [0, 1]}).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"x.parquet: the column 'c' has 1 missing"):
         evaluate_parquet(tmp_path, confidence="c", loss="e", progress=False)
+
+
+def test_an_unknown_metric_is_told_before_any_file_is_read(folder):
+    with pytest.raises(ValueError, match="'aurcc'"):
+        evaluate_parquet(folder[0] / "nowhere", ["aurcc"], **by_class(progress=False))

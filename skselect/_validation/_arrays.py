@@ -16,11 +16,11 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array, or say which argument is none."""
     if hasattr(values, "tocsr"):
         raise ValueError(f"{name} must be a dense array, got a sparse matrix; use .toarray().")
-    if hasattr(values, "detach"):  # torch: off the graph, into the machine's own memory
-        values = values.detach().cpu()
-    elif hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
-        return np.from_dlpack(values)
     try:
+        if hasattr(values, "detach"):  # torch: off the graph, into the machine's own memory
+            values = values.detach().cpu()
+        elif hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+            return np.from_dlpack(values)
         return np.asarray(values)
-    except ValueError as error:
+    except (ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"{name} is not a table of numbers: {error}") from error

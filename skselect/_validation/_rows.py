@@ -157,6 +157,8 @@ def check_subgroups(
     """Return subgroups as a frame, one column per attribute."""
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
+    elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
+        values = as_array(values, name)  # items of a tensor would all be different
     if isinstance(values, pd.DataFrame | Mapping):
         frame = pd.DataFrame(values)
         if not frame.columns.is_unique:

@@ -20,7 +20,7 @@ from skselect._typing import FloatArray, IntArray
 #: Counters in a page, an even number so that right and wrong of one confidence stay together.
 PAGE = 1 << 17
 #: More distinct keys than this are counted in pages.
-PAGED_FROM = 1 << 19
+PAGED_FROM = 1 << 21
 #: Keys that are sorted together: the more, the fewer distinct ones are added to the counters.
 SORTED_TOGETHER = 1 << 22
 

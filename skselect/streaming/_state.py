@@ -35,7 +35,8 @@ class SelectiveState:
     ----------
     mode : {"exact", "certified"}, default="exact"
         "exact": one counter per distinct confidence. float32 confidences in [0.5, 1] take at
-        most 128 MiB for any number of rows; float64 ones 16 bytes per distinct value.
+        most 129 MiB for any number of rows, and as much for every halving below, [0.25, 0.5]
+        and so on; float64 ones 16 bytes per distinct value. Up to 16 MiB wait to be sorted.
         "certified": 3.6 MiB, whatever the rows are; metrics come with an interval that holds
         the exact value.
     thresholds : array-like in [0, 1], default=None

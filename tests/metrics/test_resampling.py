@@ -85,5 +85,7 @@ def test_what_cells_cannot_do_is_refused():
     y, p = [0, 1, 1, 0], [0.2, 0.9, 0.6, 0.7]
     with pytest.raises(ValueError, match="reads rows or classes"):
         metric_interval(y, p, "cw_f1", method="cell_bootstrap")
+    with pytest.raises(ValueError, match="raised by chance"):
+        metric_interval(y, p, "ece", method="cell_bootstrap")
     with pytest.raises(ValueError, match="cluster goes with"):
         metric_interval(y, p, "aurc", method="cell_bootstrap", cluster=[0, 0, 1, 1])

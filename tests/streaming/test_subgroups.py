@@ -78,3 +78,11 @@ def test_a_bad_row_counts_nowhere():
     with pytest.raises(ValueError, match="confidence must lie"):
         states.update_confidence([0.9, 1.8], [0, 1], subgroups=["a", "b"])
     assert states.states == {}
+
+
+def test_subgroups_may_be_a_tensor():
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    states = SubgroupStates().update_confidence(
+        [0.9, 0.8, 0.7], [0, 1, 0], subgroups=torch.tensor([0, 1, 0])
+    )
+    assert {key: state.n_rows for key, state in states.states.items()} == {0: 2, 1: 1}
