@@ -136,7 +136,6 @@ def sums_of(blocks: TieBlocks) -> Sums:
     offsets, first, before = [], [], [(0.0, 0.0, 0.0, 0.0)]
     n_blocks, smallest = 0, 0.0
     doubt_right = doubt_wrong = 0.0
-    unit = blocks.unit
     for offset, chunk, weight, loss in walk(blocks):
         offsets.append(offset)
         first.append(float(chunk.confidence[0]))
@@ -149,13 +148,7 @@ def sums_of(blocks: TieBlocks) -> Sums:
             excess += risk_here
         else:
             excess += _excess(chunk, weight, loss, risks, n_right)
-        # Where a row is a block, right rows have no loss of their own to halve.
-        below = loss if chunk.all_one and chunk.counted else loss - chunk.loss / 2.0
-        if unit != 1.0:
-            right_in_units, below = right / unit, below / unit
-            discordant += _dot(right_in_units, below)
-        else:
-            discordant += _dot(right, below)
+        discordant += _discordant(chunk, right, loss, blocks.unit)
         confidence_right += _dot(right, chunk.confidence)
         confidence += _dot(chunk.weight, chunk.confidence)
         shortfall = 1.0 - chunk.confidence
@@ -168,7 +161,7 @@ def sums_of(blocks: TieBlocks) -> Sums:
         risk=risk,
         excess=None if n_right is None else excess,
         discordant=discordant,
-        unit=unit,
+        unit=blocks.unit,
         confidence=confidence,
         confidence_right=confidence_right,
         largest=first[0],
@@ -178,6 +171,13 @@ def sums_of(blocks: TieBlocks) -> Sums:
         first=np.array(first),
         before=columns,
     )
+
+
+def _discordant(chunk: Chunk, right: FloatArray, loss: FloatArray, unit: float) -> float:
+    """Return the weighted pairs of a right row in the chunk and a wrong one that is surer."""
+    # Where a row is a block, right rows have no loss of their own to halve.
+    surer = loss if chunk.all_one and chunk.counted else loss - chunk.loss / 2.0
+    return _dot(right, surer) if unit == 1.0 else _dot(right / unit, surer / unit)
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:

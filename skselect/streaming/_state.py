@@ -132,7 +132,8 @@ class SelectiveState:
             If an argument is malformed; nothing is counted then.
         """
         # One column is the probability of the second class.
-        second = self.labels[1] if self.labels is not None and np.ndim(y_proba) == 1 else None
+        known = [] if self.labels is None else self.labels.tolist()
+        second = known[1] if len(known) == 2 and np.ndim(y_proba) == 1 else None
         predictions = Predictions.from_proba(y_true, y_proba, labels=self.labels, pos_label=second)
         outcomes = Outcomes.from_predictions(predictions, confidence=self.confidence)
         check.check_unit_confidence(outcomes.confidence, "SelectiveState")
