@@ -172,7 +172,7 @@ def test_a_bad_parameter_is_named(metrics, argument):
 
 @pytest.mark.parametrize("table", [np.array([0, 1]), [0, 1], None], ids=["array", "list", "None"])
 def test_only_predictions_and_outcomes_are_taken(table):
-    with pytest.raises((TypeError, ValueError), match="Predictions or Outcomes"):
+    with pytest.raises((TypeError, ValueError), match="Predictions, Outcomes or a Risk"):
         evaluate(table, ["aurc"])
 
 
