@@ -52,7 +52,7 @@ def main():
         for mode, how in modes.items():
             act = lambda how=how: evaluate_parquet(folder, METRICS, **columns, **how)  # noqa: E731
             told(f"{mode}, one process", act)
-        with Client(n_workers=2, threads_per_worker=1, dashboard_address=None):
+        with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0"):
             for mode, how in modes.items():
                 act = lambda how=how: skselect.dask.evaluate_parquet(  # noqa: E731
                     folder, METRICS, **columns, **how

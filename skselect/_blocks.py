@@ -16,7 +16,8 @@ from typing import Protocol
 import numpy as np
 
 from skselect import _keys
-from skselect._keys import SPAN, KeyArray
+from skselect._keys import KeyArray
+from skselect._rowwise import SPAN, spans
 from skselect._typing import FloatArray, IntArray
 
 #: Blocks treated at once.
@@ -35,7 +36,7 @@ class Chunk:
         Of each block: its confidence, the weight of its rows, their weighted loss.
     all_one : bool
         Whether every weight is one, as it is for rows that count once and have no ties.
-    counted : bool
+    whole : bool
         Whether weights and losses are whole numbers.
     """
 
@@ -43,10 +44,20 @@ class Chunk:
     weight: FloatArray
     loss: FloatArray
     all_one: bool
-    counted: bool
+    whole: bool
 
     def __len__(self) -> int:
         return len(self.confidence)
+
+    @cached_property
+    def right(self) -> FloatArray:
+        """Weight of each block less its loss: that of its right rows."""
+        return self.weight - self.loss
+
+    @cached_property
+    def shortfall(self) -> FloatArray:
+        """One minus the confidence: exact from one half on."""
+        return 1.0 - self.confidence
 
 
 class TieBlocks(Protocol):
@@ -71,7 +82,7 @@ class TieBlocks(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class CountedBlocks:
+class SummedBlocks:
     """Blocks whose sums are at hand.
 
     Parameters
@@ -79,7 +90,7 @@ class CountedBlocks:
     confidence, weight, loss : ndarray of shape (B,)
     rows : ndarray of shape (B,)
         Number of rows in each block.
-    counted : bool
+    whole : bool
         Whether weights and losses are whole numbers.
     """
 
@@ -87,7 +98,7 @@ class CountedBlocks:
     weight: FloatArray
     loss: FloatArray
     rows: IntArray
-    counted: bool = False
+    whole: bool
 
     @cached_property
     def unit(self) -> float:
@@ -98,7 +109,7 @@ class CountedBlocks:
     @property
     def n_right(self) -> float | None:
         """Number of right rows, where rows count once and are right or wrong; else None."""
-        return float(np.sum(self.weight) - np.sum(self.loss)) if self.counted else None
+        return float(np.sum(self.weight) - np.sum(self.loss)) if self.whole else None
 
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of blocks before it."""
@@ -110,7 +121,7 @@ class CountedBlocks:
         part = slice(offset, offset + CHUNK)
         weight, loss = self.weight[part], self.loss[part]
         all_one = bool(np.all(weight == 1.0))
-        return Chunk(self.confidence[part], weight, loss, all_one, self.counted)
+        return Chunk(self.confidence[part], weight, loss, all_one, self.whole)
 
     def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return weight, loss and number of rows of every block."""
@@ -129,13 +140,17 @@ class PackedBlocks:
     """
 
     keys: KeyArray
-    unit: float = 1.0
+
+    @property
+    def unit(self) -> float:
+        """One: squares of numbers of rows do not overflow."""
+        return 1.0
 
     @cached_property
     def n_right(self) -> float:
         """Number of right rows."""
-        spans = (self.keys[i : i + SPAN] & 1 for i in range(0, len(self.keys), SPAN))
-        return float(len(self.keys) - sum(int(np.sum(span)) for span in spans))
+        n_wrong = sum(int(np.sum(self.keys[rows] & 1)) for rows in spans(len(self.keys)))
+        return float(len(self.keys) - n_wrong)
 
     @cached_property
     def tied(self) -> bool:
@@ -171,7 +186,7 @@ class PackedBlocks:
             weight, errors = _ONES[: len(keys)], (keys & 1).view(f"i{keys.itemsize}")
             end, all_one = len(keys), True
         confidence = _keys.confidence_of(keys >> 1)
-        chunk = Chunk(confidence, weight, errors.astype(np.float64), all_one, counted=True)
+        chunk = Chunk(confidence, weight, errors.astype(np.float64), all_one, whole=True)
         return chunk, offset + end
 
     def _ends(self, offset: int) -> tuple[IntArray, IntArray]:
@@ -206,7 +221,7 @@ class PackedBlocks:
 
 def blocks_of(
     loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
-) -> PackedBlocks | CountedBlocks:
+) -> PackedBlocks | SummedBlocks:
     """Sort rows whose losses are 0 or 1, and find their blocks."""
     if weight is None and _keys.packable(confidence):
         keys = _keys.packed(confidence, loss, narrow=_keys.are_float32(confidence))
@@ -214,7 +229,7 @@ def blocks_of(
         return PackedBlocks(keys)
     if weight is None:
         confidence, lost = _keys.ranked(confidence, loss)
-        return blocks_of_sorted(confidence, None, lost, counted=True)
+        return blocks_of_sorted(confidence, None, lost, whole=True)
     # Wrong rows travel with the sign of their weight.
     confidence, signed = _keys.ranked(confidence, np.copysign(weight, 0.5 - loss))
     lost = np.negative(signed)
@@ -227,17 +242,22 @@ def blocks_of_sorted(
     weight: FloatArray | None,
     lost: FloatArray,
     *,
-    counted: bool = False,
-) -> CountedBlocks:
+    whole: bool = False,
+) -> SummedBlocks:
     """Add up weight and weighted loss of each block; rows come surest first.
 
-    `counted` says that these are whole numbers.
+    `whole` says that these are whole numbers.
     """
-    differs = confidence[1:] != confidence[:-1]
-    if np.all(differs):
+    if np.all(confidence[1:] != confidence[:-1]):
         ones, one = np.broadcast_to(1.0, lost.shape), np.broadcast_to(1, lost.shape)
-        return CountedBlocks(confidence, ones if weight is None else weight, lost, one, counted)
-    starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
+        return SummedBlocks(confidence, ones if weight is None else weight, lost, one, whole)
+    starts = _keys.run_starts(confidence)
     rows = np.diff(starts, append=len(lost))
     size = rows.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
-    return CountedBlocks(confidence[starts], size, np.add.reduceat(lost, starts), rows, counted)
+    return SummedBlocks(confidence[starts], size, np.add.reduceat(lost, starts), rows, whole)
+
+
+def blocks_of_counts(confidence: FloatArray, rows: IntArray, errors: IntArray) -> SummedBlocks:
+    """Return blocks of which rows and errors have been counted, from the surest down."""
+    weight, loss = rows.astype(np.float64), errors.astype(np.float64)
+    return SummedBlocks(confidence, weight, loss, rows, whole=True)

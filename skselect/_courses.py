@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from skselect._blocks import CHUNK, Chunk, TieBlocks
-from skselect._sums import Accepted, Sums, walk
+from skselect._sums import Accepted, Sums, running, walk
 from skselect._typing import FloatArray, IntArray
 
 _TINY = np.finfo(np.float64).tiny
@@ -40,35 +40,28 @@ class _Step:
     doubts: tuple[float, float]
 
     @cached_property
-    def shortfall(self) -> FloatArray:
-        return 1.0 - self.chunk.confidence
-
-    @cached_property
     def doubt_right(self) -> FloatArray:
-        return _running(self.doubts[0], (self.chunk.weight - self.chunk.loss) * self.shortfall)
+        return running(self.doubts[0], self.chunk.right * self.chunk.shortfall)
 
     @cached_property
     def doubt_wrong(self) -> FloatArray:
-        return _running(self.doubts[1], self.chunk.loss * self.shortfall)
+        return running(self.doubts[1], self.chunk.loss * self.chunk.shortfall)
 
     @cached_property
     def own_scale(self) -> FloatArray:
-        return scale_of(self.shortfall)
+        return scale_of(self.chunk.shortfall)
 
     @cached_property
     def limit_scale(self) -> FloatArray:
-        return scale_of(np.append(self.shortfall[1:], 1.0 - self.next_confidence))
+        return scale_of(np.append(self.chunk.shortfall[1:], 1.0 - self.next_confidence))
 
-    def cwsa(self, scale: FloatArray, out: FloatArray, *, plus: bool) -> None:
-        wrong = self.loss if plus else self.doubt_wrong  # CWSA+ does not look at it
-        accepted = Accepted(self.weight, self.loss, self.doubt_right, wrong)
-        np.divide(cwsa_sum(accepted, scale, plus=plus), self.weight, out=out)
+    def cwsa(self, scale: FloatArray, out: FloatArray) -> None:
+        total = _cwsa_sum(self.weight, self.loss, self.doubt_right, self.doubt_wrong, scale)
+        np.divide(total, self.weight, out=out)
 
-
-def _running(start: float, values: FloatArray) -> FloatArray:
-    total = np.cumsum(values)
-    total += start
-    return total
+    def cwsa_plus(self, scale: FloatArray, out: FloatArray) -> None:
+        total = _cwsa_plus_sum(self.weight, self.loss, self.doubt_right, scale)
+        np.divide(total, self.weight, out=out)
 
 
 #: What can be drawn against the threshold, each written into an array; the limits are those
@@ -80,10 +73,10 @@ COURSES: dict[str, Callable[[_Step, FloatArray], object]] = {
     "coverage": lambda step, out: np.divide(step.weight, step.total, out=out),
     "selective_risk": lambda step, out: np.divide(step.loss, step.weight, out=out),
     "generalized_risk": lambda step, out: np.divide(step.loss, step.total, out=out),
-    "cwsa": lambda step, out: step.cwsa(step.own_scale, out, plus=False),
-    "cwsa_plus": lambda step, out: step.cwsa(step.own_scale, out, plus=True),
-    "cwsa_limit": lambda step, out: step.cwsa(step.limit_scale, out, plus=False),
-    "cwsa_plus_limit": lambda step, out: step.cwsa(step.limit_scale, out, plus=True),
+    "cwsa": lambda step, out: step.cwsa(step.own_scale, out),
+    "cwsa_plus": lambda step, out: step.cwsa_plus(step.own_scale, out),
+    "cwsa_limit": lambda step, out: step.cwsa(step.limit_scale, out),
+    "cwsa_plus_limit": lambda step, out: step.cwsa_plus(step.limit_scale, out),
 }
 
 
@@ -96,7 +89,8 @@ def courses(
     """
     n_values = sums.n_blocks if entries is None else len(entries)
     found = {name: np.empty(n_values) for name in names}
-    doubted = any(name.startswith("cwsa") for name in found)
+    signed = not found.keys().isdisjoint({"cwsa", "cwsa_limit"})
+    plus = not found.keys().isdisjoint({"cwsa_plus", "cwsa_plus_limit"})
     following = np.append(sums.first[1:], 0.0)
     start, doubts, whole = 0, (0.0, 0.0), np.empty(CHUNK)
     for k, (_, chunk, weight, loss) in enumerate(walk(blocks)):
@@ -108,9 +102,8 @@ def courses(
                 first, last = np.searchsorted(entries, [start, start + len(chunk)])
                 COURSES[name](step, whole[: len(chunk)])
                 values[first:last] = whole[entries[first:last] - start]
-        if doubted:
-            signed = "doubt_wrong" in step.__dict__
-            doubts = float(step.doubt_right[-1]), float(step.doubt_wrong[-1]) if signed else 0.0
+        right = float(step.doubt_right[-1]) if signed or plus else 0.0
+        doubts = right, float(step.doubt_wrong[-1]) if signed else 0.0
         start += len(chunk)
     return found
 
@@ -122,24 +115,42 @@ def evenly(n: int, max_points: int | None) -> IntArray | None:
     return np.unique(np.linspace(0, n - 1, max_points).round().astype(np.int64))
 
 
-def cwsa_of(accepted: Accepted, scale: FloatArray, *, plus: bool) -> FloatArray:
-    """Return CWSA or CWSA+ of accepted sets, 0 of an empty one; `scale` is 1/(1 - threshold)."""
-    return cwsa_sum(accepted, scale, plus=plus) / np.maximum(accepted.weight, _TINY)
+def cwsa_of(accepted: Accepted, scale: FloatArray) -> FloatArray:
+    """Return the CWSA of accepted sets, 0 of an empty one; `scale` is 1/(1 - threshold)."""
+    return _cwsa_sum(*accepted, scale) / np.maximum(accepted.weight, _TINY)
 
 
-def cwsa_sum(accepted: Accepted, scale: FloatArray, *, plus: bool) -> FloatArray:
-    """Return right - scale D_right, for CWSA less the same over the losses.
+def cwsa_plus_of(accepted: Accepted, scale: FloatArray) -> FloatArray:
+    """Return the CWSA+ of accepted sets, 0 of an empty one; `scale` is 1/(1 - threshold)."""
+    weight, loss, doubt_right, _ = accepted
+    return _cwsa_plus_sum(weight, loss, doubt_right, scale) / np.maximum(weight, _TINY)
 
-    D is a sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
-    """
-    kept, loss, doubt_right, doubt_wrong = accepted
-    total = kept - loss
+
+def _cwsa_sum(
+    weight: FloatArray,
+    loss: FloatArray,
+    doubt_right: FloatArray,
+    doubt_wrong: FloatArray,
+    scale: FloatArray,
+) -> FloatArray:
+    """Return the sum of phi over right rows, see below, less the like over wrong ones."""
+    total = weight - loss
     total -= doubt_right * scale
-    if plus:
-        return np.maximum(total, 0.0, out=total)  # what no row adds, rounding may take away
     total -= loss
     total += doubt_wrong * scale
     return total
+
+
+def _cwsa_plus_sum(
+    weight: FloatArray, loss: FloatArray, doubt_right: FloatArray, scale: FloatArray
+) -> FloatArray:
+    """Return the sum of phi = (c - t)/(1 - t) over right rows: right - D/(1 - t).
+
+    D is the sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
+    """
+    total = weight - loss
+    total -= doubt_right * scale
+    return np.maximum(total, 0.0, out=total)  # what no row adds, rounding may take away
 
 
 def scale_of(room: FloatArray) -> FloatArray:

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skselect._rowwise import spans
 from skselect._typing import FloatArray, IntArray
 
 KeyArray = NDArray[Any]  # uint32 or uint64
-
-#: Rows treated at once: what is made of them stays in the processor's cache.
-SPAN = 1 << 14
 
 # Confidences in [0, 2) leave two bits of a float unused, sign and first bit of the exponent;
 # their complement within the others turns the order around.
@@ -39,8 +37,8 @@ def are_float32(values: FloatArray) -> bool:
     """Tell whether every value is one of float32, whatever the dtype."""
     if values.dtype == np.float32:
         return True
-    spans = (values[i : i + SPAN] for i in range(0, len(values), SPAN))
-    return all(np.array_equal(span, span.astype(np.float32)) for span in spans)
+    parts = (values[rows] for rows in spans(len(values)))
+    return all(np.array_equal(part, part.astype(np.float32)) for part in parts)
 
 
 def packed(confidence: FloatArray, wrong: NDArray[Any], *, narrow: bool) -> KeyArray:
@@ -57,14 +55,14 @@ def packed(confidence: FloatArray, wrong: NDArray[Any], *, narrow: bool) -> KeyA
     """
     kind, key, mask = _FORMS[4 if narrow else 8]
     keys = np.empty(len(confidence), dtype=key)
-    for start in range(0, len(keys), SPAN):
-        part = keys[start : start + SPAN]
+    for rows in spans(len(keys)):
+        part = keys[rows]
         bits = part.view(kind)
         # Adding zero makes the negative zero positive.
-        np.add(confidence[start : start + SPAN], 0.0, out=bits, casting="same_kind")
+        np.add(confidence[rows], 0.0, out=bits, casting="same_kind")
         np.bitwise_xor(part, mask, out=part)
         np.left_shift(part, 1, out=part)
-        np.bitwise_or(part, wrong[start : start + SPAN] != 0, out=part)
+        np.bitwise_or(part, wrong[rows] != 0, out=part)
     return keys
 
 
@@ -76,6 +74,11 @@ def confidence_of(bits: KeyArray) -> FloatArray:
     kind, _, mask = _FORMS[bits.itemsize]
     np.bitwise_xor(bits, mask, out=bits)
     return bits.view(kind).astype(np.float64, copy=False)
+
+
+def run_starts(values: NDArray[Any]) -> IntArray:
+    """Return where each run of equal values starts."""
+    return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
 
 
 # Confidence and row in one number -----------------------------------------------------------
@@ -92,11 +95,11 @@ def descending_order(values: FloatArray) -> tuple[IntArray, FloatArray]:
     keys = _falling_bits(values)
     for_row = max(int(n - 1).bit_length(), 1)
     dropped = max(int(keys.max()).bit_length() + for_row - 64, 0)
-    for start in range(0, n, SPAN):
-        part = keys[start : start + SPAN]
+    for rows in spans(n):
+        part = keys[rows]
         part >>= dropped
         part <<= for_row
-        part |= np.arange(start, start + len(part), dtype=np.uint64)
+        part |= np.arange(rows.start, rows.stop, dtype=np.uint64)
     keys.sort()
     order = (keys & np.uint64((1 << for_row) - 1)).view(np.int64)
     ranked = values.take(order)
@@ -112,12 +115,11 @@ def _falling_bits(values: FloatArray) -> NDArray[np.uint64]:
     """Return whole numbers, from 0 on, that rise as the values fall."""
     values = values.astype(np.float64, copy=False)
     bits = np.empty(len(values), dtype=np.int64)
-    top = values.max()
-    highest, common = _rising(np.array([top]))[0], 0
-    for start in range(0, len(values), SPAN):
-        part = bits[start : start + SPAN]
+    highest, common = _rising(values.max()[None])[0], 0
+    for rows in spans(len(values)):
+        part = bits[rows]
         # The difference may exceed the largest signed integer, but not the largest unsigned one.
-        np.subtract(highest, _rising(values[start : start + SPAN]), out=part)
+        np.subtract(highest, _rising(values[rows]), out=part)
         common |= int(np.bitwise_or.reduce(part.view(np.uint64)))
     found = bits.view(np.uint64)
     trailing = (common & -common).bit_length() - 1 if common else 0  # of float32 values: 29

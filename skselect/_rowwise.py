@@ -1,20 +1,29 @@
-"""Sums, maxima and positions of maxima over the columns of a table with many rows.
+"""Many rows, some at a time; and sums, maxima and their positions over the columns of a table.
 
 numpy's reductions over a short last axis cost about as much per row as per hundred numbers, so
-few columns are taken one after the other, some rows at a time.
+few columns are taken one after the other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from skselect._typing import FloatArray, IntArray
 
+#: Rows treated at once: what is made of them stays in the processor's cache.
+SPAN = 1 << 14
+
 #: Up to here columns are taken one after the other.
 _FEW = 4
-_SPAN = 1 << 14
+
+
+def spans(n: int) -> Iterator[slice]:
+    """Yield slices that cover n rows, `SPAN` at a time."""
+    for start in range(0, n, SPAN):
+        yield slice(start, min(start + SPAN, n))
 
 
 def row_sums(table: Any) -> FloatArray:
@@ -32,8 +41,7 @@ def row_argmax(table: Any) -> IntArray:
     if table.shape[1] > _FEW:
         return table.argmax(axis=1)
     found = np.zeros(len(table), dtype=np.int64)
-    for start in range(0, len(table), _SPAN):
-        rows = slice(start, start + _SPAN)
+    for rows in spans(len(table)):
         largest, place = table[rows, 0], found[rows]
         for k in range(1, table.shape[1]):
             larger = table[rows, k] > largest

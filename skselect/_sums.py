@@ -116,15 +116,16 @@ def walk(blocks: TieBlocks) -> Iterator[_Pass]:
         if chunk.all_one:
             accepted_weight = weight + _COUNTS[: len(chunk)]
         else:
-            accepted_weight = _running(weight, chunk.weight, counted=chunk.counted)
-        accepted_loss = _running(loss, chunk.loss, counted=chunk.counted)
+            accepted_weight = running(weight, chunk.weight, whole=chunk.whole)
+        accepted_loss = running(loss, chunk.loss, whole=chunk.whole)
         yield _Pass(offset, chunk, accepted_weight, accepted_loss)
         weight, loss = float(accepted_weight[-1]), float(accepted_loss[-1])
 
 
-def _running(start: float, values: FloatArray, *, counted: bool = False) -> FloatArray:
+def running(start: float, values: FloatArray, *, whole: bool = False) -> FloatArray:
+    """Return the sums of the values so far, from `start` on."""
     # Whole numbers have the same sums as integers, at a third of the price.
-    total = np.cumsum(values.astype(np.int64)).astype(np.float64) if counted else np.cumsum(values)
+    total = np.cumsum(values.astype(np.int64)).astype(np.float64) if whole else np.cumsum(values)
     total += start
     return total
 
@@ -140,7 +141,6 @@ def sums_of(blocks: TieBlocks) -> Sums:
         offsets.append(offset)
         first.append(float(chunk.confidence[0]))
         n_blocks += len(chunk)
-        right = chunk.weight - chunk.loss
         risks = _risks(chunk, weight, loss)
         risk_here = float(np.sum(risks))
         risk += risk_here
@@ -148,12 +148,11 @@ def sums_of(blocks: TieBlocks) -> Sums:
             excess += risk_here
         else:
             excess += _excess(chunk, weight, loss, risks, n_right)
-        discordant += _discordant(chunk, right, loss, blocks.unit)
-        confidence_right += _dot(right, chunk.confidence)
+        discordant += _discordant(chunk, loss, blocks.unit)
+        confidence_right += _dot(chunk.right, chunk.confidence)
         confidence += _dot(chunk.weight, chunk.confidence)
-        shortfall = 1.0 - chunk.confidence
-        doubt_right += _dot(right, shortfall)
-        doubt_wrong += _dot(chunk.loss, shortfall)
+        doubt_right += _dot(chunk.right, chunk.shortfall)
+        doubt_wrong += _dot(chunk.loss, chunk.shortfall)
         before.append((float(weight[-1]), float(loss[-1]), doubt_right, doubt_wrong))
         smallest = float(chunk.confidence[-1])
     columns = Accepted(*(np.array(column) for column in zip(*before, strict=True)))
@@ -173,11 +172,11 @@ def sums_of(blocks: TieBlocks) -> Sums:
     )
 
 
-def _discordant(chunk: Chunk, right: FloatArray, loss: FloatArray, unit: float) -> float:
+def _discordant(chunk: Chunk, loss: FloatArray, unit: float) -> float:
     """Return the weighted pairs of a right row in the chunk and a wrong one that is surer."""
     # Where a row is a block, right rows have no loss of their own to halve.
-    surer = loss if chunk.all_one and chunk.counted else loss - chunk.loss / 2.0
-    return _dot(right, surer) if unit == 1.0 else _dot(right / unit, surer / unit)
+    surer = loss if chunk.all_one and chunk.whole else loss - chunk.loss / 2.0
+    return _dot(chunk.right, surer) if unit == 1.0 else _dot(chunk.right / unit, surer / unit)
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
@@ -189,7 +188,7 @@ def _risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArray:
     """Return, per block, the sum over its rows of the risk among the rows at least as sure."""
     if chunk.all_one:
         return loss / weight
-    if not chunk.counted:
+    if not chunk.whole:
         return _risk_inside(chunk.weight, chunk.loss, weight, loss)
     risk = loss / weight
     tied = chunk.weight != 1.0
@@ -202,10 +201,9 @@ def _excess(
     chunk: Chunk, weight: FloatArray, loss: FloatArray, risks: FloatArray, n_right: float
 ) -> float:
     """Return what the risks are more than those of the best order, which errs from n_right on."""
-    single = chunk.weight == 1.0
     more = (loss - np.maximum(weight - n_right, 0.0)) / weight
     if not chunk.all_one:
-        tied = ~single
+        tied = chunk.weight != 1.0
         start = np.maximum(weight[tied] - chunk.weight[tied], n_right)
         width = np.maximum(weight[tied] - start, 0.0)
         gap, rest = _areas.harmonic_terms(start, width)
@@ -229,9 +227,8 @@ def sums_at(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:
         here = place == k
         chunk = blocks.chunk_from(int(sums.offsets[k]))
         n_blocks = np.searchsorted(-chunk.confidence, -thresholds[here], side="right")
-        shortfall = 1.0 - chunk.confidence
-        right = chunk.weight - chunk.loss
-        parts = (chunk.weight, chunk.loss, right * shortfall, chunk.loss * shortfall)
+        doubts = (chunk.right * chunk.shortfall, chunk.loss * chunk.shortfall)
+        parts = (chunk.weight, chunk.loss, *doubts)
         for row, part in enumerate(parts):
             inside = np.concatenate([[0.0], np.cumsum(part)])
             found[row, here] = sums.before[row][k] + inside[n_blocks]

@@ -18,8 +18,8 @@ import pandas as pd
 
 from skselect import _areas, _keys
 from skselect import _validation as check
-from skselect._blocks import CHUNK, CountedBlocks, TieBlocks, blocks_of, blocks_of_sorted
-from skselect._courses import COURSES, courses, cwsa_of, evenly, scale_of
+from skselect._blocks import CHUNK, TieBlocks, blocks_of, blocks_of_sorted
+from skselect._courses import COURSES, courses, cwsa_of, cwsa_plus_of, evenly, scale_of
 from skselect._sums import Accepted, Sums, sums_at, sums_of
 from skselect._typing import FloatArray, IntArray
 from skselect.outcomes import Outcomes
@@ -136,8 +136,8 @@ class RiskCoverageCurve:
         if check.is_graded(loss):
             graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
         lost = loss if weight is None else weight * loss
-        counted = weight is None and graded is None
-        blocks = blocks_of_sorted(confidence, weight, lost, counted=counted)
+        whole = weight is None and graded is None
+        blocks = blocks_of_sorted(confidence, weight, lost, whole=whole)
         return cls(blocks, counted=weight is None, graded=graded)
 
     @classmethod
@@ -170,14 +170,20 @@ class RiskCoverageCurve:
         ----------
         *names : str
             Of "threshold", "coverage", "selective_risk", "generalized_risk", "cwsa",
-            "cwsa_plus", "accepted_weight" and "accepted_loss".
+            "cwsa_plus", "accepted_weight" and "accepted_loss"; "cwsa_limit" and
+            "cwsa_plus_limit" are those just above the next lower confidence.
         max_points : int, default=None
             Return the exact values at so many entries, evenly over all of them with both ends;
             arrays of full length are not built then.
 
         Returns
         -------
-        dict of str to ndarray of shape (B,)
+        dict of str to ndarray of shape (B,) or (max_points,)
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, or CWSA is asked for with confidences outside [0, 1].
 
         Examples
         --------
@@ -299,11 +305,13 @@ class RiskCoverageCurve:
         -------
         DataFrame
         """
-        names = ("threshold", "coverage", "selective_risk", "generalized_risk")
-        table = pd.DataFrame(self.courses(*names, max_points=max_points))
-        entries = evenly(len(self), max_points)
-        table["n_accepted"] = self.n_accepted if entries is None else self.n_accepted[entries]
-        return table
+        names = ("threshold", "coverage", "selective_risk", "generalized_risk", "accepted_weight")
+        found = self.courses(*names, max_points=max_points)
+        rows = found.pop("accepted_weight").astype(np.int64)
+        if not self.counted:  # weights do not tell the number of rows
+            entries = evenly(len(self), max_points)
+            rows = self.n_accepted if entries is None else self.n_accepted[entries]
+        return pd.DataFrame({**found, "n_accepted": rows})
 
     def to_outcomes(self) -> Outcomes:
         """Return outcomes with the same curve: one weighted row per confidence and loss.
@@ -400,8 +408,8 @@ class RiskCoverageCurve:
             return sums_of(self.graded.best_order()).aurc
         totals = np.array([self.sums.weight - self.sums.loss, self.sums.loss])
         kinds = np.flatnonzero(totals > 0)
-        order = -kinds.astype(np.float64)
-        best = CountedBlocks(order, totals[kinds], totals[kinds] * kinds, kinds, self.counted)
+        weight = totals[kinds]
+        best = blocks_of_sorted(-kinds.astype(float), weight, weight * kinds, whole=self.counted)
         return sums_of(best).aurc
 
     def best_aurc(self) -> float:
@@ -501,7 +509,8 @@ class RiskCoverageCurve:
     def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
         """Return CWSA(+) at checked thresholds; from 1 on (c - t)/(1 - t) is 1."""
         self.check_unit("CWSA")
-        return cwsa_of(self.accepted_at(thresholds), scale_of(1.0 - thresholds), plus=plus)
+        of = cwsa_plus_of if plus else cwsa_of
+        return of(self.accepted_at(thresholds), scale_of(1.0 - thresholds))
 
     def check_unit(self, metric: str) -> None:
         """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""

@@ -96,12 +96,30 @@ def state(
     mode: str = "exact",
     thresholds: Any = None,
 ) -> SelectiveState:
-    """Count the predictions in a Dask collection; arguments as in :func:`evaluate`.
+    """Count the predictions in a Dask collection, for curves, intervals and thresholds.
+
+    Parameters
+    ----------
+    y_true, y_proba, labels, confidence, mode, thresholds
+        As in :func:`evaluate`.
 
     Returns
     -------
     SelectiveState
-        For curves, intervals and thresholds of all rows.
+
+    Raises
+    ------
+    ValueError, ImportError
+        As :func:`evaluate`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import skselect.dask
+    >>> y_true = da.from_array([0, 1, 1, 0], chunks=2)
+    >>> y_proba = da.from_array([[.9, .1], [.2, .8], [.6, .4], [.7, .3]], chunks=(2, 2))
+    >>> skselect.dask.state(y_true, y_proba).finalize().coverage_at_risk(0.0)
+    0.75
     """
     dask = check.import_extra("dask", "dask", "dask")
     truths, probas = _row_blocks(y_true), _row_blocks(_with_whole_rows(y_proba))
@@ -133,6 +151,23 @@ def evaluate_parquet(
     Returns
     -------
     Series, or in mode "certified" DataFrame
+        The bits of :func:`skselect.evaluate_parquet`.
+
+    Raises
+    ------
+    ValueError, ImportError
+        As :func:`skselect.evaluate_parquet`, or if Dask is not installed.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile, pathlib
+    >>> import skselect.dask
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> table = pd.DataFrame({"confidence": [.9, .8, .7, .6], "error": [0, 0, 0, 1]})
+    >>> table.to_parquet(folder / "part.parquet")
+    >>> skselect.dask.evaluate_parquet(folder, ["aurc"], confidence="confidence", loss="error")
+    aurc    0.0625
+    dtype: float64
     """
     requests(metrics)
     dask = check.import_extra("dask", "dask", "dask")
@@ -161,6 +196,11 @@ def local_classifier(model: Any) -> Any:
     Returns
     -------
     xgboost.XGBClassifier
+
+    Raises
+    ------
+    ImportError
+        If XGBoost is not installed.
     """
     xgboost = check.import_extra("xgboost", "xgboost", "xgboost")
     local = xgboost.XGBClassifier()

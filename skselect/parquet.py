@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
@@ -135,6 +136,7 @@ def parquet_state(
     """
     columns = check.check_file_columns(y_true, y_proba, confidence, loss, labels)
     state = SelectiveState(mode, thresholds=thresholds, labels=labels)
+    count = state.update_confidence if y_true is None else state.update
     files = files_of(paths)
     parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")
     tqdm = check.import_extra("tqdm", "tqdm", "parquet").tqdm
@@ -147,7 +149,7 @@ def parquet_state(
         for path in files:
             with parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
-                    _count(state, batch, columns, path, by_class=y_true is not None)
+                    _count(count, batch, columns, path)
                     bar.update(batch.num_rows)
     return state
 
@@ -171,23 +173,14 @@ def files_of(paths: Paths) -> list[Path]:
     return sorted(found)
 
 
-def _count(
-    state: SelectiveState, batch: Any, columns: list[str], path: Path, *, by_class: bool
-) -> None:
-    """Count the rows of a batch of record columns."""
+def _count(count: Callable[[Any, Any], Any], batch: Any, columns: list[str], path: Path) -> None:
+    """Hand on the first column, and the one after it or a table of those."""
     if batch.num_rows == 0:
         return
     for name in columns:
         check.check_no_nulls(batch.column(name).null_count, name, path)
+    first, *rest = (batch.column(name).to_numpy(zero_copy_only=False) for name in columns)
     try:
-        if by_class:
-            truth, *proba = (batch.column(name).to_pandas() for name in columns)
-            values = proba[0] if len(proba) == 1 else pd.concat(proba, axis=1).to_numpy()
-            state.update(truth.to_numpy(), values)
-        else:
-            confidence, loss = (
-                batch.column(name).to_numpy(zero_copy_only=False) for name in columns
-            )
-            state.update_confidence(confidence, loss)
+        count(first, rest[0] if len(rest) == 1 else np.column_stack(rest))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skselect._blocks import CHUNK, CountedBlocks, PackedBlocks, blocks_of, blocks_of_sorted
+from skselect._blocks import CHUNK, PackedBlocks, blocks_of, blocks_of_counts, blocks_of_sorted
 
 
 def counted(confidence, loss):
@@ -13,12 +13,10 @@ def counted(confidence, loss):
         rows[c] = rows.get(c, 0) + 1
         errors[c] = errors.get(c, 0) + wrong
     levels = sorted(rows, reverse=True)
-    return CountedBlocks(
+    return blocks_of_counts(
         np.array(levels),
-        np.array([rows[c] for c in levels], dtype=float),
-        np.array([errors[c] for c in levels], dtype=float),
         np.array([rows[c] for c in levels]),
-        counted=True,
+        np.array([errors[c] for c in levels], dtype=np.int64),
     )
 
 

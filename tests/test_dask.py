@@ -41,7 +41,7 @@ def cluster():
     with (
         dask.config.set(patient),
         distributed.Client(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50, timeout=90
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50, timeout=90
         ) as client,
     ):
         yield client

@@ -199,17 +199,3 @@ def check_one_column(frame: pd.DataFrame, name: str = "subgroups") -> pd.Series:
             f"{list(frame.columns)}; join them first."
         )
     return frame.iloc[:, 0]
-
-
-def check_is_kind(other: Any, kind: type) -> None:
-    """Refuse to merge what is of another kind."""
-    if not isinstance(other, kind):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"merge takes other {kind.__name__}, got {type(other).__name__}."
-        )
-
-
-def check_has_rows(n: int) -> None:
-    """Refuse a state that has counted nothing."""
-    if n == 0:
-        raise ValueError("This state has counted no rows yet; call update first.")

@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skselect._rowwise import spans
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect._validation._arrays import as_array
 
 #: Sums of weights beyond it, or below its inverse, soon leave the range of floats.
 _LARGEST = 1e200
-# Rows looked at at once: they stay in the processor's cache, and one may settle it.
-_SPAN = 1 << 14
 
 
 def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
@@ -34,6 +33,10 @@ def check_vector(values: Any, name: str) -> FloatArray:
         vector = vector.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers, got {type(values).__name__}.") from error
+    return _check_one_per_row(vector, name)
+
+
+def _check_one_per_row(vector: Any, name: str) -> Any:
     if vector.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
     if vector.size == 0:
@@ -67,10 +70,8 @@ def check_unit_confidence(confidence: FloatArray, metric: str) -> FloatArray:
 def check_unit_floats(name: str, values: Any) -> FloatArray:
     """Return confidences in [0, 1]; float32 stays float32, all else becomes float64."""
     array = as_array(values, name)
-    if array.dtype != np.float32:
-        array = check_vector(values, name)
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"{name} must hold one number per row, got the shape {array.shape}.")
+    array = array if array.dtype == np.float32 else check_vector(array, name)
+    _check_one_per_row(array, name)
     if not (array.min() >= 0 and array.max() <= 1):  # nan is neither
         raise ValueError(
             f"{name} must lie in [0, 1] for every row, got values from {array.min():g} to "
@@ -79,15 +80,20 @@ def check_unit_floats(name: str, values: Any) -> FloatArray:
     return array
 
 
-def check_errors(name: str, values: Any) -> NDArray[Any]:
-    """Return 0 or 1, or False or True, per row."""
-    array = as_array(values, name)
-    if array.dtype != np.bool_:
-        array = check_loss(values, name)
-        refuse_graded_test(array, "a state, which counts errors,")
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"{name} must hold 0 or 1 per row, got the shape {array.shape}.")
-    return array
+def check_counted_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any]]:
+    """Return a confidence in [0, 1] and an error, 0 or 1, per row.
+
+    As they are: copies of float64 would cost more than counting float32 and booleans.
+    """
+    values = check_unit_floats("confidence", confidence)
+    wrong = as_array(loss, "loss")
+    if wrong.dtype == np.bool_:
+        _check_one_per_row(wrong, "loss")
+    else:
+        wrong = check_loss(wrong)
+        refuse_graded_test(wrong, "a state, which counts errors,")
+    check_length("confidence", values, len(wrong), "loss")
+    return values, wrong
 
 
 def check_loss(values: Any, name: str = "loss") -> FloatArray:
@@ -225,8 +231,8 @@ def check_weight(
 
 def is_graded(loss: FloatArray) -> bool:
     """Tell whether there are losses other than 0 and 1."""
-    spans = (loss[i : i + _SPAN] for i in range(0, len(loss), _SPAN))
-    return not all(np.array_equal(span != 0.0, span) for span in spans)
+    parts = (loss[rows] for rows in spans(len(loss)))  # one of them may settle it
+    return not all(np.array_equal(part != 0.0, part) for part in parts)
 
 
 def refuse_graded(loss: FloatArray) -> None:
@@ -252,6 +258,15 @@ def refuse_rows_of_curve(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name} needs rows, and a curve holds their sums; pass Predictions.")
+
+
+def check_fits_cells(metric: str, *, fits: bool) -> None:
+    """Refuse the bootstrap over cells for a metric that does not fit it."""
+    if not fits:
+        raise ValueError(
+            f"method='cell_bootstrap' is for metrics of the risk-coverage curve; {metric!r} "
+            "reads rows or classes, or is raised by chance. Use method='bootstrap'."
+        )
 
 
 def refuse_clustered_cells(cluster: IntArray | None) -> None:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skselect import _validation as check
+from skselect._keys import run_starts
 from skselect._typing import FloatArray
 
 #: What keeps the log-odds of 0 and 1 finite where nothing larger is known.
@@ -91,7 +92,7 @@ def blocks_of(
     """Return the distinct scores, ascending, with the weight and the weighted sum of y of each."""
     order = np.argsort(score, kind="stable")
     ordered = score[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    starts = run_starts(ordered)
     total = np.add.reduceat(weight[order], starts)
     success = np.add.reduceat((weight * y)[order], starts)
     return ordered[starts], total, success

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from skselect import _validation as check
+from skselect._courses import evenly
 
 # Okabe and Ito's colours: distinct for colour-blind readers and in print.
 COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -25,16 +26,11 @@ def percent(value: float, _: int) -> str:
 
 
 def new_axes(ax: Any) -> Any:
-    try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 - an extra, needed here only
-    except ImportError as error:
-        raise ImportError(
-            "Pictures need matplotlib: pip install 'skselect[plot]' (or pip install matplotlib)."
-        ) from error
+    plt = check.import_extra("matplotlib.pyplot", "matplotlib", "plot")
     return plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1] if ax is None else ax
 
 
 def thinned(x: Any, y: Any) -> tuple[Any, Any]:
     """Return at most `MAX_POINTS` points, evenly spread, both ends kept."""
-    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(int))
-    return x[keep], y[keep]
+    keep = evenly(len(x), MAX_POINTS)
+    return (x, y) if keep is None else (x[keep], y[keep])

@@ -5,13 +5,14 @@ All compare the accuracy in a bin with the mean confidence in it; accuracy is 1 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Unpack
 
 import numpy as np
 
 from skselect import _validation as check
+from skselect._rowwise import spans
 from skselect._typing import FloatArray, IntArray
 from skselect.curves import RiskCoverageCurve
 from skselect.metrics._door import (
@@ -29,12 +30,7 @@ from skselect.predictions import Predictions
 # Kernels ---------------------------------------------------------------------------------
 
 
-# Rows treated at once: their temporaries stay in the processor's cache.
-_SPAN = 1 << 14
-
-_Columns = list[FloatArray | None]
-#: Confidences, and columns of values; a column of None is all ones.
-Parts = Iterable[tuple[FloatArray, _Columns]]
+_Columns = Callable[[slice], list[FloatArray | None]]
 
 
 def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
@@ -65,38 +61,30 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
     return confidence[order][np.minimum(reached, len(confidence) - 1)]
 
 
-def bin_sums(parts: Parts, n_bins: int, edges: FloatArray | None) -> FloatArray:
-    """Return the sum of each column in each bin.
+def bin_sums(
+    confidence: FloatArray,
+    weight: FloatArray | None,
+    columns: _Columns,
+    n_bins: int,
+    strategy: str,
+) -> FloatArray:
+    """Return the weighted sum of each column in each bin; a column of None is all ones.
 
-    `parts` yields confidences with columns of values; edges of None are those of equal width.
+    `columns` gives the values of a slice of the rows.
     """
+    _check_bins(n_bins, strategy)
+    edges = None if strategy == "uniform" else _quantiles(confidence, weight, n_bins)
     total: Any = 0.0
-    for confidence, columns in parts:
-        if edges is None:
-            bins = _equal_width(confidence, n_bins)
-        else:
-            bins = np.searchsorted(edges, confidence)
-        sums = [np.bincount(bins, weights=column, minlength=n_bins) for column in columns]
+    for rows in spans(len(confidence)):
+        part = confidence[rows]
+        bins = _equal_width(part, n_bins) if edges is None else np.searchsorted(edges, part)
+        counted = None if weight is None else weight[rows]
+        sums = [
+            np.bincount(bins, weights=_product(counted, column), minlength=n_bins)
+            for column in columns(rows)
+        ]
         total = total + np.array(sums, dtype=np.float64)
     return np.asarray(total)
-
-
-def row_parts(
-    confidence: FloatArray, weight: FloatArray | None, columns: Callable[[slice], _Columns]
-) -> Parts:
-    """Yield rows some at a time, each column times their weight; None stands for ones."""
-    for start in range(0, len(confidence), _SPAN):
-        rows = slice(start, start + _SPAN)
-        counted = None if weight is None else weight[rows]
-        yield confidence[rows], [_product(counted, column) for column in columns(rows)]
-
-
-def row_edges(
-    confidence: FloatArray, weight: FloatArray | None, n_bins: int, strategy: str
-) -> FloatArray | None:
-    """Return the inner edges of the bins of rows; None for equal width."""
-    _check_bins(n_bins, strategy)
-    return None if strategy == "uniform" else _quantiles(confidence, weight, n_bins)
 
 
 def _check_bins(n_bins: int, strategy: str) -> None:
@@ -119,7 +107,7 @@ def _gaps(curve: RiskCoverageCurve, n_bins: int, strategy: str) -> FloatArray:
         edges = np.arange(1, n_bins) / n_bins
     sums = np.zeros((2, n_bins))
     for _, part in curve.blocks.chunks():
-        gap = part.weight - part.loss - part.weight * part.confidence
+        gap = part.right - part.weight * part.confidence
         # How many blocks lie above each edge: bins are runs of blocks, the surest bin first.
         above = len(part) - np.searchsorted(part.confidence[::-1], edges, side="right")
         ends = [0, *above[::-1].tolist(), len(part)]
@@ -166,12 +154,11 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
     check.check_unit_confidence(c, "debiased_calibration_error")
     check.warn_small_weights(weight, "debiased_l2")
 
-    def columns(rows: slice) -> _Columns:
+    def columns(rows: slice) -> list[FloatArray | None]:
         right = 1.0 - loss[rows]
         return [None, c[rows], right, right * right]
 
-    edges = row_edges(c, weight, n_bins, strategy)
-    sums = bin_sums(row_parts(c, weight, columns), n_bins, edges)
+    sums = bin_sums(c, weight, columns, n_bins, strategy)
     size = sums[0]
     judged = size > 1 + check.ROUNDING  # one row says nothing of its own scatter
     confidence, accuracy, square = sums[1:, judged] / size[judged]

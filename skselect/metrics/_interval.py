@@ -108,11 +108,9 @@ def measure(
     closed = INFLUENCES.get(spec.name) if method == "analytic" else None
     influence = None if closed is None else closed(judged, **parameters)
     cells = method == "cell_bootstrap"
-    if cells and (spec.needs != "curve" or spec.name in _RAISED_BY_CHANCE):
-        raise ValueError(
-            f"method='cell_bootstrap' is for metrics of the risk-coverage curve; {spec.name!r} "
-            "reads rows or classes, or is raised by chance. Use method='bootstrap'."
-        )
+    if cells:
+        fits = spec.needs == "curve" and spec.name not in _RAISED_BY_CHANCE
+        check.check_fits_cells(spec.name, fits=fits)
     return Measured(spec, judged, parameters, estimate, influence, cells)
 
 

@@ -87,9 +87,8 @@ class RankedInfluence:
         total = squares = 0.0
         for chunk, constant, slope in self.lines(self.curve):
             right, wrong = constant - shift, constant + slope - shift
-            n_right = chunk.weight - chunk.loss
-            total += float(np.sum(n_right * right) + np.sum(chunk.loss * wrong))
-            squares += float(np.sum(n_right * right**2) + np.sum(chunk.loss * wrong**2))
+            total += float(np.sum(chunk.right * right) + np.sum(chunk.loss * wrong))
+            squares += float(np.sum(chunk.right * right**2) + np.sum(chunk.loss * wrong**2))
         return total, squares
 
 
@@ -153,8 +152,7 @@ def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     of_wrong = n * math.sqrt(n_wrong / (n_wrong - 1.0)) / n_wrong
     of_right = n * math.sqrt(n_right / (n_right - 1.0)) / n_right
     for _, chunk, weight, loss in walk(curve.blocks):
-        right = chunk.weight - chunk.loss
-        right_above = (weight - loss - right / 2.0) / n_right
+        right_above = (weight - loss - chunk.right / 2.0) / n_right
         wrong_below = (n_wrong - loss + chunk.loss / 2.0) / n_wrong
         constant = of_right * (wrong_below - estimate)
         yield Lines(chunk, constant, of_wrong * (right_above - estimate) - constant)

@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from skselect import _validation as check
 from skselect._typing import FloatArray
-from skselect.metrics._binned_errors import bin_sums, row_edges, row_parts
+from skselect.metrics._binned_errors import bin_sums
 from skselect.metrics._door import DoorOptions, metric, outcomes_of
 from skselect.outcomes import Outcomes
 
@@ -25,9 +25,7 @@ def reliability(
     level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
     check.check_unit_confidence(c, "reliability_curve")
-    edges = row_edges(c, weight, n_bins, strategy)
-    parts = row_parts(c, weight, lambda r: [c[r], 1.0 - loss[r], None])
-    sure, right, size = bin_sums(parts, n_bins, edges)
+    sure, right, size = bin_sums(c, weight, lambda r: [c[r], 1.0 - loss[r], None], n_bins, strategy)
     filled = size > 0
     sure, right, size = sure[filled], right[filled], size[filled]
     low, high = np.full((2, len(size)), np.nan)

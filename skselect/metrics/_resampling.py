@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._blocks import CountedBlocks
+from skselect._blocks import blocks_of_counts
 from skselect._typing import FloatArray, IntArray
 from skselect.curves import RiskCoverageCurve
 from skselect.metrics._evaluate import Judged
@@ -132,7 +132,7 @@ def cell_bootstrap(
     def value(right: FloatArray, wrong: FloatArray) -> float:
         drawn = right + wrong > 0
         rows, lost = (right + wrong)[drawn], wrong[drawn]
-        cells = CountedBlocks(centre[drawn], rows, lost, rows.astype(np.int64), counted=True)
+        cells = blocks_of_counts(centre[drawn], rows.astype(np.int64), lost.astype(np.int64))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a draw without errors is no news
             return float(spec.kernel(RiskCoverageCurve(cells), **parameters))

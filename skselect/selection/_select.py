@@ -131,10 +131,6 @@ def select_threshold(
     Method: combined, delta 0.05.
     """
     source = predictions_or_outcomes
-    if isinstance(source, RiskCoverageCurve):
-        check.refuse_rows_of_curve(
-            subgroups=subgroups, among=among, confidence=confidence, largest_weight=largest_weight
-        )
     rule = source.rule if isinstance(source, Predictions) else DecisionRule()
     loss = resolved_loss(loss, objective, has_costs=rule.cost_matrix is not None)
     if method == "chow":
@@ -151,6 +147,8 @@ def select_threshold(
         )
 
     if isinstance(source, RiskCoverageCurve):
+        check.refuse_judged(confidence, loss)
+        check.refuse_rows_of_curve(subgroups=subgroups, among=among, largest_weight=largest_weight)
         return pick_on_curve(source, goal(target))
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     bounded = not callable(confidence)

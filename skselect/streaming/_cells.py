@@ -7,13 +7,15 @@ cell is unknown; the best and the worst order of its rows bound the areas.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skselect import _areas
-from skselect._blocks import CountedBlocks
+from skselect._blocks import SummedBlocks, blocks_of_counts
 from skselect._typing import FloatArray, IntArray
 
 #: Bits after the leading one that a cell keeps.
@@ -107,57 +109,77 @@ class CellCounts:
         self.counts += other.counts
         self.inside += other.inside
 
-    def parts(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return cell, right rows and wrong rows of each part that holds any, the surest first.
-
-        The last array is how many thresholds its rows reach, -1 where the cell is not parted.
-        """
+    def parts(self) -> Parts:
+        """Return the parts that hold any rows, the surest first."""
         whole = np.flatnonzero(self.counts.any(axis=1) & ~self._is_parted)
         place, reached = np.nonzero(self.inside.any(axis=2))
         cell = np.concatenate([whole, self.parted[place]])
-        order = np.lexsort((-np.concatenate([np.full(len(whole), -1), reached]), cell))
-        right, wrong = np.concatenate([self.counts[whole], self.inside[place, reached]])[order].T
         reached = np.concatenate([np.full(len(whole), -1), reached])
-        return cell[order], right, wrong, reached[order]
+        rows = np.concatenate([self.counts[whole], self.inside[place, reached[len(whole) :]]])
+        order = np.lexsort((-reached, cell))
+        right, wrong = rows[order].T
+        return Parts(cell[order], right, wrong, reached[order], self.thresholds)
 
+    def blocks(self) -> SummedBlocks:
+        """Return the parts as tie blocks."""
+        return self.parts().blocks()
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Cells that hold rows, and the parts of those that thresholds part, the surest first.
+
+    Parameters
+    ----------
+    cell, right, wrong : ndarray of shape (m,)
+        The cell, and its right and wrong rows.
+    reached : ndarray of shape (m,)
+        How many thresholds its rows reach; -1 where the cell is not parted.
+    thresholds : ndarray of shape (k,)
+    """
+
+    cell: IntArray
+    right: IntArray
+    wrong: IntArray
+    reached: IntArray
+    thresholds: FloatArray
+
+    @cached_property
     def shortfalls(self) -> tuple[FloatArray, FloatArray]:
-        """Return the smallest and the largest 1 - c that each part can hold."""
-        cell, _, _, reached = self.parts()
-        low, high = _shortfalls(cell)
-        parted = reached >= 0
+        """The smallest and the largest 1 - c that each part can hold."""
+        low, high = _shortfalls(self.cell)
+        parted = self.reached >= 0
         # Parts of one cell lie between the threshold that they reach and the one they miss.
         edges = np.concatenate([[0.0], self.thresholds, [1.0]])
-        high[parted] = np.minimum(high[parted], 1.0 - edges[reached[parted]] + _ROUNDED)
-        low[parted] = np.maximum(low[parted], 1.0 - edges[reached[parted] + 1] - _ROUNDED)
+        reached = self.reached[parted]
+        high[parted] = np.minimum(high[parted], 1.0 - edges[reached] + _ROUNDED)
+        low[parted] = np.maximum(low[parted], 1.0 - edges[reached + 1] - _ROUNDED)
         return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
+    @cached_property
     def confidences(self) -> FloatArray:
-        """Return a confidence inside each part."""
-        cell, _, _, reached = self.parts()
-        low, high = _shortfalls(cell)
+        """A confidence inside each part."""
+        low, high = _shortfalls(self.cell)
         # The middle, or where a cell holds but a few floats the first of them: the middle
         # could round into the next cell.
         first = np.ceil(low * 2.0**53) * 2.0**-53
         found = 1.0 - np.where(high - low > 2.0**-48, (low + high) / 2.0, first)
-        parted = reached >= 0
+        parted = self.reached >= 0
         edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
-        reaches, misses = edges[reached[parted]], edges[reached[parted] + 1]
+        reaches, misses = edges[self.reached[parted]], edges[self.reached[parted] + 1]
         least = np.maximum(1.0 - high[parted], reaches)
         most = np.minimum(1.0 - low[parted], misses)
         # Whatever rounding did to the ends, it reaches the one threshold and misses the other.
         found[parted] = np.clip((least + most) / 2.0, reaches, np.nextafter(misses, 0.0))
         return found
 
-    def blocks(self) -> CountedBlocks:
+    def blocks(self) -> SummedBlocks:
         """Return the parts as tie blocks."""
-        _, right, wrong, _ = self.parts()
-        rows = right + wrong
-        weight, loss = rows.astype(np.float64), wrong.astype(np.float64)
-        return CountedBlocks(self.confidences(), weight, loss, rows, counted=True)
+        return blocks_of_counts(self.confidences, self.right + self.wrong, self.wrong)
 
 
 def bounds_of_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, float]]:
-    """Return the least and the largest AURC, AUGRC and failure AUROC that the parts allow.
+    """Return the least and the largest AURC, AUGRC and failure AUROC that parts allow.
 
     Within a part, errors come last at best and first at worst.
     """

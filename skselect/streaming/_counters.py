@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skselect import _keys
-from skselect._blocks import CountedBlocks
+from skselect._blocks import SummedBlocks, blocks_of_counts
 from skselect._keys import KeyArray
 from skselect._typing import FloatArray, IntArray
 
@@ -146,19 +146,23 @@ class ExactCounts:
 
     def add(self, confidence: FloatArray, wrong: NDArray[Any]) -> None:
         """Count rows."""
-        narrow = _keys.are_float32(confidence)
-        keys = _keys.packed(confidence, wrong, narrow=narrow)
-        (self.narrow if narrow else self.wide).count(keys)
+        counters, keys = self._packed(confidence, wrong)
+        counters.count(keys)
 
     def add_counts(self, confidence: FloatArray, rows: IntArray, errors: IntArray) -> None:
         """Count groups of rows with one confidence each."""
-        narrow = _keys.are_float32(confidence)
-        both, number = np.tile(confidence, 2), np.concatenate([rows - errors, errors])
+        wrong = np.repeat([0, 1], len(confidence))
+        counters, keys = self._packed(np.tile(confidence, 2), wrong)
+        number = np.concatenate([rows - errors, errors])
         counted = number > 0
-        wrong = np.repeat([0, 1], len(confidence))[counted]
-        keys = _keys.packed(both[counted], wrong, narrow=narrow)
-        if len(keys):
-            (self.narrow if narrow else self.wide).add(*merged_runs([(keys, number[counted])]))
+        if np.any(counted):
+            counters.add(*merged_runs([(keys[counted], number[counted])]))
+
+    def _packed(self, confidence: FloatArray, wrong: NDArray[Any]) -> tuple[KeyCounts, KeyArray]:
+        """Return rows as keys, and the counters of their width."""
+        narrow = _keys.are_float32(confidence)
+        keys = _keys.packed(confidence, wrong, narrow=narrow)
+        return (self.narrow if narrow else self.wide), keys
 
     def copy(self) -> ExactCounts:
         """Return counts that can be added to without changing these."""
@@ -176,15 +180,14 @@ class ExactCounts:
         self.narrow.settle()
         self.wide.settle()
 
-    def blocks(self) -> CountedBlocks:
+    def blocks(self) -> SummedBlocks:
         """Return the tie blocks, from the surest down."""
         by_width = [list(_blocks_of(counts.parts())) for counts in (self.narrow, self.wide)]
         parts = [part for found in by_width for part in found]
         confidence, rows, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
         if all(by_width):  # float32 and float64 may share values
             confidence, rows, errors = _combined(confidence, rows, errors)
-        weight, loss = rows.astype(np.float64), errors.astype(np.float64)
-        return CountedBlocks(confidence, weight, loss, rows, counted=True)
+        return blocks_of_counts(confidence, rows, errors)
 
 
 def merged_runs(runs: list[Runs]) -> Runs:
@@ -192,14 +195,14 @@ def merged_runs(runs: list[Runs]) -> Runs:
     keys = np.concatenate([keys for keys, _ in runs])
     order = np.argsort(keys, kind="stable")  # merges what is sorted already
     keys, counts = keys[order], np.concatenate([counts for _, counts in runs])[order]
-    starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    starts = _keys.run_starts(keys)
     return keys[starts], np.add.reduceat(counts, starts)
 
 
 def run_of(keys: KeyArray) -> Runs:
     """Sort keys, in place, and count each distinct one."""
     keys.sort()
-    starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    starts = _keys.run_starts(keys)
     return keys[starts], np.diff(starts, append=len(keys))
 
 
@@ -207,7 +210,7 @@ def _blocks_of(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntArray, In
     """Yield confidence, rows and errors of each confidence, part by part."""
     for keys, counts in parts:
         bits = keys >> 1
-        starts = np.concatenate([[0], np.flatnonzero(bits[1:] != bits[:-1]) + 1])
+        starts = _keys.run_starts(bits)
         wrong = np.where(keys & 1, counts, 0)
         confidence = _keys.confidence_of(bits[starts])
         yield confidence, np.add.reduceat(counts, starts), np.add.reduceat(wrong, starts)
@@ -217,6 +220,6 @@ def _combined(
     confidence: FloatArray, rows: IntArray, errors: IntArray
 ) -> tuple[FloatArray, IntArray, IntArray]:
     order, ranked = _keys.descending_order(confidence)
-    starts = np.concatenate([[0], np.flatnonzero(ranked[1:] != ranked[:-1]) + 1])
-    added = (np.add.reduceat(column[order], starts) for column in (rows, errors))
-    return ranked[starts], *added
+    starts = _keys.run_starts(ranked)
+    rows, errors = (np.add.reduceat(column[order], starts) for column in (rows, errors))
+    return ranked[starts], rows, errors

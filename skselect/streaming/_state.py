@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skselect import _validation as check
-from skselect._blocks import CountedBlocks
+from skselect._blocks import SummedBlocks
 from skselect._typing import ConfidenceSpec, FloatArray, LabelArray
 from skselect.curves import RiskCoverageCurve
 from skselect.metrics import DEFAULT_METRICS, MetricInterval, evaluate
@@ -85,10 +85,7 @@ class SelectiveState:
         confidence: ConfidenceSpec = "max_proba",
     ) -> None:
         self.mode = check.check_choice("mode", mode, ["exact", "certified"])
-        if thresholds is not None and mode == "exact":
-            raise ValueError(
-                "thresholds goes with mode='certified'; every one is exact in 'exact'."
-            )
+        check.refuse_exact_thresholds(mode, thresholds)
         given = np.zeros(0) if thresholds is None else check.check_unit_thresholds(thresholds)
         self.thresholds: FloatArray = np.unique(given)
         self.labels: LabelArray | None = None if labels is None else check.check_classes(labels)
@@ -131,14 +128,9 @@ class SelectiveState:
         ValueError
             If an argument is malformed; nothing is counted then.
         """
-        # One column is the probability of the second class.
-        known = [] if self.labels is None else self.labels.tolist()
-        second = known[1] if len(known) == 2 and np.ndim(y_proba) == 1 else None
-        predictions = Predictions.from_proba(y_true, y_proba, labels=self.labels, pos_label=second)
-        outcomes = Outcomes.from_predictions(predictions, confidence=self.confidence)
+        outcomes, labels = judged(y_true, y_proba, self.labels, self.confidence)
         check.check_unit_confidence(outcomes.confidence, "SelectiveState")
-        if self.labels is None:
-            self.labels = predictions.classes
+        self.labels = labels
         return self._count(outcomes.confidence, outcomes.loss)
 
     def update_confidence(self, confidence: Any, loss: Any) -> Self:
@@ -161,11 +153,7 @@ class SelectiveState:
         ValueError
             If a confidence lies outside [0, 1], or a loss is neither 0 nor 1.
         """
-        # As they are: copies of float64 would cost more than counting float32.
-        values = check.check_unit_floats("confidence", confidence)
-        wrong = check.check_errors("loss", loss)
-        check.check_length("confidence", values, len(wrong), "loss")
-        return self._count(values, wrong)
+        return self._count(*check.check_counted_rows(confidence, loss))
 
     def _count(self, confidence: FloatArray, wrong: NDArray[Any]) -> Self:
         for start in range(0, len(confidence), _BATCH):
@@ -207,8 +195,7 @@ class SelectiveState:
         array([0.011, 0.05 ])
         """
         state = cls(mode, thresholds=thresholds)
-        values = check.check_confidence(confidence)
-        check.check_unit_confidence(values, "SelectiveState")
+        values = check.check_unit_floats("confidence", confidence)
         rows = check.check_row_counts("n", n, len(values))
         errors = check.check_row_counts("n_errors", n_errors, len(values), most=rows)
         state.counts.add_counts(values, rows, errors)
@@ -268,20 +255,18 @@ class SelectiveState:
 
     def _check_fits(self, other: SelectiveState) -> None:
         check.check_is_kind(other, SelectiveState)
-        pairs = {
+        traits = {
             "mode": (self.mode, other.mode),
             "thresholds": (self.thresholds.tolist(), other.thresholds.tolist()),
             "confidence": (self.confidence, other.confidence),
         }
         if self.labels is not None and other.labels is not None:
-            pairs["labels"] = (self.labels.tolist(), other.labels.tolist())
-        for name, (own, theirs) in pairs.items():
-            if own != theirs:
-                raise ValueError(f"merge: the states differ in {name}: {own!r} and {theirs!r}.")
+            traits["labels"] = (self.labels.tolist(), other.labels.tolist())
+        check.check_mergeable(traits)
 
     # Reading -----------------------------------------------------------------------------
 
-    def _blocks(self) -> CountedBlocks:
+    def _blocks(self) -> SummedBlocks:
         check.check_has_rows(self.n_rows)
         return self.counts.blocks()
 
@@ -314,11 +299,13 @@ class SelectiveState:
             The values; certified ones with the columns "value", "low" and "high": the exact
             value lies between the last two.
         """
-        curve = self.finalize()
         if isinstance(self.counts, ExactCounts):
-            return evaluate(curve, metrics)
+            return evaluate(self.finalize(), metrics)
+        check.check_has_rows(self.n_rows)
+        parts = self.counts.parts()
+        curve = RiskCoverageCurve(parts.blocks())
         found = {
-            spec.name: certified_value(spec.name, self.counts, curve, parameters)
+            spec.name: certified_value(spec.name, parts, curve, parameters)
             for spec, parameters in requests(metrics)
         }
         return pd.DataFrame.from_dict(found, orient="index", columns=["value", "low", "high"])
@@ -336,6 +323,16 @@ class SelectiveState:
         MetricInterval
             As :func:`metrics.metric_interval` for the rows in memory. (In mode "certified" rows
             of one cell count as tied.)
+
+        Raises
+        ------
+        ValueError
+            If no row has been counted, or the metric is another.
+
+        Warns
+        -----
+        UserWarning
+            If the estimate rests on fewer than 10 errors.
         """
         return interval_of_curve(self.finalize(), metric, confidence_level=confidence_level)
 
@@ -349,10 +346,17 @@ class SelectiveState:
         return {"version": _VERSION, **self.__dict__}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
-        version = fields.pop("version", None)
-        if version != _VERSION:
-            raise ValueError(
-                f"This SelectiveState was pickled in version {version!r}, and this skselect reads "
-                f"version {_VERSION}; carry counts over with to_arrays() and from_counts()."
-            )
+        check.check_state_version(fields.pop("version", None), _VERSION)
         self.__dict__.update(fields)
+
+
+def judged(
+    y_true: Any, y_proba: Any, labels: LabelArray | None, confidence: ConfidenceSpec
+) -> tuple[Outcomes, LabelArray]:
+    """Judge class probabilities of one piece; return the classes, too."""
+    # One column is the probability of the second class.
+    known = [] if labels is None else labels.tolist()
+    second = known[1] if len(known) == 2 and np.ndim(y_proba) == 1 else None
+    predictions = Predictions.from_proba(y_true, y_proba, labels=labels, pos_label=second)
+    outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
+    return outcomes, predictions.classes if labels is None else labels

@@ -10,9 +10,7 @@ import pandas as pd
 
 from skselect import _validation as check
 from skselect.metrics import DEFAULT_METRICS
-from skselect.outcomes import Outcomes
-from skselect.predictions import Predictions
-from skselect.streaming._state import SelectiveState
+from skselect.streaming._state import SelectiveState, judged
 
 
 class SubgroupStates:
@@ -63,12 +61,16 @@ class SubgroupStates:
         -------
         SubgroupStates
             This one.
+
+        Raises
+        ------
+        ValueError
+            If an argument is malformed; nothing is counted then.
         """
-        predictions = Predictions.from_proba(y_true, y_proba, labels=self.template.labels)
-        outcomes = Outcomes.from_predictions(predictions, confidence=self.template.confidence)
+        template = self.template
+        outcomes, labels = judged(y_true, y_proba, template.labels, template.confidence)
         self.update_confidence(outcomes.confidence, outcomes.loss, subgroups=subgroups)
-        if self.template.labels is None:
-            self.template.labels = predictions.classes
+        template.labels = labels
         return self
 
     def update_confidence(self, confidence: Any, loss: Any, *, subgroups: Any) -> Self:
@@ -84,22 +86,40 @@ class SubgroupStates:
         -------
         SubgroupStates
             This one.
+
+        Raises
+        ------
+        ValueError
+            If an argument is malformed; nothing is counted then.
         """
-        outcomes = Outcomes(loss, confidence)
-        # Counting all rows first refuses a bad one before any subgroup has counted.
-        self.template.empty_twin().update_confidence(outcomes.confidence, outcomes.loss)
-        names = check.check_subgroups(subgroups, len(outcomes), other="confidence")
+        values, wrong = check.check_counted_rows(confidence, loss)
+        names = check.check_subgroups(subgroups, len(values), other="confidence")
         column = check.check_one_column(names)
         codes, keys = pd.factorize(column, use_na_sentinel=False)
         for code, key in enumerate(keys):
             rows = np.flatnonzero(codes == code)
             name = None if pd.isna(key) else key  # one nan does not equal another
             state = self.states.setdefault(name, self.template.empty_twin())
-            state.update_confidence(outcomes.confidence[rows], outcomes.loss[rows])
+            state.update_confidence(values[rows], wrong[rows])
         return self
 
     def merge(self, *others: SubgroupStates) -> SubgroupStates:
-        """Return states that have counted the rows of all; none of them changes."""
+        """Return states that have counted the rows of all; none of them changes.
+
+        Parameters
+        ----------
+        *others : SubgroupStates
+            Of the same mode, thresholds, labels and confidence.
+
+        Returns
+        -------
+        SubgroupStates
+
+        Raises
+        ------
+        ValueError
+            If they do not fit together.
+        """
         for other in others:
             check.check_is_kind(other, SubgroupStates)
         merged = SubgroupStates()
@@ -118,7 +138,19 @@ class SubgroupStates:
     def evaluate(
         self, metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS
     ) -> pd.DataFrame:
-        """Compute metrics of each subgroup: a row per subgroup (with "certified": and metric)."""
+        """Compute metrics of each subgroup; arguments as in :meth:`SelectiveState.evaluate`.
+
+        Returns
+        -------
+        DataFrame
+            A row per subgroup and a column per metric; in mode "certified" a row per subgroup
+            and metric, with the columns "value", "low" and "high".
+
+        Raises
+        ------
+        ValueError
+            If no row has been counted, or a metric is unknown or cannot be told.
+        """
         check.check_has_rows(len(self.states))
         keys = sorted(self.states, key=lambda key: (str(type(key)), str(key)))
         tables = {key: self.states[key].evaluate(metrics) for key in keys}

@@ -176,6 +176,15 @@ def test_a_threshold_is_certified_on_counts_as_on_rows():
             assert found.certificate.to_dict() | drop == expected.certificate.to_dict() | drop
 
 
+def test_a_curve_has_its_losses_already():
+    curve = SelectiveState().update_confidence([0.9, 0.8], [0, 1]).finalize()
+    for options in ({"loss": "cost"}, {"confidence": "margin"}):
+        with pytest.raises(ValueError, match="hold theirs already"):
+            select_threshold(curve, objective="risk", target=0.5, **options)
+    with pytest.raises(ValueError, match="subgroups needs rows"):
+        select_threshold(curve, objective="risk", target=0.5, subgroups=[1, 2])
+
+
 @pytest.mark.parametrize("metric", ["aurc", "eaurc", "augrc", "failure_auroc"])
 @pytest.mark.parametrize("tied", [False, True])
 def test_intervals_are_those_of_the_rows(metric, tied):

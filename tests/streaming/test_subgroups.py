@@ -86,3 +86,11 @@ def test_subgroups_may_be_a_tensor():
         [0.9, 0.8, 0.7], [0, 1, 0], subgroups=torch.tensor([0, 1, 0])
     )
     assert {key: state.n_rows for key, state in states.states.items()} == {0: 2, 1: 1}
+
+
+def test_one_column_is_the_probability_of_the_second_class_here_too():
+    p, y = [0.1, 0.9, 0.6, 0.7], ["no", "yes", "yes", "no"]
+    states = SubgroupStates(labels=["yes", "no"])
+    states.update(y, 1 - np.array(p), subgroups=["a", "b", "a", "b"])
+    whole = SelectiveState(labels=["yes", "no"]).update(y, 1 - np.array(p))
+    assert states.total().evaluate(NAMES).equals(whole.evaluate(NAMES))
