@@ -44,15 +44,16 @@ def load_table(
         Whether to drop columns that know the outcome and rows that repeat another one.
     """
     data = load_dataset(name, data_home=data_home, dropna=complete)
-    X, y = data.data, data.target
+    X, y, n_train = data.data, data.target, data.n_train
     if honest:
         X = X.drop(columns=data.leaky_features)
         kept = ~X.assign(_target=y).duplicated().to_numpy()
         X, y = X[kept], y[kept]
+        n_train = None if n_train is None else int(kept[:n_train].sum())
     texts = X.select_dtypes(["category", "object", "string"])
     names = [column for column in texts if texts[column].nunique() > MOST_LEVELS]
     codes = np.unique(y.astype(str), return_inverse=True)[1]
-    return Table(X.drop(columns=names).reset_index(drop=True), codes, data.n_train)
+    return Table(X.drop(columns=names).reset_index(drop=True), codes, n_train)
 
 
 def split_rows(table: Table, seed: int) -> tuple[np.ndarray, np.ndarray]:
