@@ -12,6 +12,7 @@ from papers import command_line, resumed  # isort: skip  (sets the number of thr
 
 import warnings
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -25,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from tabular import load_table, make_encoder, split_rows
 from xgboost import XGBClassifier
 
@@ -128,25 +129,28 @@ def fold_models(X, codes, X_test, seed):
     return normal(out_of_fold), normal(mean)
 
 
-@memory.cache(ignore=["data_home"])
-def scores_of(dataset, split, data_home):
-    """Return the classes of the test rows, and the answers and confidences of every score."""
+def rows_of(dataset, split, data_home):
+    """Return features and classes of the rows to train on and to judge on."""
     table = load_table(dataset, data_home, honest=True)
     train, test = split_rows(table, split)
     train = at_most(MOST_TRAINING_ROWS, train, table.codes, split)
     test = at_most(MOST_TEST_ROWS, test, table.codes, split)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # levels that training lacks
-        encoder = make_encoder(scale=True).fit(table.X.iloc[train])
-        X, X_test = (encoder.transform(table.X.iloc[rows]) for rows in (train, test))
-    codes, truth = table.codes[train], table.codes[test]
+    encoder = make_encoder(scale=True).fit(table.X.iloc[train])
+    X, X_test = (encoder.transform(table.X.iloc[rows]) for rows in (train, test))
+    return X, table.codes[train], X_test, table.codes[test]
+
+
+@memory.cache(ignore=["data_home"])
+def scores_of(dataset, split, data_home):
+    """Return the classes of the test rows, and the answers and confidences of every score."""
+    X, codes, X_test, truth = rows_of(dataset, split, data_home)
     out_of_fold, fold_mean = fold_models(X, codes, X_test, split)
     final = normal(make_model(split).fit(X, codes).predict_proba(X_test))
     forest = RandomForestClassifier(N_TREES, random_state=split).fit(X, codes)
     forest = normal(forest.predict_proba(X_test))
     logistic = LogisticRegression(max_iter=3000).fit(X, codes).predict_proba(X_test)
 
-    answers, guesses, rows = final.argmax(axis=1), out_of_fold.argmax(axis=1), np.arange(len(test))
+    answers, guesses, rows = final.argmax(axis=1), out_of_fold.argmax(axis=1), np.arange(len(truth))
     right = guesses == codes
     near = neighbours_agree(X, codes, X_test, answers, themselves=False)
     near_before = neighbours_agree(X, codes, X, guesses, themselves=True)
@@ -162,7 +166,7 @@ def scores_of(dataset, split, data_home):
         "learned, neighbours": learned(
             np.column_stack([seen, near_before]), right, np.column_stack([new, near])
         ),
-        "random": np.random.default_rng(split).random(len(test)),
+        "random": np.random.default_rng(split).random(len(truth)),
     }
     scores = {name: (answers, confidence) for name, confidence in confidences.items()}
     for name, proba in zip(OWN_ANSWERS, (forest, logistic, fold_mean), strict=True):
@@ -266,7 +270,7 @@ def conflicts_of(pairs):
 
 def draw_toys(path):
     """Draw two rankings: B errs less and ranks better, yet has the larger AURC."""
-    figure, panels = plt.subplots(1, 2, figsize=(8, 3.3), layout="constrained", sharex=True)
+    figure, panels = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
     for (label, marks), colour, line in zip(TOYS.items(), COLOURS, ["-", "--"], strict=True):
         n = len(marks)
         wrong = np.array([mark == "-" for mark in marks], dtype=float)
@@ -280,7 +284,7 @@ def draw_toys(path):
     for axes, title in zip(panels, ["wrong among the accepted", "wrong and accepted"], strict=True):
         axes.set(xlabel="coverage", ylabel=title)
         axes.set_ylim(0, None)
-        axes.legend(fontsize=7, loc="upper right" if axes is panels[0] else "upper left")
+        axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
         axes.grid(linewidth=0.3)
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -291,7 +295,7 @@ def spread(heights, gap):
     order = np.argsort(heights)
     placed = np.array(heights, dtype=float)
     for _ in range(200):
-        for low, high in zip(order[:-1], order[1:], strict=True):
+        for low, high in pairwise(order):
             lack = gap - (placed[high] - placed[low])
             if lack > 0:
                 placed[low] -= lack / 2
@@ -302,7 +306,7 @@ def spread(heights, gap):
 def draw_ranks(ranking, path):
     """Draw the mean ranks under AURC and AUGRC, joined by a line for each score."""
     figure, axes = plt.subplots(figsize=(6.8, 4.6), layout="constrained")
-    labels = [spread(ranking[f"{area} mean_rank"].to_numpy(), 0.5) for area in AREAS]
+    labels = [spread(ranking[f"{area} mean_rank"].to_numpy(), 0.45) for area in AREAS]
     for place, name in enumerate(ranking.index):
         ends = [ranking.loc[name, f"{area} mean_rank"] for area in AREAS]
         own = name in OWN_ANSWERS

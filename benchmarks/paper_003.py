@@ -261,7 +261,7 @@ def draw(runs, path):
              "platt": ("D", "#0072B2"), "temperature": ("P", "#009E73"),
              "smooth_isotonic": ("X", "#CC79A7")}  # fmt: skip
     names = [name for name in SETS if name in set(runs["dataset"])]
-    figure, axes = plt.subplots(figsize=(7.2, 0.42 * len(names) + 1.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.2, 0.5 * len(names) + 1.5), layout="constrained")
     for place, (method, (mark, colour)) in enumerate(marks.items()):
         part = runs[runs["method"] == method]
         height = part["dataset"].map(names.index) + (place - 3) * 0.11
