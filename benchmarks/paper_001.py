@@ -312,8 +312,9 @@ def draw_ranks(ranking, path):
         own = name in OWN_ANSWERS
         axes.plot([0, 1], ends, color=COLOURS[own], linestyle="--" if own else "-", marker="o",
                   markersize=4)  # fmt: skip
-        axes.text(-0.03, labels[0][place], name, ha="right", va="center", fontsize=8)
-        axes.text(1.03, labels[1][place], name, ha="left", va="center", fontsize=8)
+        for x, heights, side, away in [(0, labels[0], "right", -1), (1, labels[1], "left", 1)]:
+            axes.plot([x, x + 0.08 * away], [ends[x], heights[place]], color="0.7", linewidth=0.6)
+            axes.text(x + 0.1 * away, heights[place], name, ha=side, va="center", fontsize=8)
     axes.set(xlim=(-0.6, 1.6), xticks=[0, 1], xticklabels=["AURC", "AUGRC"],
              ylabel="mean rank over the data sets (1 is best)")  # fmt: skip
     axes.invert_yaxis()
