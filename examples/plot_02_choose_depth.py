@@ -1,8 +1,8 @@
-"""Choose a model's depth by how well it works when it may abstain.
+"""
+Choose a model's depth with scoring="cwsa_plus"
+===============================================
 
-`scoring="cwsa_plus"` is a plain string for every scikit-learn search once skselect is imported.
-
-    python examples/grid_search_cwsa_plus.py
+``scoring="cwsa_plus"`` is a plain string for every scikit-learn search once skselect is imported.
 """
 
 import pandas as pd

@@ -1,6 +1,8 @@
-"""Which of four classifiers abstains best on handwritten digits, and which could be as good?
+"""
+Which classifier abstains best?
+===============================
 
-python examples/compare_models.py [picture.png]
+Four classifiers on handwritten digits, and which could be as good.
 """
 
 import sys

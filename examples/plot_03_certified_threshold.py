@@ -1,6 +1,8 @@
-"""A threshold with a promise for XGBoost: at most 2 % wrong among what it decides alone.
+"""
+A certified threshold for XGBoost
+=================================
 
-python examples/certified_threshold.py
+At most 2 % wrong among what it decides alone.
 """
 
 from pathlib import Path

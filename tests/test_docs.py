@@ -1,0 +1,66 @@
+"""The site shows everything public, and what its pages point at is there."""
+
+import importlib
+import pkgutil
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import skselect
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+#: Rooms with an `__all__` for other rooms only; what users need of them is in `skselect`.
+INNER_ROOMS = {
+    "skselect._validation",
+    "skselect.display",
+    "skselect.selection",
+    "skselect.streaming",
+}
+
+
+@pytest.fixture(scope="module")
+def make_api():
+    sys.path.insert(0, str(ROOT / "docs"))
+    yield importlib.import_module("make_api")
+    sys.path.remove(str(ROOT / "docs"))
+
+
+def test_every_room_has_a_page(make_api):
+    packages = {
+        f"skselect.{found.name}" for found in pkgutil.iter_modules(skselect.__path__) if found.ispkg
+    }
+    assert packages - INNER_ROOMS <= set(make_api.ROOMS)
+    for room in ("skselect.display", "skselect.streaming"):
+        assert set(importlib.import_module(room).__all__) <= set(skselect.__all__)
+
+
+def test_every_public_name_is_on_the_page_of_its_room(make_api, tmp_path):
+    make_api.write_pages(tmp_path / "api")
+    for room in make_api.ROOMS:
+        module = importlib.import_module(room)
+        text = (tmp_path / "api" / f"{room.replace('.', '_')}.rst").read_text()
+        shown = set(re.findall(r"(?m)^(?:   ~|\.\. py:data:: )(?:[\w.]*\.)?(\w+)$", text))
+        assert shown == set(make_api.public_names(room))
+        assert shown >= set(getattr(module, "__all__", ()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        # API and gallery are written by the build.
+        if "://" not in target and not re.search(r"(^|/)(api|gallery)/", target):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_examples_are_short_and_numbered(example):
+    text = example.read_text()
+    assert re.fullmatch(r"plot_\d\d_\w+", example.stem)
+    assert len(text.splitlines()) <= 60
+    title, line = text.splitlines()[1:3]
+    assert line == "=" * len(title)
