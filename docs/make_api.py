@@ -11,16 +11,17 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-#: Rooms that users import from, with the heading of their page.
-ROOMS = {
-    "skselect": "Estimators, thresholds, data",
-    "skselect.metrics": "Metrics",
-    "skselect.calibration": "Calibration",
-    "skselect.thresholds": "Threshold rules",
-    "skselect.bounds": "Bounds",
-    "skselect.confidence": "Confidence",
-    "skselect.dask": "Dask",
-}
+#: Rooms that users import from.
+ROOMS = (
+    "skselect",
+    "skselect.metrics",
+    "skselect.calibration",
+    "skselect.thresholds",
+    "skselect.bounds",
+    "skselect.confidence",
+    "skselect.datasets",
+    "skselect.dask",
+)
 
 #: Headings of large rooms, with the modules whose names stand below each. Names of a module that
 #: is not here stand below the first line of its docstring.
@@ -56,6 +57,10 @@ HEADINGS = {
         "Best value of a metric": "_metric",
         "Planning, and bounds for all thresholds": "_planning",
         "All rules": "_rules _common",
+    },
+    "skselect.datasets": {
+        "Real tables": "_load _validation",
+        "Predictions with known truth": "_profiles",
     },
     "skselect.bounds": {
         "One threshold, errors counted": "_binomial",
@@ -115,7 +120,7 @@ def grouped(room: str) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {heading: [] for heading in HEADINGS.get(room, {})}
     for name in public_names(room):
         module = _defining_module(room, name)
-        inside = module.__name__.removeprefix(room + ".").split(".")[0]
+        inside = module.__name__.removeprefix(room + ".").removeprefix("skselect.").split(".")[0]
         own_words = inspect.getdoc(module).splitlines()[0].rstrip(".")
         groups.setdefault(chosen.get(inside, own_words), []).append(name)
     return groups
@@ -134,9 +139,8 @@ def _entries(room: str, names: list[str]) -> list[str]:
     return lines
 
 
-def _page(room: str, title: str) -> str:
-    heading = f"{title} (`{room}`)"
-    lines = [heading, "=" * len(heading), ""]
+def _page(room: str) -> str:
+    lines = [room, "=" * len(room), ""]
     lines += [inspect.getdoc(importlib.import_module(room)), ""]
     for group, names in grouped(room).items():
         lines += [group, "-" * len(group), "", *_entries(room, names)]
@@ -150,7 +154,7 @@ def write_pages(folder: Path) -> None:
     for stub in (folder / "generated").glob("*.rst"):
         if stub.stem not in written:
             stub.unlink()
-    files = {room.replace(".", "_"): _page(room, title) for room, title in ROOMS.items()}
+    files = {room.replace(".", "_"): _page(room) for room in ROOMS}
     index = ["API", "===", "", "Everything public, by the room that it is imported from.", ""]
     index += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in files)]
     files["index"] = "\n".join(index) + "\n"

@@ -6,6 +6,14 @@ A message names the argument, says what it was, and what would be right.
 from skselect._validation._arrays import (
     as_array,
 )
+from skselect._validation._datasets import (
+    check_contents,
+    check_dataset_counts,
+    check_dataset_name,
+    check_dataset_shape,
+    check_folder,
+    refuse_missing_dataset,
+)
 from skselect._validation._decisions import (
     check_chow,
     check_confidence_fits,
@@ -23,6 +31,7 @@ from skselect._validation._decisions import (
     refuse_answers,
 )
 from skselect._validation._errors import (
+    DatasetNotFoundError,
     InfeasibleTargetError,
 )
 from skselect._validation._estimators import (
@@ -170,6 +179,7 @@ from skselect._validation._stored import (
 
 __all__ = [
     "ROUNDING",
+    "DatasetNotFoundError",
     "InfeasibleTargetError",
     "are_constant",
     "as_array",
@@ -196,6 +206,7 @@ __all__ = [
     "check_confidence",
     "check_confidence_fits",
     "check_constraints",
+    "check_contents",
     "check_cost_matrix",
     "check_costs",
     "check_count",
@@ -204,10 +215,14 @@ __all__ = [
     "check_counts",
     "check_cwsa_threshold",
     "check_cwsa_thresholds",
+    "check_dataset_counts",
+    "check_dataset_name",
+    "check_dataset_shape",
     "check_eps",
     "check_file_columns",
     "check_files",
     "check_fits_cells",
+    "check_folder",
     "check_generator",
     "check_given",
     "check_given_threshold",
@@ -299,6 +314,7 @@ __all__ = [
     "refuse_graded_curve",
     "refuse_graded_test",
     "refuse_judged",
+    "refuse_missing_dataset",
     "refuse_rows_of_curve",
     "refuse_subgroups",
     "refuse_weighted_rows",

@@ -1,4 +1,4 @@
-"""The error that says a target is out of reach."""
+"""Errors with names: a target out of reach, a data set that is nowhere to be had."""
 
 from __future__ import annotations
 
@@ -25,3 +25,7 @@ class InfeasibleTargetError(ValueError):
         super().__init__(message)
         self.least_target = least_target
         self.rows_needed = rows_needed
+
+
+class DatasetNotFoundError(OSError):
+    """A data set is neither on this machine nor to be had from where it is published."""

@@ -1,0 +1,193 @@
+"""Real tables, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sklearn.utils import Bunch
+
+from skselect import _validation as check
+from skselect.datasets import _sources as sources
+from skselect.datasets._contents import TARGET
+from skselect.datasets._registry import Entry, entry_of, registry
+
+
+def load_dataset(
+    name: str,
+    *,
+    data_home: str | Path | None = None,
+    return_X_y: bool = False,
+    download_if_missing: bool = True,
+    dropna: bool = False,
+) -> Bunch | tuple[pd.DataFrame, pd.Series]:
+    """Load a public data set for classification.
+
+    It is looked for in `data_home`, in the folder that the environment variable
+    ``SKSELECT_DATA`` names, in a cache below scikit-learn's data home, and among the tables that
+    scikit-learn ships; last it is downloaded from OpenML or UCI and kept in the cache.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_datasets`.
+    data_home : str or Path, default=None
+        Folder of Parquet files, one per data set: ``adult.parquet`` with the label in the column
+        ``target``. Downloads are kept there too.
+    return_X_y : bool, default=False
+        Return features and labels only.
+    download_if_missing : bool, default=True
+        Whether to ask OpenML and UCI. Needs ``pip install 'skselect[datasets]'``.
+    dropna : bool, default=False
+        Leave out rows with missing values.
+
+    Returns
+    -------
+    Bunch, or DataFrame of shape (n, d) and Series of shape (n,)
+        The Bunch has these attributes:
+
+        ======================================  =================================================
+        ``data``, ``target``, ``frame``         features, labels (numbers or strings), and both
+        ``feature_names``, ``target_names``     all columns but the target; the classes, sorted
+        ``categorical_names``                   columns of categories
+        ``positive_class``                      the class of interest of two, or None
+        ``n_train``                             the first so many rows are the official training
+                                                part; None where there is none
+        ``leaky_features``                      columns to leave out of an honest model
+        ``license``, ``citation``, ``source``   texts; where this copy was found
+        ``DESCR``                               all of it for reading, with the known traps
+        ======================================  =================================================
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or a file's contents are not those of the registered table.
+    skselect.datasets.DatasetNotFoundError
+        If it is nowhere to be had; says what was tried and how to get it. An OSError.
+    ImportError
+        If a package to read or download it is missing.
+
+    See Also
+    --------
+    list_datasets : What there is.
+
+    Examples
+    --------
+    >>> from skselect.datasets import load_dataset
+    >>> bunch = load_dataset("breast_cancer")
+    >>> bunch.data.shape, bunch.target_names, bunch.positive_class, bunch.source
+    ((569, 30), ['benign', 'malignant'], 'malignant', 'scikit-learn')
+    """
+    entry = entry_of(name)
+    frame, source = _found(entry, data_home, download_if_missing)
+    n_train = entry.n_train
+    if dropna:
+        whole = frame.notna().all(axis=1).to_numpy()
+        n_train = None if n_train is None else int(whole[:n_train].sum())
+        frame = frame[whole].reset_index(drop=True)
+    data, target = frame.drop(columns=TARGET), frame[TARGET]
+    if return_X_y:
+        return data, target
+    return Bunch(
+        data=data, target=target, frame=frame,
+        feature_names=list(data.columns), target_names=entry.classes,
+        categorical_names=list(entry.categorical), positive_class=entry.positive_class,
+        n_train=n_train, leaky_features=list(entry.leaky_features),
+        license=entry.license, citation=entry.citation, source=source, DESCR=_described(entry),
+    )  # fmt: skip
+
+
+def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
+    """Return what is known about all data sets, without loading one.
+
+    Parameters
+    ----------
+    data_home : str or Path, default=None
+        As for :func:`load_dataset`.
+
+    Returns
+    -------
+    DataFrame
+        One row per data set, indexed by name. ``majority`` is the accuracy of a constant answer,
+        ``found`` where it would come from without a download ("" if from nowhere).
+
+    Examples
+    --------
+    >>> from skselect.datasets import list_datasets
+    >>> table = list_datasets()
+    >>> table.loc["adult", ["title", "n_rows", "positive_class"]].to_dict()
+    {'title': 'Adult / Census Income', 'n_rows': 48842, 'positive_class': '>50K'}
+    >>> table.query("n_classes == 2 and n_rows > 10_000").index[:3].tolist()
+    ['accelerometer', 'adult', 'bank_marketing']
+    """
+    places = list(sources.folders(data_home))
+    rows = {name: _summary(entry, places) for name, entry in registry().items()}
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name")
+    return table.astype(dict.fromkeys(["n_train", "openml", "uci"], "Int64"))
+
+
+def _found(entry: Entry, data_home: Any, download_if_missing: bool) -> sources.Found:
+    """Return the table from the first place that has it, or raise with all that was tried."""
+    tried = []
+    places = list(sources.folders(data_home))
+    for place, folder in places:
+        path = sources.file_of(entry, folder)
+        if path is not None:
+            return sources.read(path, entry), place
+        tried.append(f"{place}: no {entry.name}.parquet in {folder}")
+    found = sources.embedded_in_sklearn(entry)
+    if found is None and download_if_missing:
+        keep = places[0][1] if data_home is not None else sources.cache_folder()
+        found = sources.downloaded(entry, keep, tried)
+    elif found is None:
+        tried.append("no download: download_if_missing=False")
+    if found is None:
+        check.refuse_missing_dataset(entry.name, tried, _advice(entry))
+    return found
+
+
+def _advice(entry: Entry) -> list[str]:
+    advice = [
+        f"name the folder that holds {entry.name}.parquet: data_home=, or SKSELECT_DATA in the "
+        "environment"
+    ]
+    advice += [
+        f"or, with a connection, let it be downloaded from {source} ({url})"
+        for source, (url, _) in sources.addresses(entry).items()
+    ]
+    shipped = [name for name, other in registry().items() if "scikit-learn" in other.sources]
+    advice.append(f"or take one that scikit-learn ships: {', '.join(shipped)}")
+    return advice
+
+
+def _summary(entry: Entry, places: list[tuple[str, Path]]) -> dict[str, Any]:
+    here = [place for place, folder in places if sources.file_of(entry, folder) is not None]
+    here += ["scikit-learn"] if "scikit-learn" in entry.sources else []
+    return {
+        "title": entry.title, "n_rows": entry.n_rows, "n_features": len(entry.features),
+        "n_categorical": len(entry.categorical), "n_classes": len(entry.class_counts),
+        "majority": round(entry.majority, 4), "n_missing": entry.n_missing,
+        "n_duplicates": entry.n_duplicates, "positive_class": entry.positive_class,
+        "n_train": entry.n_train, "leaky_features": ", ".join(entry.leaky_features),
+        "openml": entry.sources.get("openml"), "uci": entry.sources.get("uci"),
+        "license": entry.license, "found": here[0] if here else "",
+    }  # fmt: skip
+
+
+def _described(entry: Entry) -> str:
+    counts = ", ".join(f"{label}: {n:,}" for label, n in entry.class_counts.items())
+    lines = [
+        f"{entry.title} ({entry.name})",
+        "",
+        f"{entry.n_rows:,} rows, {len(entry.features)} features, {len(entry.categorical)} of them "
+        f"categories, {len(entry.class_counts)} classes.",
+        f"Classes: {counts}.",
+        f"Missing cells: {entry.n_missing:,}. Rows that repeat another: {entry.n_duplicates:,}.",
+    ]
+    if entry.n_train is not None:
+        lines.append(f"The first {entry.n_train:,} rows are the official training part.")
+    if entry.leaky_features:
+        lines.append(f"Leave out of an honest model: {', '.join(entry.leaky_features)}.")
+    lines += [entry.notes] if entry.notes else []
+    return "\n".join([*lines, "", f"Licence: {entry.license}", f"Citation: {entry.citation}"])

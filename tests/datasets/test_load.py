@@ -1,0 +1,165 @@
+import json
+import shutil
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from skselect.datasets import DatasetNotFoundError, list_datasets, load_dataset
+from skselect.datasets import _sources as sources
+
+EMBEDDED = ["breast_cancer", "digits", "iris", "wine"]
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch, tmp_path):
+    """No folder, an empty cache, and no network."""
+    monkeypatch.delenv("SKSELECT_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "scikit-learn"))
+
+    def offline(url, **_):
+        raise OSError("no connection")
+
+    monkeypatch.setattr(sources, "_check_name_resolves", offline)
+
+
+@pytest.fixture
+def manifest(data_folder):
+    return json.loads((data_folder / "manifest.json").read_text())
+
+
+def test_every_table_equals_its_manifest(manifest, data_folder):
+    assert set(list_datasets().index) == set(manifest) | set(EMBEDDED)
+    for name, known in manifest.items():
+        bunch = load_dataset(name, data_home=data_folder)
+        X, y = bunch.data, bunch.target
+        assert X.shape == (known["n_rows"], known["n_features"]), name
+        counts = {str(label): int(n) for label, n in y.value_counts().items()}
+        assert counts == known["class_counts"], name
+        assert bunch.categorical_names == known["categorical"], name
+        assert int(X.isna().sum().sum()) == known["n_missing"], name
+        assert int(bunch.frame.duplicated().sum()) == known["n_duplicate_rows"], name
+        assert bunch.positive_class == known.get("positive_class"), name
+        assert bunch.n_train == known.get("n_train"), name
+        assert bunch.target_names == sorted(y.unique().tolist()), name
+        assert bunch.license == known["license"], name
+        assert bunch.citation == known["citation"], name
+        assert set(bunch.leaky_features) <= set(X.columns), name
+
+
+def test_list_datasets_equals_the_manifest(manifest):
+    table = list_datasets()
+    for name, known in manifest.items():
+        row = table.loc[name]
+        assert row["n_rows"] == known["n_rows"]
+        assert row["n_classes"] == known["n_classes"]
+        assert row["majority"] == pytest.approx(known["majority"], abs=1e-4)
+        openml, uci = known.get("openml_id"), known.get("uci_id")
+        assert row["openml"] == openml if openml else pd.isna(row["openml"])
+        assert pd.isna(row["uci"]) or row["uci"] == uci
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_scikit_learns_own_tables_need_no_file(name):
+    bunch = load_dataset(name, download_if_missing=False)
+    assert bunch.source == "scikit-learn"
+    row = list_datasets().loc[name]
+    assert bunch.data.shape == (row["n_rows"], row["n_features"])
+    assert row["found"] == "scikit-learn"
+
+
+def test_breast_cancer_is_what_scikit_learn_has():
+    X, y = load_dataset("breast_cancer", return_X_y=True)
+    theirs = load_breast_cancer(as_frame=True)
+    pd.testing.assert_frame_equal(X, theirs.data)
+    assert np.array_equal(y, theirs.target_names[theirs.target])
+
+
+def test_dropna_keeps_whole_rows_and_the_split(data_folder):
+    bunch = load_dataset("adult", data_home=data_folder, dropna=True)
+    assert len(bunch.data) == 45_222
+    assert bunch.n_train == 30_162
+    assert bunch.data.isna().sum().sum() == 0
+    assert bunch.data.index.equals(pd.RangeIndex(45_222))
+
+
+def test_folders_are_searched_in_order(data_folder, tmp_path, monkeypatch):
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    for folder in [first, second, sources.cache_folder()]:
+        folder.mkdir(exist_ok=True, parents=True)
+        shutil.copy(data_folder / "zoo.parquet", folder)
+    monkeypatch.setenv("SKSELECT_DATA", str(second))
+    assert load_dataset("zoo", data_home=first).source == "data_home"
+    assert load_dataset("zoo").source == "SKSELECT_DATA"
+    assert list_datasets().loc["zoo", "found"] == "SKSELECT_DATA"
+    monkeypatch.delenv("SKSELECT_DATA")
+    assert load_dataset("zoo").source == "cache"
+
+
+@pytest.mark.parametrize("name", ["adult", "mnist", "accelerometer", "covertype_small"])
+def test_offline_it_says_within_seconds_what_was_tried(name, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    start = time.monotonic()
+    with pytest.raises(DatasetNotFoundError, match="SKSELECT_DATA") as raised:
+        load_dataset(name, data_home=mine)
+    assert time.monotonic() - start < 10
+    message = str(raised.value)
+    assert f"data_home: no {name}.parquet in {mine}" in message
+    assert "cache: no" in message
+    assert "breast_cancer, digits, iris, wine" in message
+    assert list(mine.iterdir()) == []
+
+
+def test_a_server_that_never_answers_is_given_up(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.delenv("SKSELECT_DATA", raising=False)
+    monkeypatch.setattr(sources, "getproxies", dict)
+    monkeypatch.setattr(sources, "_PATIENCE", 0.05)
+    monkeypatch.setattr(sources, "_addresses_of", lambda host: time.sleep(2) or [host])
+    with pytest.raises(OSError, match="no connection"):
+        sources._check_name_resolves("https://data.openml.org/x")
+
+
+def test_no_download_on_request(tmp_path):
+    with pytest.raises(DatasetNotFoundError, match="download_if_missing=False"):
+        load_dataset("adult", data_home=tmp_path, download_if_missing=False)
+
+
+def test_a_changed_value_is_refused(data_folder, tmp_path):
+    table = pd.read_parquet(data_folder / "zoo.parquet")
+    table.loc[3, "legs"] += 1
+    table.to_parquet(tmp_path / "zoo.parquet")
+    with pytest.raises(ValueError, match=r"zoo\.parquet does not hold .* SHA-256"):
+        load_dataset("zoo", data_home=tmp_path)
+
+
+def test_a_truncated_file_is_refused(data_folder, tmp_path):
+    whole = (data_folder / "zoo.parquet").read_bytes()
+    (tmp_path / "zoo.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"zoo\.parquet cannot be read as Parquet"):
+        load_dataset("zoo", data_home=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("adlut", "did you mean 'adult'"), ("", "one of the 51"), (3, "got 3"), (None, "got None")],
+)
+def test_unknown_names(name, message):
+    with pytest.raises(ValueError, match=message):
+        load_dataset(name)
+
+
+def test_a_folder_that_is_none(tmp_path):
+    with pytest.raises(ValueError, match="data_home must be a folder"):
+        load_dataset("adult", data_home=tmp_path / "no")
+
+
+def test_the_description_names_the_traps(data_folder):
+    text = load_dataset("bank_marketing", data_home=data_folder).DESCR
+    assert "Leave out of an honest model: duration" in text
+    assert "Licence: CC BY 4.0" in text
