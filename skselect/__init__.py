@@ -8,7 +8,13 @@ from skselect._validation import InfeasibleTargetError
 from skselect.certificates import Certificate
 from skselect.classifier import SelectiveClassifier
 from skselect.curves import RiskCoverageCurve
-from skselect.display import ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay
+from skselect.display import (
+    ConfidenceHistogramDisplay,
+    ConfidenceWeightedRocDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    ThresholdDisplay,
+)
 from skselect.metrics import evaluate
 from skselect.outcomes import Outcomes
 from skselect.parquet import evaluate_parquet, parquet_state
@@ -34,6 +40,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AbstentionPolicy",
     "Certificate",
+    "ConfidenceHistogramDisplay",
+    "ConfidenceWeightedRocDisplay",
     "GroupedSelection",
     "InfeasibleTargetError",
     "Outcomes",

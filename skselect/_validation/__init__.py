@@ -124,6 +124,7 @@ from skselect._validation._proba import (
     column_names,
     match_columns,
     named_classes,
+    resolve_one_class,
     resolve_pos_label,
     warn_like_proba,
 )
@@ -319,6 +320,7 @@ __all__ = [
     "refuse_subgroups",
     "refuse_weighted_rows",
     "refuse_weights",
+    "resolve_one_class",
     "resolve_pos_label",
     "same_kind",
     "stays_within",
