@@ -25,6 +25,7 @@ extensions = [
 exclude_patterns = ["_build", "README.md"]
 templates_path = ["_templates"]
 default_role = "code"
+smartquotes = False  # quotes in docstrings are Python's
 nitpicky = True
 # Objects of other libraries: the site is built without a network, so they are no links.
 nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|pandas|scipy|dask)\..*")]
@@ -43,6 +44,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
@@ -67,6 +69,12 @@ html_theme_options = {
 }
 
 
+def drop_last_blank_line(_app, _name, source):
+    """Close code blocks after their last line; doctest wants a blank one before the fence."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+
+
 def setup(app):
     """Write the API pages before Sphinx looks for sources."""
     app.connect("config-inited", lambda *_: make_api.write_pages(HERE / "api"), priority=100)
+    app.connect("source-read", drop_last_blank_line)

@@ -1,17 +1,18 @@
 """
-Choose a model's depth with scoring="cwsa_plus"
-===============================================
+Choose a model's depth by CWSA+
+===============================
 
 ``scoring="cwsa_plus"`` is a plain string for every scikit-learn search once skselect is imported.
 It asks how well a model works when it may abstain, which accuracy does not.
 """
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from skselect import Predictions, SelectiveClassifier, evaluate, get_scorer
+from skselect import Predictions, SelectiveClassifier, ThresholdDisplay, evaluate, get_scorer
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
@@ -48,3 +49,5 @@ print(evaluate(predictions, {"coverage": {"threshold": 0.9}, "cwsa_plus": {"thre
                              "augrc": {}, "csr": {}, "ece": {}}).round(4))  # fmt: skip
 most = get_scorer("coverage_at_risk", max_risk=0.01)
 print(f"coverage at 1 % risk: {most(best, X_test, y_test):.3f}")
+ThresholdDisplay.from_estimator(best, X_test, y_test)
+plt.show()

@@ -5,6 +5,7 @@ A table of predictions of any model
 A deep net, an LLM, a service: often there is no estimator, only a table of what it said.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
@@ -14,6 +15,7 @@ from sklearn.neural_network import MLPClassifier
 from skselect import (
     PrecomputedClassifier,
     Predictions,
+    RiskCoverageDisplay,
     ThresholdTuner,
     evaluate,
     select_threshold,
@@ -36,6 +38,8 @@ predictions = Predictions.from_proba(table["truth"], table[digits].to_numpy())
 print(evaluate(predictions, ["augrc", "failure_auroc", "csr"]).round(4).to_string())
 selection = select_threshold(predictions, objective="risk", target=0.02)
 print(selection.certificate)
+RiskCoverageDisplay.from_selection(selection)
+plt.show()
 
 # %%
 # ``PrecomputedClassifier`` serves the table as a fitted classifier. So everything that works on
