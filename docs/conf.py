@@ -64,6 +64,8 @@ html_theme_options = {
     "show_toc_level": 2,
     "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
+    # Pages that are one wide table have the room for it.
+    "secondary_sidebar_items": {"**": ["page-toc"], "metrics": [], "datasets": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -17,10 +17,8 @@ from skselect import Predictions, SelectiveClassifier, ThresholdDisplay, evaluat
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
 
-model = SelectiveClassifier(
-    HistGradientBoostingClassifier(max_iter=30, random_state=0),
-    calibration="temperature", threshold=0.9, cv=3,
-)  # fmt: skip
+trees = HistGradientBoostingClassifier(max_iter=30, random_state=0)
+model = SelectiveClassifier(trees, calibration="temperature", threshold=0.9, cv=3)
 search = GridSearchCV(
     model, {"estimator__max_depth": [1, 2, 4, None]}, scoring="cwsa_plus", cv=3
 ).fit(X_train, y_train)
@@ -45,8 +43,9 @@ best.decide(X_test).head(8)
 # %%
 # Every metric at once, from the same predictions; and a metric with a parameter as a scorer.
 predictions = Predictions.from_proba(y_test, best.predict_proba(X_test))
-print(evaluate(predictions, {"coverage": {"threshold": 0.9}, "cwsa_plus": {"threshold": 0.9},
-                             "augrc": {}, "csr": {}, "ece": {}}).round(4))  # fmt: skip
+at = {"threshold": 0.9}
+wanted = {"coverage": at, "cwsa_plus": at, "augrc": {}, "csr": {}, "ece": {}}
+print(evaluate(predictions, wanted).round(4).to_string())
 most = get_scorer("coverage_at_risk", max_risk=0.01)
 print(f"coverage at 1 % risk: {most(best, X_test, y_test):.3f}")
 ThresholdDisplay.from_estimator(best, X_test, y_test)

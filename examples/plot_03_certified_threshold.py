@@ -31,8 +31,10 @@ print(tuner.certificate_)
 # Rows that are new to everything:
 table = tuner.decide(X_new)
 wrong = table["accepted"] & (table["suggestion"] != y_new)
-print(f"On {len(y_new)} new rows it decides {table['accepted'].mean():.1%} alone, "
-      f"{wrong.sum() / table['accepted'].sum():.2%} of them wrong.")  # fmt: skip
+print(
+    f"On {len(y_new)} new rows it decides {table['accepted'].mean():.1%} alone, "
+    f"{wrong.sum() / table['accepted'].sum():.2%} of them wrong."
+)
 
 # %%
 # The dot is the threshold. The whisker is the bound that it would have had if it had been fixed

@@ -36,9 +36,11 @@ for ax, calibration in zip(axes, (None, "isotonic", "temperature"), strict=True)
     wrong = model.predict(X_test) != y_test
     name = calibration or "raw"
     test = csr_test(y_test, proba, labels=model.classes_, random_state=0)
-    print(f"{name}: ECE {expected_calibration_error(y_test, proba, labels=model.classes_):.3f}, "
-          f"CSR {test.csr:.3g} (p {test.p_value:.3g}), "
-          f"certain {certain.sum()} times, {(certain & wrong).sum()} of them wrong")  # fmt: skip
+    print(
+        f"{name}: ECE {expected_calibration_error(y_test, proba, labels=model.classes_):.3f}, "
+        f"CSR {test.csr:.3g} (p {test.p_value:.3g}), "
+        f"certain {certain.sum()} times, {(certain & wrong).sum()} of them wrong"
+    )
     ReliabilityDisplay.from_predictions(y_test, proba, labels=model.classes_, name=name, ax=ax)
 plt.show()
 

@@ -45,8 +45,8 @@ ax.errorbar(shown["estimate"], shown.index, xerr=reach, fmt="o", color="#0072B2"
 ax.set(xscale="log", xlabel="AUGRC with 95 % interval (lower is better)")
 for name, row in shown.iterrows():
     if not row["tied_with_best"]:
-        ax.annotate("worse than the best", (row["high"], name), xytext=(6, -3),
-                    textcoords="offset points", fontsize=8, color="#555555")  # fmt: skip
+        at = {"xytext": (6, -3), "textcoords": "offset points", "fontsize": 8}
+        ax.annotate("worse than the best", (row["high"], name), **at)
 ax.set_xlim(right=5 * table["high"].max())
 ax.margins(y=0.2)
 plt.show()

@@ -48,6 +48,7 @@ plt.show()
 
 # %%
 # And a promise in these units. Costs are graded losses, certified by bets.
-tuner = ThresholdTuner(model, objective="risk", target=0.7, decision="min_cost", cost_matrix=costs,
-                       cv=0.6, refit=False, random_state=0, on_infeasible="abstain")  # fmt: skip
+in_costs = {"decision": "min_cost", "cost_matrix": costs}
+split = {"cv": 0.6, "refit": False, "random_state": 0}
+tuner = ThresholdTuner(model, objective="risk", target=0.7, **in_costs, **split)
 print(tuner.fit(X, y).certificate_)

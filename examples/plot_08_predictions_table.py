@@ -45,6 +45,7 @@ plt.show()
 # ``PrecomputedClassifier`` serves the table as a fitted classifier. So everything that works on
 # estimators works on it: calibration, searches, and here a threshold for each scanner.
 stored = PrecomputedClassifier(range(10), columns=digits)
-tuner = ThresholdTuner(stored, objective="risk", target=0.03, group_by="scanner", cv=0.7,
-                       refit=False, random_state=0).fit(table, table["truth"])  # fmt: skip
+tuner = ThresholdTuner(
+    stored, objective="risk", target=0.03, group_by="scanner", cv=0.7, refit=False, random_state=0
+).fit(table, table["truth"])
 tuner.selection_.to_frame().round(3)

@@ -49,9 +49,9 @@ print(certify(policy, labelled, target=0.04))
 # %%
 # Without labels the confidences at least can be watched. Here the scanner has become noisy.
 noisy = policy.decide(tuner.raw_scores(X_new + 4 * (X_new[::-1] > 8)))
-print(f"answered at calibration {policy.coverage:.1%}, now {decisions['accepted'].mean():.1%}, "
-      f"with noise {noisy['accepted'].mean():.1%}")  # fmt: skip
+print(f"answered at calibration: {policy.coverage:.1%}")
 for name, table in {"now": decisions, "with noise": noisy}.items():
+    print(f"answered {name}: {table['accepted'].mean():.1%}")
     plt.ecdf(table["confidence"], label=name)
 plt.axvline(policy.threshold, color="grey", linestyle="--", label="threshold")
 plt.gca().set(xlabel="confidence", ylabel="share of cases below")

@@ -32,7 +32,9 @@ y_probas = {
 for name, proba in y_probas.items():
     accuracy = (proba.argmax(axis=1) == y).mean()
     areas = roc_auc_score(y, proba[:, 1]), cw_auc_score(y, proba)
-    print(f"{name:12} AUC {areas[0]:.3f}, weighted {areas[1]:.3f}; "
-          f"accuracy {accuracy:.3f}, weighted {cw_accuracy_score(y, proba):.3f}")  # fmt: skip
+    print(
+        f"{name:12} AUC {areas[0]:.3f}, weighted {areas[1]:.3f}; "
+        f"accuracy {accuracy:.3f}, weighted {cw_accuracy_score(y, proba):.3f}"
+    )
 ConfidenceWeightedRocDisplay.from_models(y, y_probas)
 plt.show()

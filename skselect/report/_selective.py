@@ -23,7 +23,7 @@ from skselect.report._text import text_of
 
 @dataclass(frozen=True, eq=False)
 class SelectiveReport:
-    """What :func:`selective_report` found.
+    """What :func:`~skselect.selective_report` found.
 
     Parameters
     ----------
