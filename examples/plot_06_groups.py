@@ -7,7 +7,6 @@ threshold and a certificate of its own.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
@@ -21,7 +20,7 @@ try:
     print("UCI Adult: people with and without a degree")
 except DatasetNotFoundError:
     X, digit = load_dataset("digits", return_X_y=True)
-    y = np.where(digit < 5, "low", "high")
+    y = digit.lt(5).map({True: "low", False: "high"})
     group = X.mean(axis=1).gt(4.9).map({True: "more ink", False: "less ink"})
     print("adult is not on this machine (see skselect.datasets): digits, by how much ink they took")
 X = X.assign(group=group.astype("category"))
