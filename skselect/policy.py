@@ -429,7 +429,7 @@ class AbstentionPolicy:
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
         confidence: Any = stored["confidence"]
         if str(confidence).startswith("external:"):
-            confidence = _External(confidence)
+            confidence = External(str(confidence).removeprefix("external:"))
         calibration, certificate = stored["calibration"], stored["certificate"]
         if stored["version"] == 1:
             stored = {"decision": "argmax", "cost_matrix": None, "groups": None} | stored
@@ -453,13 +453,14 @@ class AbstentionPolicy:
         )
 
 
-class _External:
-    """Stands for a function that the JSON file could only name."""
+class External:
+    """Stands for a function, or a column, that the JSON file can only name."""
 
     def __init__(self, name: str) -> None:
-        self.__name__ = name.removeprefix("external:")
+        self.__name__ = name
 
     def __call__(self, _: FloatArray) -> FloatArray:
+        """Say what to do instead."""
         raise ValueError(
             f"confidence: this policy uses your function {self.__name__!r}, which its file only "
             "names. Hand it over with dataclasses.replace(policy, confidence=function)."
