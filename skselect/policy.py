@@ -194,6 +194,8 @@ class AbstentionPolicy:
 
         `y_pred` holds codes of the estimator's own answers, where the rule asks for them.
         """
+        # The sums of a row's numbers must not depend on how the table lies in memory.
+        scores = np.ascontiguousarray(scores)
         proba = scores if self.calibration is None else self.calibration.proba_of(scores)
         answers = self.rule.answers(proba, y_pred)
         confidence = self.confidence_of(proba, answers)
