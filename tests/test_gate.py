@@ -1,8 +1,10 @@
 """The Python file of a policy decides as the policy does, bit by bit, with numpy alone."""
 
 import dataclasses
+import itertools
 import json
 import pickle
+import re
 import subprocess
 import sys
 import types
@@ -43,9 +45,8 @@ sys.path.insert(0, sys.argv[1])
 with open(sys.argv[1] + "/inputs.pkl", "rb") as file:
     inputs = pickle.load(file)
 found = []
-for i, (y_proba, rest) in enumerate(inputs):
-    gate = importlib.import_module(f"gate_{i}")
-    found.append(gate.decide(y_proba, **rest))
+for name, y_proba, rest in inputs:
+    found.append(importlib.import_module(name).decide(y_proba, **rest))
 assert not BANNED & set(sys.modules)
 with open(sys.argv[1] + "/found.pkl", "wb") as file:
     pickle.dump(found, file)
@@ -95,72 +96,71 @@ def tied(policy, scores, **rest):
 
 
 def calibrated_cases(rng):
-    for kind in CALIBRATORS:
-        for n_classes in (2, 3, 12):
-            for response in ("predict_proba", "decision_function"):
-                scores, codes = raw_scores(rng, n_classes, response)
-                maps = ClassCalibration.fit(kind, response, scores, codes, n_classes)
-                for confidence in CONFIDENCES:
-                    policy = AbstentionPolicy(
-                        classes=np.arange(n_classes), threshold=0.5, response=response,
-                        calibration=maps, confidence=confidence,
-                    )  # fmt: skip
-                    yield tied(policy, scores), scores, {}
-            scores, codes = raw_scores(rng, n_classes, "predict_proba")
-            correct = (scores.argmax(axis=1) == codes).astype(float)
-            for confidence, values in CONFIDENCES.items():
-                honest = ConfidenceCalibration.fit(kind, values(scores), correct)
-                policy = AbstentionPolicy(
-                    classes=np.arange(n_classes), threshold=0.5, calibration=honest,
-                    confidence=confidence,
-                )  # fmt: skip
-                yield tied(policy, scores), scores, {}
-                single = scores.astype(np.float32)
-                yield tied(policy, single), single, {}
+    names = itertools.cycle(CONFIDENCES)
+    for kind, n_classes in itertools.product(CALIBRATORS, (2, 3, 12)):
+        for response in ("predict_proba", "decision_function"):
+            scores, codes = raw_scores(rng, n_classes, response)
+            maps = ClassCalibration.fit(kind, response, scores, codes, n_classes)
+            policy = AbstentionPolicy(
+                classes=np.arange(n_classes), threshold=0.5, response=response, calibration=maps,
+                confidence=next(names),
+            )  # fmt: skip
+            yield tied(policy, scores), in_all_layouts(scores)
+    for kind, confidence in itertools.product(CALIBRATORS, CONFIDENCES):
+        scores, codes = raw_scores(rng, 3, "predict_proba")
+        correct = (scores.argmax(axis=1) == codes).astype(float)
+        honest = ConfidenceCalibration.fit(kind, CONFIDENCES[confidence](scores), correct)
+        policy = AbstentionPolicy(
+            classes=np.arange(3), threshold=0.5, calibration=honest, confidence=confidence
+        )
+        yield tied(policy, scores), in_all_layouts(scores)
+
+
+def in_all_layouts(scores, **rest):
+    """Return inputs: the scores as they are, in single precision, by columns, row by row."""
+    shapes = [scores, scores.astype(np.float32), np.asfortranarray(scores), scores[:1]]
+    return [(shape, {name: x[: len(shape)] for name, x in rest.items()}) for shape in shapes]
 
 
 def plain_cases(rng):
+    decided = {"argmax": [*CONFIDENCES, *ANSWER_CONFIDENCES], "estimator": ANSWER_CONFIDENCES,
+               "min_cost": ANSWER_CONFIDENCES}  # fmt: skip
     for n_classes in range(2, 13):
         scores, codes = raw_scores(rng, n_classes, "predict_proba")
         costs = rng.integers(0, 9, (n_classes, n_classes)) * (1 - np.eye(n_classes)) + 0.25
-        for decision in ("argmax", "estimator", "min_cost"):
+        for decision, names in decided.items():
             rest = {"y_pred": codes} if decision == "estimator" else {}
-            for confidence in [*CONFIDENCES, *ANSWER_CONFIDENCES]:
-                if decision != "argmax" and confidence in CONFIDENCES:
-                    continue
+            for confidence in names:
                 policy = AbstentionPolicy(
                     classes=np.arange(n_classes), threshold=0.5, confidence=confidence,
                     rule=DecisionRule(decision, costs),
                 )  # fmt: skip
-                for given_scores in (scores, scores.astype(np.float32), np.asfortranarray(scores)):
-                    yield tied(policy, given_scores, **rest), given_scores, rest
+                yield tied(policy, scores, **rest), in_all_layouts(scores, **rest)
     policy = AbstentionPolicy(classes=np.array(["a", "b"]), threshold=0.75)
     second = np.array([0.25, 0.75, 0.0, 1.0, 0.5, 0.6])
     for threshold in (np.inf, -np.inf, 0.0, 0.75):
-        yield dataclasses.replace(policy, threshold=threshold), second, {}
-        yield dataclasses.replace(policy, threshold=threshold), second.astype(np.float32), {}
-    yield policy, np.array([[1, 0], [0, 1]]), {}
-    yield policy, np.array([[1.0 + 1e-7, -1e-7], [0.5004, 0.5]]), {}
+        yield dataclasses.replace(policy, threshold=threshold), in_all_layouts(second)
+    rounded = [[1.0 + 1e-7, -1e-7], [0.5004, 0.5]]
+    yield policy, [(np.eye(2, dtype=int), {}), (rounded, {}), (second.astype(object), {})]
 
 
 def labelled_cases(rng):
     scores = rng.dirichlet(np.ones(3), 30)
-    for labels in ([-1, 0, 7], ["neg", "", "größer"], [-0.5, 0.1, 2.0]):
-        for dtype in (None, np.int8, np.float32):
-            if dtype is np.int8 and isinstance(labels[0], float | str):
-                continue
-            if dtype is np.float32 and isinstance(labels[0], str):
-                continue
-            classes = np.array(labels, dtype=dtype)
+    for labels in ([-1, 0, 7], ["neg", "", "größer"], [-0.5, 0.1, 2.0], [5]):
+        kinds = {int: [np.int64, np.int8, np.uint8], float: [np.float64, np.float32], str: [str]}
+        for dtype in kinds[type(labels[0])]:
+            classes = np.array([0, 1, 200] if dtype is np.uint8 else labels, dtype=dtype)
+            proba = scores if len(classes) == 3 else np.ones((30, 1))
             policy = AbstentionPolicy(classes=classes, threshold=0.6)
-            yield policy, scores, {}
+            yield policy, [(proba, {})]
             policy = dataclasses.replace(
                 policy, rule=DecisionRule("estimator"), confidence="chosen_proba"
             )
-            yield policy, scores, {"y_pred": rng.choice(classes, 30)}
-            yield policy, scores, {"y_pred": rng.choice(classes, 30).tolist()}
+            answers = rng.choice(classes, 30)
+            yield policy, [(proba, {"y_pred": answers}), (proba, {"y_pred": answers.tolist()}),
+                           (proba, {"y_pred": answers[:, None]})]  # fmt: skip
     policy = AbstentionPolicy(classes=np.array([True, False]), threshold=0.6)
-    yield policy, scores[:, :2] / scores[:, :2].sum(axis=1, keepdims=True), {}
+    yield policy, [(rng.dirichlet(np.ones(2), 30), {})]
 
 
 def grouped_cases(rng):
@@ -170,7 +170,7 @@ def grouped_cases(rng):
     def case(subgroups, by, thresholds, **options):
         groups = GroupThresholds(by, thresholds, **options)
         rest = {} if subgroups is None else {"subgroups": subgroups}
-        return dataclasses.replace(policy, groups=groups), scores, rest
+        return dataclasses.replace(policy, groups=groups), [(scores, rest)]
 
     sites = np.array([1, 1, 2, 3, 2, 2, 1, 1])
     yield case(sites, "site", {1: 0.4, 2: np.inf})
@@ -193,17 +193,17 @@ CASES = [calibrated_cases, plain_cases, labelled_cases, grouped_cases]
 @pytest.mark.filterwarnings("ignore:subgroups")
 @pytest.mark.parametrize("cases", CASES, ids=lambda cases: cases.__name__)
 def test_the_file_decides_alone_as_the_policy_does(tmp_path, rng, cases):
-    cases = list(cases(rng))
-    for i, (policy, _, _) in enumerate(cases):
+    inputs, tables = [], []
+    for i, (policy, given_inputs) in enumerate(cases(rng)):
         policy.to_python(tmp_path / f"gate_{i}.py")
-    inputs = [(scores, rest) for _, scores, rest in cases]
+        for scores, rest in given_inputs:
+            inputs.append((f"gate_{i}", scores, rest))
+            tables.append(policy.decide(scores, **rest))
     (tmp_path / "inputs.pkl").write_bytes(pickle.dumps(inputs))
     subprocess.run([sys.executable, "-c", ALONE, str(tmp_path)], check=True)
     found = pickle.loads((tmp_path / "found.pkl").read_bytes())
-    assert len(found) == len(cases)
-    for (policy, scores, rest), decisions in zip(cases, found, strict=True):
-        assert_same(decisions, policy.decide(scores, **rest))
-        assert_same(decisions, AbstentionPolicy.from_json(policy.to_json()).decide(scores, **rest))
+    for decisions, table in zip(found, tables, strict=True):
+        assert_same(decisions, table)
 
 
 # Any number -------------------------------------------------------------------------------------
@@ -392,7 +392,9 @@ def test_what_json_cannot_hold_is_refused_alike(change):
 
 def test_any_text_is_embedded_as_it_is():
     wild = ["\"\"\" ''' \\", "\nPOLICY: x\n# The end of the policy", "\udc80 ü \u202e", "a" * 500]
-    policy = dataclasses.replace(PLAIN, metadata={text: [text, None, True, 1e-300] for text in wild})
+    policy = dataclasses.replace(
+        PLAIN, metadata={text: [text, None, True, 1e-300] for text in wild}
+    )
     gate = gate_of(policy)
     assert gate.POLICY["metadata"] == policy.metadata
     assert gate.POLICY == json.loads(policy.to_json())
@@ -424,7 +426,6 @@ def test_a_line_of_numbers_may_be_the_names_of_classes(run):
     policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
     assert run(policy, "1,0\n.9,.1\n")[1:] == ["1,True,0.9"]
     assert run(policy, "1,0\n.9,.1\n", "--no-header")[1:] == ["0,True,1.0", "0,True,0.9"]
-    assert run(DECIDING, "3.5\n-2\n")[1:] == ["yes,True,3.5"] or True
 
 
 @pytest.mark.parametrize(
@@ -446,9 +447,6 @@ def test_a_csv_file_that_does_not_fit_is_a_clear_error(run, capsys, text, messag
     assert error.value.code == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert pytest.approx(1) == 1
-    import re
-
     assert re.search(message, said.err)
 
 
