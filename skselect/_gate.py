@@ -1,6 +1,6 @@
 """Decide by a frozen policy: an answer, or none, for each row of a classifier's raw scores.
 
-skselect wrote this file; it runs without skselect. It needs Python 3.10 and numpy, nothing else.
+skselect wrote this file; it runs without skselect. It needs numpy and Python 3.10 or newer.
 
     from gate import decide
     decide(y_proba)["label"]       # the answer of each row, None where the policy abstains
@@ -13,7 +13,8 @@ threshold, the day it was made ("created") and the certificate with its guarante
 
 Every number is computed by the operations of skselect in their order. So with the same numpy on
 the same kind of processor accepted rows, answers and confidences are those of skselect, bit by bit.
-Elsewhere numpy's exp and log may differ in the last bit, as they do for skselect itself.
+Elsewhere numpy's exp and log may differ in the last bit, as they do for skselect itself: a row
+that lies exactly on a threshold or a step of the calibration may then fall on its other side.
 """
 
 from __future__ import annotations

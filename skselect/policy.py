@@ -6,10 +6,8 @@ so they give the same rows.
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
-import pprint
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect import _gate
 from skselect import _validation as check
+from skselect._saving import python_source, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import ConfidenceCalibration
 from skselect.calibration._scopes import Calibration, restored_calibration
@@ -377,7 +375,7 @@ class AbstentionPolicy:
         text = json.dumps(stored, indent=2, allow_nan=False)
         if path is None:
             return text
-        _write_whole(Path(path), text + "\n")
+        write_whole(Path(path), text + "\n")
         return None
 
     def to_python(self, path: str | os.PathLike[str] | None = None) -> str | None:
@@ -405,8 +403,9 @@ class AbstentionPolicy:
         -----
         The file performs the same numpy operations in the same order, so on one machine with
         one numpy accepted rows, answers and confidences are equal bit by bit. Another
-        processor or numpy may change the last bit of exp and log, here as there. The data of
-        the policy, metadata included, stand in the file as a literal.
+        processor or numpy may change the last bit of exp and log, here as there; then a row
+        exactly on a threshold or a step of the calibration may fall on its other side. The
+        data of the policy, metadata included, stand in the file as a literal.
 
         Examples
         --------
@@ -418,10 +417,10 @@ class AbstentionPolicy:
         >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
         array(['no', None], dtype=object)
         """
-        text = _python_source(json.loads(str(self.to_json())), self._promises())
+        text = python_source(json.loads(str(self.to_json())), self._promises())
         if path is None:
             return text
-        _write_whole(Path(path), text)
+        write_whole(Path(path), text)
         return None
 
     def _promises(self) -> str:
@@ -526,16 +525,6 @@ class _External:
         )
 
 
-def _python_source(stored: dict[str, Any], certificate: str) -> str:
-    """Return the source of `_gate` with another policy in its place."""
-    source = inspect.getsource(_gate)
-    start, end = source.index("\nPOLICY: ") + 1, source.index("\n# The end of the policy")
-    policy = pprint.pformat(stored, width=100, compact=True, sort_dicts=False)
-    words = pprint.pformat(certificate, width=100)
-    slot = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {words}\n"
-    return source[:start] + slot + source[end:]
-
-
 def nullable(labels: LabelArray) -> Any:
     """Return labels as a pandas array whose dtype has room for NA."""
     kinds = {"b": "boolean", "U": "string", "i": "Int64", "u": "UInt64", "f": "Float64"}
@@ -551,12 +540,3 @@ def index_of(table: Any, n: int) -> pd.Index:
 
 def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file or nothing: a half-written policy must never be found."""
-    if not path.parent.is_dir():
-        raise ValueError(f"path: there is no folder {str(path.parent)!r} to write into.")
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
