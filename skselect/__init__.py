@@ -21,7 +21,7 @@ from skselect.parquet import evaluate_parquet, parquet_state
 from skselect.policy import AbstentionPolicy
 from skselect.precomputed import PrecomputedClassifier
 from skselect.predictions import Predictions
-from skselect.report import calibration_report
+from skselect.report import SelectiveReport, calibration_report, selective_report
 from skselect.scoring import (
     get_scorer,
     get_scorer_names,
@@ -51,6 +51,7 @@ __all__ = [
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
+    "SelectiveReport",
     "SelectiveState",
     "SubgroupStates",
     "ThresholdDisplay",
@@ -67,6 +68,7 @@ __all__ = [
     "register_scorers",
     "rows_needed",
     "select_threshold",
+    "selective_report",
     "selective_scoring",
     "unregister_scorers",
 ]

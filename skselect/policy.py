@@ -6,8 +6,10 @@ so they give the same rows.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import pprint
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skselect import _gate
 from skselect import _validation as check
-from skselect._saving import python_source, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import ConfidenceCalibration
 from skselect.calibration._scopes import Calibration, restored_calibration
@@ -375,7 +377,7 @@ class AbstentionPolicy:
         text = json.dumps(stored, indent=2, allow_nan=False)
         if path is None:
             return text
-        write_whole(Path(path), text + "\n")
+        check.write_whole(Path(path), text + "\n")
         return None
 
     def to_python(self, path: str | os.PathLike[str] | None = None) -> str | None:
@@ -417,10 +419,10 @@ class AbstentionPolicy:
         >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
         array(['no', None], dtype=object)
         """
-        text = python_source(json.loads(str(self.to_json())), self._promises())
+        text = _python_source(json.loads(str(self.to_json())), self._promises())
         if path is None:
             return text
-        write_whole(Path(path), text)
+        check.write_whole(Path(path), text)
         return None
 
     def _promises(self) -> str:
@@ -523,6 +525,16 @@ class _External:
             f"confidence: this policy uses your function {self.__name__!r}, which its file only "
             "names. Hand it over with dataclasses.replace(policy, confidence=function)."
         )
+
+
+def _python_source(stored: dict[str, Any], certificate: str) -> str:
+    """Return the source of `_gate`, with a policy and its promise in words in their place."""
+    source = inspect.getsource(_gate)
+    start, end = source.index("\nPOLICY: ") + 1, source.index("\n# The end of the policy")
+    policy = pprint.pformat(stored, width=100, compact=True, sort_dicts=False)
+    words = pprint.pformat(certificate, width=100)
+    slot = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {words}\n"
+    return source[:start] + slot + source[end:]
 
 
 def nullable(labels: LabelArray) -> Any:

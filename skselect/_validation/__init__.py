@@ -55,6 +55,7 @@ from skselect._validation._files import (
     check_same_blocks,
     import_extra,
     read_or_name,
+    write_whole,
 )
 from skselect._validation._groups import (
     check_among,
@@ -128,6 +129,14 @@ from skselect._validation._proba import (
     resolve_pos_label,
     warn_like_proba,
 )
+from skselect._validation._reports import (
+    check_any_model,
+    check_policies,
+    check_same_classes,
+    check_same_rows,
+    refuse_second_truth,
+    refuse_threshold_and_policy,
+)
 from skselect._validation._rows import (
     are_constant,
     check_both_kinds,
@@ -187,6 +196,7 @@ __all__ = [
     "check_abstain_label",
     "check_among",
     "check_answerable",
+    "check_any_model",
     "check_any_path",
     "check_any_row",
     "check_argmax_decision",
@@ -262,12 +272,15 @@ __all__ = [
     "check_one_column",
     "check_parquet_columns",
     "check_plan",
+    "check_policies",
     "check_positive_proba",
     "check_proba",
     "check_refit",
     "check_row_counts",
     "check_same_blocks",
+    "check_same_classes",
     "check_same_decision",
+    "check_same_rows",
     "check_scope",
     "check_scope_decides",
     "check_shared_confidence",
@@ -317,7 +330,9 @@ __all__ = [
     "refuse_judged",
     "refuse_missing_dataset",
     "refuse_rows_of_curve",
+    "refuse_second_truth",
     "refuse_subgroups",
+    "refuse_threshold_and_policy",
     "refuse_weighted_rows",
     "refuse_weights",
     "resolve_one_class",
@@ -327,4 +342,5 @@ __all__ = [
     "warn_like_proba",
     "warn_small_total",
     "warn_small_weights",
+    "write_whole",
 ]

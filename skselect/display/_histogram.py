@@ -87,7 +87,7 @@ class ConfidenceHistogramDisplay:
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        return cls._of(outcomes, n_bins, name, threshold).plot(ax)
+        return cls.of(outcomes, n_bins=n_bins, name=name, threshold=threshold).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -104,12 +104,19 @@ class ConfidenceHistogramDisplay:
         """Draw a fitted estimator; an abstaining one has its threshold marked."""
         answers = answers_of(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
-        return cls._of(answers.own.outcomes, n_bins, name, answers.single_threshold).plot(ax)
+        threshold = answers.single_threshold
+        return cls.of(answers.own.outcomes, n_bins=n_bins, name=name, threshold=threshold).plot(ax)
 
     @classmethod
-    def _of(
-        cls, outcomes: Outcomes, n_bins: int, name: str | None, threshold: float | None
+    def of(
+        cls,
+        outcomes: Outcomes,
+        *,
+        n_bins: int = 30,
+        name: str | None = None,
+        threshold: float | None = None,
     ) -> ConfidenceHistogramDisplay:
+        """Count rows that are judged already, without drawing them."""
         check.check_count("n_bins", n_bins)
         c, loss = outcomes.confidence, outcomes.loss
         weight = np.ones(len(c)) if outcomes.sample_weight is None else outcomes.sample_weight

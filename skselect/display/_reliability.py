@@ -86,7 +86,7 @@ class ReliabilityDisplay(SeveralCurves):
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        return cls._of(outcomes, n_bins, strategy, name).plot(ax)
+        return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -104,12 +104,18 @@ class ReliabilityDisplay(SeveralCurves):
         """Draw a fitted estimator: the chance of being right that it claims."""
         outcomes = answers_of(estimator, X, y, sample_weight).honest.outcomes
         name = type(estimator).__name__ if name is None else name
-        return cls._of(outcomes, n_bins, strategy, name).plot(ax)
+        return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
 
     @classmethod
-    def _of(
-        cls, outcomes: Outcomes, n_bins: int, strategy: str, name: str | None
+    def of(
+        cls,
+        outcomes: Outcomes,
+        *,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        name: str | None = None,
     ) -> ReliabilityDisplay:
+        """Count rows that are judged already, without drawing them."""
         error = float(evaluate(outcomes, ["smooth_ece"])["smooth_ece"])
         return cls(reliability(outcomes, n_bins, strategy), name=name, error=error)
 
