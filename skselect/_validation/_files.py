@@ -208,3 +208,13 @@ def refuse_groups_without_proba(groups: Any) -> None:
         raise ValueError(
             "--policy: it has a threshold per subgroup, which is judged from probabilities only."
         )
+
+
+def check_has_columns_of_proba(proba: Sequence[str]) -> None:
+    """Refuse to write a program for a confidence that it could not compute."""
+    if not proba:
+        raise ValueError(
+            "--python goes with --proba: the file computes the confidence from probabilities. For "
+            "an answer with its confidence, accept it where the confidence is at least the "
+            "threshold."
+        )
