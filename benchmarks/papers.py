@@ -17,6 +17,9 @@ import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+#: Okabe and Ito's: distinct for colour-blind readers and, with line styles, in print.
+COLORS = ("#0072B2", "#009E73", "#CC79A7", "#D55E00", "#E69F00", "#56B4E9", "#000000")
+
 
 def command_line(description: str | None, name: str) -> argparse.ArgumentParser:
     """Return a parser with the options that all reruns have."""
@@ -86,3 +89,9 @@ def _named(table: pd.DataFrame, names: list[str]) -> list[tuple[str, ...]]:
 
 def _kept(run: Callable[..., Any], key: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return key, run(**key)
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a picture and say where it is."""
+    figure.savefig(path, dpi=110)
+    print(f"\nwrote {path}")
