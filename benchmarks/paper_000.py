@@ -40,9 +40,10 @@ AS_DESCRIBED = {
     "calibrated": "calibrated", "overconfident 90 %": "overconfident",
     "underconfident": "underconfident", "perfect": "perfect", "random": "random",
 }  # fmt: skip
+#: What is drawn; the paper's figures call the last one CWSA.
 METRICS = {
     "coverage": "coverage", "selective_accuracy": "selective accuracy", "cwsa_plus": "CWSA+",
-    "cwsa": "CWSA", "cwsa_all": "CWSA, over all rows",
+    "cwsa": "CWSA", "cwsa_all": "CWSA over all rows",
 }  # fmt: skip
 
 
@@ -148,9 +149,9 @@ def judged_again(folder):
 
 
 def draw_metrics(ax, table, points, title):
-    """Draw the four metrics against the threshold, and published values as dots."""
-    styles = ["-", "--", "-", ":"]
-    for (name, label), color, style in zip(list(METRICS.items())[:4], COLORS, styles, strict=False):
+    """Draw the metrics against the threshold, and published values as dots."""
+    styles = ["-", "--", "-", ":", "-."]
+    for (name, label), color, style in zip(METRICS.items(), COLORS, styles, strict=False):
         line = table[table["metric"] == name].dropna(subset="threshold").sort_values("threshold")
         ax.plot(line["threshold"], line["mean"], color=color, linestyle=style, label=label)
         if "low" in line:
@@ -165,7 +166,7 @@ def picture(synthetic, mnist, published):
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.4, 5.4), layout="constrained")
-    axes = figure.subplots(2, 3).ravel()
+    axes = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
     ours = synthetic[synthetic["drawn"] == "as published"]
     shown = [
         ("calibrated", "five models", "“calibrated”"),
@@ -215,8 +216,10 @@ def main():
     print(table.to_string(index=False, na_rep=""))
     print("\n## MNIST, official split\n")
     few = mnist[mnist["threshold"].isna() | mnist["threshold"].isin([0.5, 0.9, 0.99])]
-    print(few.pivot_table(index=["threshold", "metric"], columns=["model", "sharpened"],
-                          values="value", dropna=False).dropna(how="all").round(4).to_string())  # fmt: skip
+    wide = few.pivot_table(
+        index=["threshold", "metric"], columns=["model", "sharpened"], values="value", dropna=False
+    )
+    print(wide.dropna(how="all").round(4).to_string())
     if options.published:
         print("\n## The published predictions, judged again: largest differences\n")
         print(judged_again(options.published).to_string(index=False))
