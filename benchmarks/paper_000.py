@@ -75,6 +75,7 @@ def swept(outcomes):
         "cwsa_plus": curve.cwsa_plus(THRESHOLDS), "cwsa": cwsa, "cwsa_all": cwsa * coverage,
     }  # fmt: skip
     whole = evaluate(outcomes, {"aurc": {}, "augrc": {}, "ece": {"n_bins": 10}, "aumcc": {}})
+    whole["aumcc_exact"] = evaluate(curve, {"aumcc": {"estimator": "exact"}})["aumcc"]
     rows = [
         {"threshold": t, "metric": name, "value": value}
         for name, values in columns.items()
