@@ -85,10 +85,12 @@ def picture(runs):
         ("CAU", [("cau", plain, "CAU"), ("cau_1", plain, "CAU_1, right rows"),
                  ("cau_0", plain, "CAU_0, wrong rows")]),
         ("AUGRC", [("augrc", plain, "without dropout"),
-                   ("augrc", passes, f"mean of {PASSES} passes with it")]),
+                   ("augrc", passes, f"{PASSES} passes with it")]),
     ]  # fmt: skip
     figure = Figure(figsize=(8.4, 4.4), layout="constrained")
     axes = figure.subplots(2, len(TABLES), sharex=True)
+    for ax in axes[0, 1:]:
+        ax.sharey(axes[0, 0])
     for row, (label, lines) in enumerate(rows):
         for ax, table in zip(axes[row], TABLES, strict=True):
             for style, (measure, part, name) in enumerate(lines):
@@ -100,10 +102,11 @@ def picture(runs):
                                 color=look["color"], alpha=0.2)  # fmt: skip
             ax.set_ylim(bottom=0)
         axes[row, 0].set_ylabel(label)
-        axes[row, 2 - 2 * row].legend(fontsize=7)
+    axes[0, 0].legend(fontsize=7, loc=(0.04, 0.17))
+    axes[1, -1].legend(fontsize=7, loc="lower left")
     for column, table in enumerate(TABLES):
         axes[0, column].set_title(table, fontsize=9)
-        axes[1, column].set_xlabel("dropout rate in training")
+        axes[1, column].set_xlabel("dropout rate")
     return figure
 
 
