@@ -8,14 +8,20 @@ from skselect._validation import InfeasibleTargetError
 from skselect.certificates import Certificate
 from skselect.classifier import SelectiveClassifier
 from skselect.curves import RiskCoverageCurve
-from skselect.display import ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay
+from skselect.display import (
+    ConfidenceHistogramDisplay,
+    ConfidenceWeightedRocDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    ThresholdDisplay,
+)
 from skselect.metrics import evaluate
 from skselect.outcomes import Outcomes
 from skselect.parquet import evaluate_parquet, parquet_state
 from skselect.policy import AbstentionPolicy
 from skselect.precomputed import PrecomputedClassifier
 from skselect.predictions import Predictions
-from skselect.report import calibration_report
+from skselect.report import SelectiveReport, calibration_report, selective_report
 from skselect.scoring import (
     get_scorer,
     get_scorer_names,
@@ -34,6 +40,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AbstentionPolicy",
     "Certificate",
+    "ConfidenceHistogramDisplay",
+    "ConfidenceWeightedRocDisplay",
     "GroupedSelection",
     "InfeasibleTargetError",
     "Outcomes",
@@ -43,6 +51,7 @@ __all__ = [
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
+    "SelectiveReport",
     "SelectiveState",
     "SubgroupStates",
     "ThresholdDisplay",
@@ -59,6 +68,7 @@ __all__ = [
     "register_scorers",
     "rows_needed",
     "select_threshold",
+    "selective_report",
     "selective_scoring",
     "unregister_scorers",
 ]

@@ -372,7 +372,7 @@ class AbstentionPolicy:
         text = json.dumps(stored, indent=2, allow_nan=False)
         if path is None:
             return text
-        _write_whole(Path(path), text + "\n")
+        check.write_whole(Path(path), text + "\n")
         return None
 
     @classmethod
@@ -481,12 +481,3 @@ def index_of(table: Any, n: int) -> pd.Index:
 
 def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file or nothing: a half-written policy must never be found."""
-    if not path.parent.is_dir():
-        raise ValueError(f"path: there is no folder {str(path.parent)!r} to write into.")
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)

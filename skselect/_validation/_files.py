@@ -90,3 +90,12 @@ def check_same_blocks(n_true: int, n_proba: int) -> None:
             f"y_true comes in {n_true} blocks of rows and y_proba in {n_proba}; rechunk one of "
             "them, as in y_true.rechunk(y_proba.chunks[0])."
         )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file or nothing: a half-written one must never be found."""
+    if not path.parent.is_dir():
+        raise ValueError(f"path: there is no folder {str(path.parent)!r} to write into.")
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

@@ -115,6 +115,16 @@ def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
     )
 
 
+def resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:
+    """Return the class to set against the rest: `pos_label`, or 1 where classes are numbers."""
+    if pos_label is None and (len(classes) != 2 or classes.dtype.kind not in "biuf"):
+        raise ValueError(
+            f"pos_label must name the class to set against the rest, one of "
+            f"{classes[:20].tolist()}."
+        )
+    return resolve_pos_label(classes, pos_label)
+
+
 def named_classes(names: list[Any], like: LabelArray) -> LabelArray:
     """Return column names as classes; text such as "2" is a number where the labels are."""
     classes = check_classes(names, "y_proba.columns")

@@ -1,6 +1,7 @@
 """Finite-sample statements about risks: bounds for one threshold, and limits for all at once."""
 
 from skselect.bounds._binomial import (
+    clopper_pearson_interval,
     clopper_pearson_upper,
     critical_counts,
     least_count,
@@ -32,6 +33,7 @@ __all__ = [
     "betting_log_wealth",
     "betting_stakes",
     "betting_upper",
+    "clopper_pearson_interval",
     "clopper_pearson_upper",
     "combined_limits",
     "critical_counts",

@@ -54,6 +54,45 @@ def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     return plain(np.where(errors >= rows, 1.0, bound))
 
 
+def clopper_pearson_interval(n_errors: Any, n: Any, confidence_level: float = 0.95) -> Any:
+    """Return the exact two-sided interval of an error rate after `n_errors` errors in `n` rows.
+
+    Parameters
+    ----------
+    n_errors, n : int or array-like of int
+        As in :func:`clopper_pearson_upper`.
+    confidence_level : float in (0, 1), default=0.95
+        Each end is missed with probability at most half of the rest.
+
+    Returns
+    -------
+    low, high : float or ndarray in [0, 1]
+        0 and 1 when there are no rows.
+
+    Raises
+    ------
+    ValueError
+        If a count or `confidence_level` is out of its range.
+
+    References
+    ----------
+    .. [1] Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the
+       case of the binomial", 1934.
+
+    Examples
+    --------
+    >>> from skselect.bounds import clopper_pearson_interval
+    >>> low, high = clopper_pearson_interval([0, 5], 100)
+    >>> low.round(4), high.round(4)
+    (array([0.    , 0.0164]), array([0.0362, 0.1128]))
+    """
+    errors, rows = check.check_counts(n_errors, n)
+    level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    side = (1.0 - level) / 2.0
+    low = 1.0 - np.asarray(clopper_pearson_upper(rows - errors, rows, side))
+    return plain(low), clopper_pearson_upper(errors, rows, side)
+
+
 def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     """Return Wilson's upper bound on an error rate: APPROXIMATE, for comparison only.
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from skselect import _validation as check
 from skselect._courses import evenly
+from skselect._typing import FloatArray
+from skselect.bounds import clopper_pearson_interval
+from skselect.groups import subgroup_codes
+from skselect.metrics._door import predictions_of
 
 # Okabe and Ito's colours: distinct for colour-blind readers and in print.
 COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -14,11 +21,117 @@ MARK = "#D55E00"
 MAX_POINTS = 2000
 
 
-def spelled_out(line_kwargs: dict[str, Any]) -> dict[str, Any]:
+class SeveralCurves:
+    """Pictures of several models, or of several subgroups, on the same axes."""
+
+    @classmethod
+    def from_models(
+        cls, y_true: Any, y_probas: Mapping[str, Any], *, ax: Any = None, **options: Any
+    ) -> dict[str, Any]:
+        """Draw several models on the same axes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_probas : mapping of str to array-like
+            The probabilities of each model, by its name.
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        **options
+            For ``from_predictions``.
+
+        Returns
+        -------
+        dict of str to display
+            In the order given; each has the same ``ax_``.
+        """
+        shown: dict[str, Any] = {}
+        for name in check.check_models("y_probas", y_probas, None):
+            shown[name] = cls.from_predictions(  # type: ignore[attr-defined]
+                y_true, y_probas[name], name=name, ax=ax, **options
+            )
+            ax = shown[name].ax_
+        return shown
+
+    @classmethod
+    def from_subgroups(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        subgroups: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> dict[Any, Any]:
+        """Draw each subgroup as a curve of its own, on the same axes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_proba : array-like of shape (n, K) or (n,)
+            Class probabilities.
+        subgroups : array-like of shape (n,), or DataFrame of shape (n, m)
+            The subgroup of each row; rows without one are left out.
+        labels, pos_label, sample_weight
+            As in the metrics.
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        **options
+            For ``from_predictions``.
+
+        Returns
+        -------
+        dict of subgroup to display
+            Each has the same ``ax_``.
+        """
+        rows = predictions_of(
+            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+        )
+        proba = check.check_has_proba(rows.y_proba, cls.__name__)
+        codes, keys = subgroup_codes(subgroups, len(rows))
+        shown: dict[Any, Any] = {}
+        for code, key in enumerate(keys):
+            mine = codes == code
+            shown[key] = cls.from_predictions(  # type: ignore[attr-defined]
+                rows.classes[rows.y_true[mine]], proba[mine], labels=rows.classes,
+                pos_label=pos_label, name=f"{key} ({np.sum(mine):,})", ax=ax,
+                sample_weight=None if rows.sample_weight is None else rows.sample_weight[mine],
+                **options,
+            )  # fmt: skip
+            ax = shown[key].ax_
+        return shown
+
+
+def drawn_lines(ax: Any, kind: str) -> int:
+    """Return how many curves of one kind are on the axes already."""
+    return sum(line.get_gid() == kind for line in ax.lines)
+
+
+def spelled_out(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return options of a line by their full names: "c" is "color"."""
     from matplotlib import cbook, lines  # noqa: PLC0415 - an extra, needed here only
 
-    return dict(cbook.normalize_kwargs(line_kwargs, lines.Line2D))
+    return dict(cbook.normalize_kwargs(dict(kwargs or {}), lines.Line2D))
+
+
+def rate_band(curve: Any, points: Any, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return the exact interval of the risk at some entries, each for itself."""
+    check.check_countable(curve)
+    return clopper_pearson_interval(points["accepted_loss"], points["accepted_weight"], level)
+
+
+def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: Any) -> None:
+    """Shade what lies between; it does not stretch the axes: at few rows a band has no end."""
+    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - an extra
+
+    outline = np.concatenate([np.column_stack([x, low]), np.column_stack([x, high])[::-1]])
+    band = PolyCollection([outline], facecolor=color, alpha=0.15, linewidth=0, zorder=1)
+    ax.add_collection(band, autolim=False)
 
 
 def percent(value: float, _: int) -> str:
@@ -27,7 +140,10 @@ def percent(value: float, _: int) -> str:
 
 def new_axes(ax: Any) -> Any:
     plt = check.import_extra("matplotlib.pyplot", "matplotlib", "plot")
-    return plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1] if ax is None else ax
+    if ax is None:
+        ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1]
+        ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def thinned(x: Any, y: Any) -> tuple[Any, Any]:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from skselect._typing import ConfidenceSpec, LossSpec
-from skselect.display._common import COLORS, new_axes, percent, spelled_out
+from skselect.display._common import (
+    COLORS,
+    SeveralCurves,
+    drawn_lines,
+    new_axes,
+    percent,
+    spelled_out,
+)
 from skselect.metrics import evaluate
 from skselect.metrics._reliability import reliability
 from skselect.outcomes import Outcomes
@@ -14,7 +22,7 @@ from skselect.scoring import answers_of
 _RELIABILITY = "skselect reliability curve"
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(SeveralCurves):
     """Reliability diagram: how often it is right at each confidence.
 
     Points below the diagonal are overconfident: at confidence .9 it is right less often than
@@ -78,7 +86,7 @@ class ReliabilityDisplay:
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        return cls._of(outcomes, n_bins, strategy, name).plot(ax)
+        return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -96,17 +104,27 @@ class ReliabilityDisplay:
         """Draw a fitted estimator: the chance of being right that it claims."""
         outcomes = answers_of(estimator, X, y, sample_weight).honest.outcomes
         name = type(estimator).__name__ if name is None else name
-        return cls._of(outcomes, n_bins, strategy, name).plot(ax)
+        return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
 
     @classmethod
-    def _of(
-        cls, outcomes: Outcomes, n_bins: int, strategy: str, name: str | None
+    def of(
+        cls,
+        outcomes: Outcomes,
+        *,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        name: str | None = None,
     ) -> ReliabilityDisplay:
+        """Count rows that are judged already, without drawing them."""
         error = float(evaluate(outcomes, ["smooth_ece"])["smooth_ece"])
         return cls(reliability(outcomes, n_bins, strategy), name=name, error=error)
 
     def plot(
-        self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
     ) -> ReliabilityDisplay:
         """Draw the points with their intervals, and the diagonal.
 
@@ -116,7 +134,7 @@ class ReliabilityDisplay:
             None makes a new figure.
         name : str, default=None
             For the legend.
-        **line_kwargs
+        curve_kwargs : mapping, default=None
             For the points.
 
         Returns
@@ -132,7 +150,7 @@ class ReliabilityDisplay:
         curve, label = self.curve, self.name if name is None else name
         if self.error is not None:
             label = f"{label or 'classifier'}: smooth ECE {self.error:.3f}"
-        drawn = sum(line.get_gid() == _RELIABILITY for line in ax.lines)
+        drawn = drawn_lines(ax, _RELIABILITY)
         if not drawn:
             ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
         style = {
@@ -140,7 +158,7 @@ class ReliabilityDisplay:
             "label": label, "gid": _RELIABILITY,
         }  # fmt: skip
         (self.line_,) = ax.plot(
-            curve["confidence"], curve["accuracy"], **(style | spelled_out(line_kwargs))
+            curve["confidence"], curve["accuracy"], **(style | spelled_out(curve_kwargs))
         )
         color = self.line_.get_color()
         ax.vlines(curve["confidence"], curve["low"], curve["high"], color=color, alpha=0.35)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,12 @@ from skselect.display._common import (
     COLORS,
     MARK,
     MAX_POINTS,
+    SeveralCurves,
+    draw_band,
+    drawn_lines,
     new_axes,
     percent,
+    rate_band,
     spelled_out,
     thinned,
 )
@@ -31,7 +36,7 @@ _RISKS = {
 }
 
 
-class RiskCoverageDisplay:
+class RiskCoverageDisplay(SeveralCurves):
     """Risk-coverage curve: how often it errs among the rows it answers.
 
     Parameters
@@ -49,6 +54,9 @@ class RiskCoverageDisplay:
     band : array-like of shape (B,), default=None
         An upper bound on the risk for every entry of the curve, such as
         :func:`skselect.thresholds.simultaneous_band`; drawn as steps.
+    confidence_level : float in (0, 1), default=None
+        Draw the exact interval of the risk at each threshold as a band. It holds for a threshold
+        that was fixed beforehand, not for all at once; it needs errors of 0 or 1, unweighted.
     loss : {"zero_one", "cost", "graded"}, default="zero_one"
         What the curve's losses are: errors, shares of the largest cost, or others.
     unit : float, default=1
@@ -79,6 +87,7 @@ class RiskCoverageDisplay:
         target: float | None = None,
         certificate: Certificate | None = None,
         band: Any = None,
+        confidence_level: float | None = None,
         loss: str = "zero_one",
         unit: float = 1.0,
     ) -> None:
@@ -88,6 +97,7 @@ class RiskCoverageDisplay:
         self.target = target
         self.certificate = certificate
         self.band = band
+        self.confidence_level = confidence_level
         self.loss = check.check_choice("loss", loss, _RISKS)
         self.unit = unit
 
@@ -152,6 +162,7 @@ class RiskCoverageDisplay:
         name: str | None = None,
         threshold: float | None = None,
         target: float | None = None,
+        confidence_level: float | None = None,
         ax: Any = None,
     ) -> RiskCoverageDisplay:
         """Draw the curve of class probabilities; arguments as in the metrics."""
@@ -159,7 +170,10 @@ class RiskCoverageDisplay:
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        return cls(curve, name=name, threshold=threshold, target=target).plot(ax)
+        return cls(
+            curve, name=name, threshold=threshold, target=target,
+            confidence_level=confidence_level,
+        ).plot(ax)  # fmt: skip
 
     @classmethod
     def from_estimator(
@@ -171,17 +185,23 @@ class RiskCoverageDisplay:
         sample_weight: Any = None,
         name: str | None = None,
         target: float | None = None,
+        confidence_level: float | None = None,
         ax: Any = None,
     ) -> RiskCoverageDisplay:
         """Draw the curve of a fitted estimator; an abstaining one has its threshold marked."""
         answers = answers_of(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
         return cls(
-            answers.own.curve, name=name, threshold=answers.single_threshold, target=target
-        ).plot(ax)
+            answers.own.curve, name=name, threshold=answers.single_threshold, target=target,
+            confidence_level=confidence_level,
+        ).plot(ax)  # fmt: skip
 
     def plot(
-        self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
     ) -> RiskCoverageDisplay:
         """Draw.
 
@@ -191,7 +211,7 @@ class RiskCoverageDisplay:
             None makes a new figure.
         name : str, default=None
             For the legend.
-        **line_kwargs
+        curve_kwargs : mapping, default=None
             For the curve's line.
 
         Returns
@@ -204,12 +224,17 @@ class RiskCoverageDisplay:
             If matplotlib is not installed.
         """
         ax = new_axes(ax)
-        points = self.curve.courses("coverage", "selective_risk", max_points=MAX_POINTS)
-        coverage, risk = points["coverage"], points["selective_risk"]
+        points = self.curve.courses(
+            "coverage", "selective_risk", "accepted_loss", "accepted_weight", max_points=MAX_POINTS
+        )
         label = self.name if name is None else name
-        drawn = sum(line.get_gid() == _CURVE for line in ax.lines)
-        style = {"color": COLORS[drawn % len(COLORS)], "label": label, "gid": _CURVE}
-        (self.line_,) = ax.plot(coverage, self.unit * risk, **(style | spelled_out(line_kwargs)))
+        color = COLORS[drawn_lines(ax, _CURVE) % len(COLORS)]
+        style = {"color": color, "label": label, "gid": _CURVE} | spelled_out(curve_kwargs)
+        (self.line_,) = ax.plot(points["coverage"], self.unit * points["selective_risk"], **style)
+        if self.confidence_level is not None:
+            low, high = rate_band(self.curve, points, self.confidence_level)
+            draw_band(ax, points["coverage"], low, high, self.line_.get_color())
+            ax.update_datalim([(1.0, high[-1])])
         if self.target is not None:
             ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1,
                        label=f"target {self._said(self.target, 'g')}")  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,16 @@ import numpy as np
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.curves import RiskCoverageCurve
-from skselect.display._common import COLORS, MARK, new_axes, percent, spelled_out
+from skselect.display._common import (
+    COLORS,
+    MARK,
+    SeveralCurves,
+    draw_band,
+    new_axes,
+    percent,
+    rate_band,
+    spelled_out,
+)
 from skselect.scoring import answers_of
 
 #: What can be drawn, with its colour.
@@ -26,9 +36,12 @@ _LABELS = {
     "cwsa_plus": "CWSA+",
 }
 _POINTS = 501
+_CURVE = "skselect metric against the threshold"
+# Models differ in the dashes, metrics in the colour.
+_DASHES = ("-", "--", ":", "-.")
 
 
-class ThresholdDisplay:
+class ThresholdDisplay(SeveralCurves):
     """Coverage, selective accuracy, CWSA and CWSA+ against the threshold.
 
     Parameters
@@ -39,6 +52,11 @@ class ThresholdDisplay:
         A chosen threshold, marked by a line.
     metrics : list of str, default=None
         Some of "coverage", "selective_accuracy", "cwsa" and "cwsa_plus"; None draws all four.
+    name : str, default=None
+        Before the name of each metric in the legend.
+    confidence_level : float in (0, 1), default=None
+        Draw the exact interval of the selective accuracy at each threshold as a band. It holds
+        for a threshold that was fixed beforehand; it needs errors of 0 or 1, unweighted.
 
     Attributes
     ----------
@@ -66,10 +84,14 @@ class ThresholdDisplay:
         *,
         threshold: float | None = None,
         metrics: list[str] | None = None,
+        name: str | None = None,
+        confidence_level: float | None = None,
     ) -> None:
         self.curve = curve
         self.threshold = threshold
         self.metrics = metrics
+        self.name = name
+        self.confidence_level = confidence_level
 
     @classmethod
     def from_predictions(
@@ -84,6 +106,8 @@ class ThresholdDisplay:
         sample_weight: Any = None,
         threshold: float | None = None,
         metrics: list[str] | None = None,
+        name: str | None = None,
+        confidence_level: float | None = None,
         ax: Any = None,
     ) -> ThresholdDisplay:
         """Draw class probabilities; arguments as in the metrics."""
@@ -91,7 +115,10 @@ class ThresholdDisplay:
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        return cls(curve, threshold=threshold, metrics=metrics).plot(ax)
+        return cls(
+            curve, threshold=threshold, metrics=metrics, name=name,
+            confidence_level=confidence_level,
+        ).plot(ax)  # fmt: skip
 
     @classmethod
     def from_estimator(
@@ -102,13 +129,24 @@ class ThresholdDisplay:
         *,
         sample_weight: Any = None,
         metrics: list[str] | None = None,
+        name: str | None = None,
+        confidence_level: float | None = None,
         ax: Any = None,
     ) -> ThresholdDisplay:
         """Draw a fitted estimator; an abstaining one has its threshold marked, if it has one."""
         answers = answers_of(estimator, X, y, sample_weight)
-        return cls(answers.own.curve, threshold=answers.single_threshold, metrics=metrics).plot(ax)
+        return cls(
+            answers.own.curve, threshold=answers.single_threshold, metrics=metrics, name=name,
+            confidence_level=confidence_level,
+        ).plot(ax)  # fmt: skip
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> Any:
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
+    ) -> ThresholdDisplay:
         """Draw.
 
         Parameters
@@ -117,7 +155,7 @@ class ThresholdDisplay:
             None makes a new figure.
         name : str, default=None
             Before the name of each metric in the legend.
-        **line_kwargs
+        curve_kwargs : mapping, default=None
             For all lines.
 
         Returns
@@ -134,11 +172,17 @@ class ThresholdDisplay:
             check.check_choice("metrics", metric, METRICS)
         ax = new_axes(ax)
         grid = self._grid()
+        name = self.name if name is None else name
+        given = spelled_out(curve_kwargs)
+        dashes = _DASHES[len({line.get_linestyle() for line in ax.lines
+                              if line.get_gid() == _CURVE}) % len(_DASHES)]  # fmt: skip
         self.lines_ = {}
         for metric in chosen:
             label = f"{name}: {_LABELS[metric]}" if name else _LABELS[metric]
-            style = {"color": METRICS[metric], "label": label} | spelled_out(line_kwargs)
-            (self.lines_[metric],) = ax.plot(grid, self._values(metric, grid), **style)
+            style = {"color": METRICS[metric], "label": label, "gid": _CURVE, "linestyle": dashes}
+            (self.lines_[metric],) = ax.plot(grid, self._values(metric, grid), **(style | given))
+        if self.confidence_level is not None and "selective_accuracy" in chosen:
+            self._draw_band(ax, grid, self.confidence_level)
         if self.threshold is not None and np.isfinite(self.threshold):
             ax.axvline(self.threshold, color=MARK, linestyle="--", linewidth=1,
                        label=f"threshold {self.threshold:.3g}")  # fmt: skip
@@ -149,6 +193,15 @@ class ThresholdDisplay:
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _draw_band(self, ax: Any, grid: FloatArray, level: float) -> None:
+        """Draw the exact interval of the selective accuracy at each threshold."""
+        accepted = self.curve.accepted_at(grid)
+        points = {"accepted_loss": accepted.loss, "accepted_weight": accepted.weight}
+        low, high = rate_band(self.curve, points, level)
+        some = accepted.weight > 0
+        draw_band(ax, grid[some], 1.0 - high[some], 1.0 - low[some],
+                  self.lines_["selective_accuracy"].get_color())  # fmt: skip
 
     def _grid(self) -> FloatArray:
         """Return thresholds from just below the least confidence up to just below 1."""

@@ -6,10 +6,9 @@ from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 
 from skselect import _validation as check
-from skselect._typing import FloatArray
+from skselect.bounds import clopper_pearson_interval
 from skselect.metrics._binned_errors import bin_sums
 from skselect.metrics._door import DoorOptions, metric, outcomes_of
 from skselect.outcomes import Outcomes
@@ -31,7 +30,8 @@ def reliability(
     low, high = np.full((2, len(size)), np.nan)
     if check.are_constant(weight) and not check.is_graded(loss):
         unit = 1.0 if weight is None else weight[0]
-        low, high = _exact_interval(right / unit, size / unit, 1.0 - level)
+        right_rows, rows = np.round(right / unit), np.round(size / unit)
+        low, high = clopper_pearson_interval(right_rows, rows, level)
     return pd.DataFrame(
         {
             "confidence": sure / size,
@@ -41,17 +41,6 @@ def reliability(
             "share": size / np.sum(size),
         }
     )
-
-
-def _exact_interval(
-    right: FloatArray, n: FloatArray, alpha: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return Clopper and Pearson's two-sided interval of each share right/n."""
-    right, n = np.round(right), np.round(n)
-    with np.errstate(invalid="ignore"):  # a beta law with a parameter of 0 is replaced below
-        low = beta.ppf(alpha / 2, right, n - right + 1)
-        high = beta.ppf(1 - alpha / 2, right + 1, n - right)
-    return np.where(right == 0, 0.0, low), np.where(right == n, 1.0, high)
 
 
 @metric

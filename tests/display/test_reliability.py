@@ -61,5 +61,5 @@ def test_several_reliability_curves_share_one_diagonal(data_for_reliability):
     second = ReliabilityDisplay.from_estimator(model, X, y, name="again", ax=first.ax_)
     assert len(first.ax_.lines) == 3
     assert first.line_.get_color() != second.line_.get_color()
-    red = second.plot(name="red", color="red").line_
+    red = second.plot(name="red", curve_kwargs={"color": "red"}).line_
     assert red.get_color() == "red"

@@ -32,7 +32,7 @@ def curve(rng):
 
 
 def test_line_is_the_curve(curve):
-    display = RiskCoverageDisplay(curve, name="model", target=0.1).plot(color="black")
+    display = RiskCoverageDisplay(curve, name="model", target=0.1).plot(curve_kwargs={"c": "black"})
     x, y = display.line_.get_data()
     np.testing.assert_array_equal(x, curve.coverage)
     np.testing.assert_array_equal(y, curve.selective_risk)

@@ -1,0 +1,64 @@
+"""What a report is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import IntArray, LabelArray
+
+
+def check_any_model(models: Mapping[Any, Any]) -> None:
+    """Refuse a mapping without models."""
+    if not models:
+        raise ValueError("y_proba is an empty mapping; it must hold at least one model by name.")
+
+
+def refuse_second_truth(y_true: Any) -> None:
+    """Refuse true labels beside Predictions, which hold them."""
+    if y_true is not None:
+        raise ValueError("y_true: Predictions hold the true labels already; pass y_true=None.")
+
+
+def check_same_rows(tables: Mapping[str, tuple[IntArray, LabelArray]]) -> IntArray:
+    """Return the true classes, the same for all models."""
+    (first, (truth, classes)), *others = tables.items()
+    for name, (other, other_classes) in others:
+        if not (np.array_equal(truth, other) and np.array_equal(classes, other_classes)):
+            raise ValueError(
+                f"y_proba: {first!r} and {name!r} were judged on different rows or classes; a "
+                "comparison needs the same rows in the same order."
+            )
+    return truth
+
+
+def check_same_classes(policy: LabelArray, table: LabelArray, name: str) -> None:
+    """Refuse predictions of other classes than the policy's."""
+    if policy.tolist() != table.tolist():
+        raise ValueError(
+            f"policy: it is for the classes {policy.tolist()}, but the predictions of {name!r} are "
+            f"for {table.tolist()}; pass labels= in the order of the policy's."
+        )
+
+
+def refuse_threshold_and_policy(threshold: float | None) -> None:
+    """Refuse a threshold beside a policy, which has its own."""
+    if threshold is not None:
+        raise ValueError("threshold: a policy has its own; pass one of the two.")
+
+
+def check_policies(policies: Mapping[Any, Any], names: list[str], kind: type[Any]) -> None:
+    """Refuse policies that belong to no model, and what is no policy."""
+    if set(policies) != set(names):
+        raise ValueError(
+            f"policy: a mapping needs one for each model of {names}, got {list(policies)}; None "
+            "stands for a model without a policy."
+        )
+    for name, policy in policies.items():
+        if policy is not None and not isinstance(policy, kind):
+            raise ValueError(
+                f"policy: that of {name!r} must be an AbstentionPolicy, such as policy_ of a "
+                f"ThresholdTuner, got {type(policy).__name__}."
+            )

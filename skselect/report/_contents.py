@@ -1,0 +1,285 @@
+"""What a report says, as plain values: computed here, laid out elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.bounds import clopper_pearson_interval
+from skselect.certificates import threshold_to_json
+from skselect.groups import name_of_subgroups, subgroup_codes
+from skselect.metrics._evaluate import Judged, evaluate, judge, kernel_value
+from skselect.metrics._influence import INFLUENCES
+from skselect.metrics._interval import interval_of, measure
+from skselect.metrics._overconfidence import csr_test_of
+from skselect.metrics._specs import SPECS
+from skselect.outcomes import Outcomes
+from skselect.policy import AbstentionPolicy
+from skselect.predictions import Predictions
+
+#: Without a threshold, and what it adds.
+METRICS = (
+    "augrc", "aurc", "eaurc", "failure_auroc", "cw_accuracy", "csr", "ece", "smooth_ece",
+    "top_label_brier",
+)  # fmt: skip
+AT_THRESHOLD = ("coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus")
+#: Those that ask for a confidence in [0, 1].
+_NEED_UNIT = {"cwsa", "cwsa_plus", *(name for name, s in SPECS.items() if s.reads_probability)}
+_COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+_DRAWS = 999
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One model of a report: what it said, and what a policy makes of it.
+
+    Parameters
+    ----------
+    name : str
+    raw : Predictions
+        As given.
+    policy : AbstentionPolicy or None
+    threshold : float or None
+        None where there is no policy and none was named, or one per subgroup.
+    judged : Judged
+        After the policy's calibration, with the confidence its threshold is applied to.
+    honest : Judged
+        The same with the chance of being right that it claims.
+    accepted : ndarray of bool, shape (n,), or None
+        None: it answers everything.
+    """
+
+    name: str
+    raw: Predictions
+    policy: AbstentionPolicy | None
+    threshold: float | None
+    judged: Judged
+    honest: Judged
+    accepted: BoolArray | None
+
+    @property
+    def predictions(self) -> Predictions:
+        """After the policy's calibration."""
+        assert self.judged.predictions is not None
+        return self.judged.predictions
+
+
+def case_of(
+    name: str,
+    raw: Predictions,
+    policy: AbstentionPolicy | None,
+    threshold: float | None,
+    subgroups: Any,
+) -> Case:
+    """Apply a policy, or a threshold, to what a model said."""
+    if policy is None:
+        judged = judge(raw)
+        has_proba = raw.y_proba is not None
+        honest = judge(raw, confidence=raw.rule.claim, like=judged) if has_proba else judged
+        confidence = judged.outcomes.confidence
+        accepted = None if threshold is None else confidence >= threshold
+        return Case(name, raw, None, threshold, judged, honest, accepted)
+    check.check_same_classes(policy.classes, raw.classes, name)
+    own = policy.groups is not None and not policy.groups.by_answer
+    scores = check.check_has_proba(raw.y_proba, "a policy")
+    decisions = policy.judge(scores, raw.y_pred, subgroups if own else None)
+    after = Predictions(
+        raw.y_true, decisions.y_pred, raw.classes, decisions.y_proba, rule=policy.rule
+    )
+    judged = judge(after, confidence=decisions.confidence)
+    honest = judge(after, confidence=decisions.claim, like=judged)
+    single = None if policy.groups is not None else policy.threshold
+    return Case(name, raw, policy, single, judged, honest, decisions.accepted)
+
+
+def contents_of(
+    case: Case, subgroups: Any, features: Any, n_errors: int, level: float, seed: Any
+) -> dict[str, Any]:
+    """Return everything that is said about one model."""
+    errors = case.judged.outcomes.loss
+    return {
+        "n_rows": len(errors),
+        "n_errors": int(np.count_nonzero(errors)),
+        "accuracy": 1.0 - float(np.mean(errors)),
+        "threshold": None if case.threshold is None else threshold_to_json(case.threshold),
+        "metrics": _metrics(case, level),
+        "decisions": _decisions(case, level),
+        "coverages": _coverages(case),
+        "calibration": _calibration(case, seed),
+        "certificate": _certificate(case),
+        "errors": _errors(case, features, n_errors),
+        "subgroups": None if subgroups is None else _subgroups(case, subgroups, level),
+    }
+
+
+def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
+    """Return each metric with its interval, where there is a closed form."""
+    wanted: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in METRICS]
+    if case.threshold is not None:
+        wanted += [(name, {"threshold": case.threshold}) for name in AT_THRESHOLD]
+    found = []
+    for name, parameters in wanted:
+        spec = SPECS[name]
+        judged = case.honest if spec.reads_probability else case.judged
+        outside = name in _NEED_UNIT and not is_unit(judged.outcomes)
+        beyond = name.startswith("cwsa") and not 0 <= parameters.get("threshold", 0) < 1
+        if outside or beyond:
+            continue
+        low = high = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # nan and "few errors" are printed
+            if name in INFLUENCES:
+                rng = np.random.default_rng(0)
+                measured = measure(spec, judged, parameters, "analytic")
+                interval = interval_of(measured, level=level, n_resamples=2, rng=rng)
+                value, low, high = interval.estimate, interval.low, interval.high
+            else:
+                value = kernel_value(spec, judged, parameters)
+        better = "higher" if spec.greater_is_better else "lower"
+        better = "near 1" if name == "csr" else better
+        found.append({"metric": name, "value": value, "low": low, "high": high,
+                      "better": better, "meaning": spec.use})  # fmt: skip
+    return found
+
+
+def _decisions(case: Case, level: float) -> dict[str, Any] | None:
+    """Return what is decided alone and how often that is wrong; None if everything is."""
+    if case.accepted is None:
+        return None
+    return _counts(case.judged.outcomes.loss, case.accepted, level)
+
+
+def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, Any]:
+    n, n_accepted = len(loss), int(np.sum(accepted))
+    wrong = float(np.sum(loss[accepted]))
+    low = high = np.nan
+    if not check.is_graded(loss):
+        low, high = clopper_pearson_interval(wrong, n_accepted, level)
+    return {
+        "n_rows": n, "n_accepted": n_accepted, "n_errors": wrong, "coverage": n_accepted / n,
+        "risk": wrong / n_accepted if n_accepted else np.nan, "low": low, "high": high,
+        "n_missed": float(np.sum(1.0 - loss[~accepted])),
+    }  # fmt: skip
+
+
+def _coverages(case: Case) -> list[dict[str, float]]:
+    """Return the risk at a few coverages, and the thresholds that give them."""
+    curve = case.judged.curve
+    rows = []
+    for wanted in _COVERAGES:
+        entry = int(np.searchsorted(curve.coverage, wanted - check.ROUNDING))
+        entry = min(entry, len(curve) - 1)
+        rows.append({
+            "coverage": float(curve.coverage[entry]),
+            "risk": float(curve.selective_risk[entry]),
+            "threshold": float(curve.thresholds[entry]),
+        })  # fmt: skip
+    return rows
+
+
+def is_unit(outcomes: Outcomes) -> bool:
+    """Tell whether a confidence could be a probability."""
+    return bool(outcomes.confidence.min() >= 0 and outcomes.confidence.max() <= 1)
+
+
+def honest_states(case: Case) -> list[tuple[str, Outcomes]]:
+    """Return the claimed chances of being right, before and after the policy's calibration."""
+    policy = case.policy
+    if policy is None or policy.calibration is None:
+        return [("as given", case.honest.outcomes)]
+    before = Outcomes.of(case.raw, confidence=case.raw.rule.claim)
+    return [("before calibration", before), ("after calibration", case.honest.outcomes)]
+
+
+def _calibration(case: Case, seed: Any) -> list[dict[str, Any]]:
+    """Return how honest the confidence is, before and after the policy's calibration."""
+    if not is_unit(case.honest.outcomes):
+        return []
+    return [_honesty(state, outcomes, seed) for state, outcomes in honest_states(case)]
+
+
+def _honesty(state: str, outcomes: Outcomes, seed: Any) -> dict[str, Any]:
+    values = evaluate(outcomes, ["ece", "smooth_ece", "top_label_brier", "csr"])
+    test = csr_test_of(outcomes, n_draws=_DRAWS, random_state=np.random.default_rng(seed))
+    found = {
+        "state": state,
+        "mean_confidence": float(np.mean(outcomes.confidence)),
+        "accuracy": 1.0 - float(np.mean(outcomes.loss)),
+        "csr_p_value": float(test.p_value),
+    }
+    return found | {str(name): float(value) for name, value in values.items()}
+
+
+def _certificate(case: Case) -> dict[str, Any] | None:
+    """Return the texts of the policy's certificates."""
+    policy = case.policy
+    if policy is None:
+        return None
+    if policy.groups is not None:
+        found = policy.groups.certificates
+        texts = {str(key): str(one) for key, one in found.items() if one is not None}
+        certified = all(one is not None and one.is_certified for one in found.values())
+    else:
+        one = policy.certificate
+        texts = {} if one is None else {"": str(one)}
+        certified = one is not None and one.is_certified
+    return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n}
+
+
+def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
+    """Return the errors that it was surest of, one dict each."""
+    outcomes, predictions = case.judged.outcomes, case.predictions
+    wrong = np.flatnonzero(outcomes.loss > 0)
+    worst = wrong[np.argsort(-outcomes.confidence[wrong], kind="stable")][:n_errors]
+    classes = predictions.classes.tolist()
+    found = []
+    for row in worst.tolist():
+        true = predictions.y_true[row]
+        known: dict[str, Any] = {
+            "row": row,
+            "true": "unknown class" if true < 0 else classes[true],
+            "answered": classes[predictions.y_pred[row]],
+            "confidence": float(outcomes.confidence[row]),
+        }
+        extra = {} if features is None else features.iloc[row].to_dict()
+        known |= {str(name): _plain(value) for name, value in extra.items()}
+        found.append(known)
+    return found
+
+
+def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]:
+    """Return what is decided alone in each subgroup, one attribute after the other."""
+    loss = case.judged.outcomes.loss
+    accepted = np.ones(len(loss), dtype=bool) if case.accepted is None else case.accepted
+    frame = check.check_subgroups(subgroups, len(loss))
+    named = isinstance(subgroups, pd.DataFrame)
+    found = []
+    for attribute in frame.columns:
+        codes, keys = subgroup_codes(frame[attribute], len(loss))
+        rows_of = [(str(key), codes == code) for code, key in enumerate(keys)]
+        rows_of += [("missing", codes < 0)] if np.any(codes < 0) else []
+        name = str(attribute) if named else name_of_subgroups(subgroups)
+        found += [
+            {"attribute": name, "subgroup": key} | _counts(loss[rows], accepted[rows], level)
+            for key, rows in rows_of
+        ]
+    return found
+
+
+def class_counts(y_true: IntArray, classes: Any) -> dict[str, int]:
+    """Return the rows of each class."""
+    counts = {str(label): int(np.sum(y_true == k)) for k, label in enumerate(classes.tolist())}
+    unknown = int(np.sum(y_true < 0))
+    return counts | ({"unknown class": unknown} if unknown else {})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

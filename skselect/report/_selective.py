@@ -1,0 +1,232 @@
+"""One report on one or several models: text, table, web page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect.certificates import now
+from skselect.metrics import compare_models
+from skselect.policy import AbstentionPolicy
+from skselect.predictions import Predictions
+from skselect.report._contents import Case, case_of, class_counts, contents_of
+from skselect.report._html import page_of
+from skselect.report._text import text_of
+
+
+@dataclass(frozen=True, eq=False)
+class SelectiveReport:
+    """What :func:`selective_report` found.
+
+    Parameters
+    ----------
+    contents : dict
+        Everything it says, as plain values.
+    cases : tuple of Case
+        What the pictures are drawn from.
+    """
+
+    contents: dict[str, Any]
+    cases: tuple[Case, ...]
+
+    def __str__(self) -> str:
+        return text_of(self.contents)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.contents["models"])
+        return f"<SelectiveReport: {names}; {self.contents['n_rows']} rows>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything it says as plain values."""
+        return self.contents
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the metrics as a tidy table.
+
+        Returns
+        -------
+        DataFrame
+            A row per model and metric: `model`, `metric`, `value`, `low`, `high` and `better`.
+        """
+        rows = [
+            {"model": name, **row}
+            for name, model in self.contents["models"].items()
+            for row in model["metrics"]
+        ]
+        return pd.DataFrame(rows).drop(columns="meaning")
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write one web page that holds everything, pictures included.
+
+        It asks the network for nothing, and is readable on a phone and in print.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write. None returns the text instead.
+
+        Returns
+        -------
+        str or None
+
+        Raises
+        ------
+        ImportError
+            If jinja2 or matplotlib is not installed: ``pip install 'skselect[report]'``.
+        ValueError
+            If there is no folder to write into.
+        """
+        text = page_of(self.contents, self.cases)
+        if path is None:
+            return text
+        check.write_whole(Path(path), text)
+        return None
+
+
+def selective_report(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    policy: Any = None,
+    threshold: float | None = None,
+    subgroups: Any = None,
+    features: pd.DataFrame | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+    confidence_level: float = 0.95,
+    n_errors: int = 10,
+    title: str = "Selective classification report",
+    random_state: Any = 0,
+) -> SelectiveReport:
+    """Report how far a model's confidence can be trusted, as text, table or web page.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_proba : array-like of shape (n, K) or (n,), Predictions, or mapping of str to these
+        Class probabilities of one model, or of several by name. With a `policy` these are the
+        raw ones, before its calibration. Predictions (of labels and a confidence, for example)
+        bring their true labels: pass ``y_true=None``.
+    policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
+        Its threshold, calibration and certificate are reported.
+    threshold : float, default=None
+        Without a policy: answers with at least this confidence count as given.
+    subgroups : array-like of shape (n,), or DataFrame of shape (n, m), default=None
+        Risk and coverage are reported for each; policies with a threshold per subgroup read
+        them too.
+    features : DataFrame of shape (n, d), default=None
+        Shown beside the most confident errors.
+    labels, pos_label
+        As in the metrics.
+    confidence_level : float in (0, 1), default=0.95
+        Of the intervals, each for itself.
+    n_errors : int, default=10
+        How many of the most confident errors are shown.
+    title : str
+    random_state : int, Generator or None, default=0
+        Seed of the simulated p-value.
+
+    Returns
+    -------
+    SelectiveReport
+        ``print`` it, or call ``to_frame()``, ``to_dict()``, ``to_html("report.html")``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or models were judged on different rows.
+
+    See Also
+    --------
+    skselect.metrics.compare_models : The comparison in full.
+    calibration_report : Compares calibrations of a classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import selective_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GaussianNB().fit(X[:300], y[:300])
+    >>> report = selective_report(y[300:], model.predict_proba(X[300:]), threshold=.9)
+    >>> report.to_frame().set_index("metric").loc[["coverage", "selective_accuracy"], "value"]
+    metric
+    coverage              0.973978
+    selective_accuracy    0.977099
+    Name: value, dtype: float64
+    """
+    level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    check.check_count("n_errors", n_errors, 0)
+    given = y_proba if isinstance(y_proba, Mapping) else {"model": y_proba}
+    check.check_any_model(given)
+    tables = {
+        str(name): _predictions(y_true, one, labels=labels, pos_label=pos_label)
+        for name, one in given.items()
+    }
+    truth = check.check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
+    policies = _policies(policy, threshold, list(tables))
+    if features is not None:
+        check.check_length("features", features, len(truth), "y_true")
+    cases = tuple(
+        case_of(name, table, policies[name], threshold, subgroups) for name, table in tables.items()
+    )
+    classes = cases[0].raw.classes
+    contents = {
+        "title": title,
+        "created": now(),
+        "confidence_level": level,
+        "n_rows": len(truth),
+        "classes": class_counts(truth, classes),
+        "models": {
+            case.name: contents_of(case, subgroups, features, n_errors, level, random_state)
+            for case in cases
+        },
+        "comparison": _comparison(cases, level),
+    }
+    return SelectiveReport(contents, cases)
+
+
+def _predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
+    if isinstance(given, Predictions):
+        check.refuse_second_truth(y_true)
+        check.refuse_weights(given.sample_weight, "a report")
+        return given
+    return Predictions.from_proba(y_true, given, **options)
+
+
+def _policies(policy: Any, threshold: float | None, names: list[str]) -> dict[str, Any]:
+    """Return the policy of each model."""
+    if policy is None:
+        if threshold is not None:
+            check.check_threshold(threshold)
+        return dict.fromkeys(names)
+    check.refuse_threshold_and_policy(threshold)
+    found = dict(policy) if isinstance(policy, Mapping) else dict.fromkeys(names, policy)
+    check.check_policies(found, names, AbstentionPolicy)
+    return found
+
+
+def _comparison(cases: tuple[Case, ...], level: float) -> list[dict[str, Any]] | None:
+    """Return the models, the best first, with the p-value of no difference."""
+    if len(cases) < 2 or any(case.predictions.y_proba is None for case in cases):
+        return None
+    classes = cases[0].raw.classes
+    codes = np.arange(len(classes))
+    y_true = cases[0].raw.y_true
+    if np.any(y_true < 0):
+        return None
+    probas = {case.name: case.predictions.y_proba for case in cases}
+    table = compare_models(y_true, probas, "augrc", labels=codes, confidence_level=level)
+    columns = ["estimate", "low", "high", "difference", "p_value", "tied_with_best"]
+    return [
+        {"model": name, **{key: None if pd.isna(row[key]) else row[key] for key in columns}}
+        for name, row in table.iterrows()
+    ]

@@ -1,0 +1,77 @@
+"""A report for the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import pandas as pd
+
+_WIDTH = 96
+
+
+def text_of(contents: dict[str, Any]) -> str:
+    """Return a report as text."""
+    classes = ", ".join(f"{name}: {n:,}" for name, n in contents["classes"].items())
+    parts = [
+        f"{contents['title']}\n{'=' * len(contents['title'])}",
+        textwrap.fill(f"{contents['n_rows']:,} rows; classes {classes}", _WIDTH),
+    ]
+    for name, model in contents["models"].items():
+        parts += _model(name, model, contents["confidence_level"])
+    if contents["comparison"]:
+        parts.append("Comparison by AUGRC, the best first; p-values adjusted by Holm")
+        parts.append(table_of(contents["comparison"]))
+    return "\n\n".join(parts)
+
+
+def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
+    parts = [
+        f"{name}\n{'-' * len(name)}",
+        f"Always answering, it is right in {_percent(model['accuracy'])} of the rows "
+        f"({model['n_errors']:,} errors).",
+    ]
+    decided = model["decisions"]
+    if decided is not None:
+        parts.append(sentence_of(decided, level))
+    if model["certificate"]:
+        for key, text in model["certificate"]["texts"].items():
+            parts.append(f"[{key}] {text}" if key else text)
+    parts.append(table_of(model["metrics"], ["metric", "value", "low", "high", "better"]))
+    parts.append("If it answers only its surest rows\n" + table_of(model["coverages"]))
+    if model["calibration"]:
+        parts.append("Is the confidence honest?\n" + table_of(model["calibration"]))
+    if model["subgroups"]:
+        wanted = ["attribute", "subgroup", "n_rows", "coverage", "risk", "low", "high"]
+        parts.append("Subgroups\n" + table_of(model["subgroups"], wanted))
+    if model["errors"]:
+        wanted = ["row", "true", "answered", "confidence"]
+        parts.append("Most confident errors\n" + table_of(model["errors"], wanted))
+    return parts
+
+
+def sentence_of(decided: dict[str, Any], level: float) -> str:
+    """Say what is decided alone."""
+    if not decided["n_accepted"]:
+        return f"It decides none of the {decided['n_rows']:,} rows alone."
+    interval = ""
+    if decided["low"] == decided["low"]:  # not nan
+        interval = (
+            f" ({_percent(level)} interval {_percent(decided['low'])} to "
+            f"{_percent(decided['high'])})"
+        )
+    return (
+        f"It decides {_percent(decided['coverage'])} of the rows alone "
+        f"({decided['n_accepted']:,}), "
+        f"{_percent(decided['risk'])} of them wrongly{interval}."
+    )
+
+
+def table_of(rows: list[dict[str, Any]], columns: list[str] | None = None) -> str:
+    """Return rows as an aligned table."""
+    table = pd.DataFrame(rows, columns=columns)
+    return str(table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep=""))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

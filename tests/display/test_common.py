@@ -1,0 +1,119 @@
+"""Several models, subgroups, bands: what the pictures share."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import PolyCollection
+from scipy.stats import binomtest
+
+from skselect import (
+    ConfidenceWeightedRocDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    ThresholdDisplay,
+)
+
+SEVERAL = [
+    ConfidenceWeightedRocDisplay, ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay,
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def drawn(rng):
+    p = rng.random(400)
+    return (rng.random(400) < p).astype(int), p
+
+
+def line_of(display):
+    line = getattr(display, "line_", None)
+    return line if line is not None else display.lines_["selective_accuracy"]
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_models_are_drawn_as_one_by_one(kind, drawn):
+    y, p = drawn
+    models = {"plain": p, "root": np.sqrt(p)}
+    together = kind.from_models(y, models)
+    assert list(together) == ["plain", "root"]
+    assert together["plain"].ax_ is together["root"].ax_
+    for name, y_proba in models.items():
+        alone = kind.from_predictions(y, y_proba)
+        np.testing.assert_array_equal(
+            line_of(together[name]).get_xydata(), line_of(alone).get_xydata()
+        )
+    looks = [(line_of(d).get_color(), line_of(d).get_linestyle()) for d in together.values()]
+    assert looks[0] != looks[1]
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_subgroups_are_drawn_from_their_rows(kind, drawn, rng):
+    y, p = drawn
+    groups = pd.Series(rng.choice(["a", "b", "c"], len(y))).where(rng.random(len(y)) > 0.1)
+    shown = kind.from_subgroups(y, p, groups)
+    assert list(shown) == ["a", "b", "c"]
+    for name, display in shown.items():
+        mine = (groups == name).to_numpy()
+        assert display.name == f"{name} ({mine.sum()})"
+        proba = np.column_stack([1 - p, p])[mine]
+        alone = kind.from_predictions(y[mine], proba)
+        np.testing.assert_array_equal(line_of(display).get_xydata(), line_of(alone).get_xydata())
+
+
+def test_a_subgroup_may_lack_a_class():
+    y, p = ["no", "yes", "no", "no"], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]]
+    shown = RiskCoverageDisplay.from_subgroups(y, p, ["a", "a", "b", "b"])
+    np.testing.assert_array_equal(shown["b"].line_.get_xydata(), [[0.5, 0], [1, 0]])
+
+
+def test_one_model_is_no_comparison(drawn):
+    y, p = drawn
+    with pytest.raises(ValueError, match="at least two models"):
+        RiskCoverageDisplay.from_models(y, {"one": p})
+
+
+def band_of(ax):
+    (band,) = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    points = band.get_paths()[0].vertices
+    return points[~np.isnan(points).any(axis=1)]
+
+
+def test_the_band_is_the_exact_interval_at_each_entry(drawn):
+    y, p = drawn
+    ax = RiskCoverageDisplay.from_predictions(y, p, confidence_level=0.9).ax_
+    band = band_of(ax)
+    order = np.argsort(-np.maximum(p, 1 - p))
+    wrong = ((p > 0.5) != y)[order]
+    for k in [1, 7, 100, 399, 400]:
+        interval = binomtest(int(wrong[:k].sum()), k).proportion_ci(0.9, "exact")
+        ends = np.sort(band[np.isclose(band[:, 0], k / 400)][:, 1])
+        np.testing.assert_allclose(ends[[0, -1]], interval, atol=1e-12)
+    assert ax.get_ylim()[1] < 1  # a few rows say nothing, and do not squeeze the rest
+
+
+def test_the_band_of_the_threshold_picture(drawn):
+    y, p = drawn
+    display = ThresholdDisplay.from_predictions(y, p, confidence_level=0.95)
+    band = band_of(display.ax_)
+    grid = display.lines_["coverage"].get_xdata()
+    at = grid[250]
+    accepted = np.maximum(p, 1 - p) >= at
+    right = int(((p > 0.5) == y)[accepted].sum())
+    interval = binomtest(right, int(accepted.sum())).proportion_ci(0.95, "exact")
+    ends = np.sort(band[band[:, 0] == at][:, 1])
+    np.testing.assert_allclose(ends[[0, -1]], interval, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [RiskCoverageDisplay, ThresholdDisplay])
+def test_bands_count_errors(kind, drawn):
+    y, p = drawn
+    with pytest.raises(ValueError, match="unweighted"):
+        kind.from_predictions(y, p, confidence_level=0.9, sample_weight=1 + y)
+    with pytest.raises(ValueError, match="confidence_level"):
+        kind.from_predictions(y, p, confidence_level=1.5)

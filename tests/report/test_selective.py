@@ -1,0 +1,234 @@
+"""What a report says is what the library says."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+from sklearn.compose import make_column_transformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+
+from skselect import (
+    AbstentionPolicy,
+    Predictions,
+    SelectiveClassifier,
+    ThresholdTuner,
+    evaluate,
+    selective_report,
+)
+from skselect.metrics import compare_models, metric_interval
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["no", "so", "yes"], 900, p=[0.3, 0.3, 0.4])
+    shift = pd.Series(y).map({"no": 0, "so": 1, "yes": 2.0}).to_numpy()[:, None]
+    X = pd.DataFrame(rng.normal(size=(900, 3)) + shift, columns=["a", "b", "c"])
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def tuned(rows):
+    X, y = rows
+    model = SelectiveClassifier(GaussianNB(), calibration="temperature", cv=3).fit(X[:300], y[:300])
+    tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.2)
+    return tuner.fit(X[300:600], y[300:600])
+
+
+@pytest.fixture(scope="module")
+def report(rows, tuned):
+    X, y = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return selective_report(
+            y[600:], tuned.raw_scores(X[600:]), policy=tuned.policy_, features=X[600:],
+            subgroups=X["a"][600:] > 1,
+        )  # fmt: skip
+
+
+def test_metrics_and_intervals(rows, tuned, report):
+    X, y = rows
+    proba = tuned.predict_proba(X[600:])
+    table = report.to_frame().set_index("metric")
+    predictions = Predictions.from_proba(y[600:], proba)
+    threshold = {"threshold": tuned.threshold_}
+    for name, row in table.iterrows():
+        parameters = threshold if name in (
+            "coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus"
+        ) else {}  # fmt: skip
+        expected = evaluate(predictions, {name: parameters})[name]
+        assert row["value"] == pytest.approx(expected, abs=1e-12)
+        if not np.isnan(row["low"]):
+            found = metric_interval(y[600:], proba, name, metric_params=parameters)
+            assert (row["low"], row["high"]) == pytest.approx((found.low, found.high))
+    assert table.loc["augrc", "better"] == "lower"
+    assert table.loc["csr", "better"] == "near 1"
+
+
+def test_decisions_are_those_of_the_policy(rows, tuned, report):
+    X, y = rows
+    table = tuned.decide(X[600:])
+    accepted = table["accepted"].to_numpy()
+    wrong = int(np.sum(accepted & (table["suggestion"].to_numpy() != y[600:])))
+    decided = report.to_dict()["models"]["model"]["decisions"]
+    assert decided["n_accepted"] == accepted.sum()
+    assert decided["n_errors"] == wrong
+    interval = binomtest(wrong, int(accepted.sum())).proportion_ci(0.95, "exact")
+    assert (decided["low"], decided["high"]) == pytest.approx(tuple(interval))
+    missed = np.sum(~accepted & (table["suggestion"].to_numpy() == y[600:]))
+    assert decided["n_missed"] == missed
+
+
+def test_the_certificate_is_quoted_whole(tuned, report):
+    model = report.to_dict()["models"]["model"]
+    assert model["certificate"]["certified"]
+    assert model["certificate"]["texts"] == {"": str(tuned.certificate_)}
+    assert str(tuned.certificate_) in str(report)
+
+
+def test_calibration_before_and_after(rows, tuned, report):
+    X, y = rows
+    before, after = report.to_dict()["models"]["model"]["calibration"]
+    raw = Predictions.from_proba(y[600:], tuned.raw_scores(X[600:]))
+    honest = Predictions.from_proba(y[600:], tuned.predict_proba(X[600:]))
+    assert before["state"] == "before calibration"
+    assert before["ece"] == pytest.approx(evaluate(raw, ["ece"])["ece"])
+    assert after["csr"] == pytest.approx(evaluate(honest, ["csr"])["csr"])
+    assert before["mean_confidence"] == pytest.approx(raw.y_proba.max(axis=1).mean())
+
+
+def test_errors_are_the_most_confident_ones(rows, tuned, report):
+    X, y = rows
+    proba = tuned.predict_proba(X[600:])
+    answer = tuned.classes_[proba.argmax(axis=1)]
+    wrong = np.flatnonzero(answer != y[600:])
+    worst = wrong[np.argsort(-proba[wrong].max(axis=1), kind="stable")][:10]
+    errors = report.to_dict()["models"]["model"]["errors"]
+    assert [error["row"] for error in errors] == worst.tolist()
+    assert [error["true"] for error in errors] == y[600:][worst].tolist()
+    assert errors[0]["b"] == X["b"].iloc[600 + worst[0]]
+
+
+def test_subgroups_add_up(report):
+    model = report.to_dict()["models"]["model"]
+    groups = model["subgroups"]
+    assert [group["subgroup"] for group in groups] == ["False", "True"]
+    assert sum(group["n_accepted"] for group in groups) == model["decisions"]["n_accepted"]
+    assert sum(group["n_errors"] for group in groups) == model["decisions"]["n_errors"]
+    assert groups[0]["attribute"] == "a"
+
+
+def test_coverages_are_points_of_the_curve(rows, tuned, report):
+    X, _ = rows
+    c = tuned.predict_confidence(X[600:])
+    for row in report.to_dict()["models"]["model"]["coverages"]:
+        accepted = c >= row["threshold"]
+        assert accepted.mean() == pytest.approx(row["coverage"])
+
+
+def test_it_is_plain(report):
+    assert json.loads(json.dumps(report.to_dict()))["n_rows"] == 300
+
+
+def test_several_models_are_compared(rows):
+    X, y = rows
+    models = {"bayes": GaussianNB(), "logistic": LogisticRegression(max_iter=500)}
+    probas = {name: m.fit(X[:300], y[:300]).predict_proba(X[300:]) for name, m in models.items()}
+    report = selective_report(y[300:], probas, threshold=0.7)
+    expected = compare_models(y[300:], probas, "augrc")
+    rows_of = report.to_dict()["comparison"]
+    assert [row["model"] for row in rows_of] == expected.index.tolist()
+    assert [row["estimate"] for row in rows_of] == pytest.approx(expected["estimate"].tolist())
+    assert set(report.to_frame()["model"]) == set(models)
+    assert "Comparison by AUGRC" in str(report)
+    assert repr(report) == "<SelectiveReport: bayes, logistic; 600 rows>"
+
+
+def test_labels_and_a_confidence_are_enough():
+    given = Predictions.from_labels(["a", "b", "b", "a"], ["a", "b", "a", "a"], [3.0, 7.0, 2.5, 5])
+    report = selective_report(None, given, threshold=2.7)
+    names = set(report.to_frame()["metric"])
+    assert "augrc" in names
+    assert not names & {"csr", "ece", "cwsa"}  # no chance of being right
+    model = report.to_dict()["models"]["model"]
+    assert model["calibration"] == []
+    assert model["decisions"]["n_errors"] == 0
+
+
+def test_thresholds_per_subgroup(rows):
+    X, y = rows
+    site = pd.Series(np.where(np.arange(900) % 2, "west", "east"), name="site")
+    frame = X.assign(site=site)
+    numbers = make_column_transformer(("passthrough", ["a", "b", "c"]))
+    model = make_pipeline(numbers, GaussianNB()).fit(frame[:300], y[:300])
+    tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.25, group_by="site")
+    tuner.fit(frame[300:600], y[300:600])
+    raw = model.predict_proba(frame[600:])
+    report = selective_report(y[600:], raw, policy=tuner.policy_, subgroups=site[600:])
+    part = report.to_dict()["models"]["model"]
+    assert set(part["certificate"]["texts"]) == {"east", "west"}
+    accepted = tuner.policy_.decide(raw, subgroups=site[600:])["accepted"]
+    assert part["decisions"]["n_accepted"] == accepted.sum()
+    assert part["threshold"] is None
+    assert "[east] CERTIFIED" in str(report)
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 1.0, 2.0, np.inf])
+def test_extreme_thresholds(rows, threshold):
+    X, y = rows
+    proba = GaussianNB().fit(X, y).predict_proba(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = selective_report(y, proba, threshold=threshold)
+        text = str(report)
+    assert "cwsa" not in set(report.to_frame()["metric"])
+    assert ("decides none" in text) == (threshold >= 1)
+
+
+def test_no_errors_at_all():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]], threshold=0.5)
+        assert "0 errors" in str(report)
+    assert report.to_dict()["models"]["model"]["errors"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": 3}, "must be an AbstentionPolicy"),
+        ({"policy": {"other": None}}, "needs one for each model"),
+        ({"threshold": 0.5, "policy": "given"}, "has its own"),
+        ({"policy": "other classes"}, "is for the classes"),
+        ({"features": pd.DataFrame({"a": [1]})}, "features"),
+        ({"n_errors": -1}, "n_errors"),
+        ({"confidence_level": 2}, "confidence_level"),
+        ({"subgroups": ["a"]}, "subgroups"),
+    ],
+)
+def test_refusals(options, message):
+    policies = {
+        "given": AbstentionPolicy(classes=np.array([0, 1]), threshold=0.5),
+        "other classes": AbstentionPolicy(classes=np.array([1, 2]), threshold=0.5),
+    }
+    if isinstance(options.get("policy"), str):
+        options = options | {"policy": policies[options["policy"]]}
+    with pytest.raises(ValueError, match=message):
+        selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]], **options)
+
+
+def test_what_does_not_go_together():
+    table = Predictions.from_proba([0, 1], [0.2, 0.7])
+    with pytest.raises(ValueError, match="y_true=None"):
+        selective_report([0, 1], table)
+    with pytest.raises(ValueError, match="empty mapping"):
+        selective_report([0, 1], {})
+    other = Predictions.from_proba([1, 0], [0.2, 0.7])
+    with pytest.raises(ValueError, match="different rows"):
+        selective_report(None, {"a": table, "b": other})
