@@ -29,7 +29,6 @@ smartquotes = False  # quotes in docstrings are Python's
 nitpicky = True
 # Objects of other libraries: the site is built without a network, so they are no links.
 nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|pandas|scipy|dask)\..*")]
-suppress_warnings = ["config.cache"]  # a sort key of the gallery cannot be pickled; nothing is lost
 
 # Named one by one: pages that are new since the last build have their stubs written, too.
 autosummary_generate = [f"api/{room.replace('.', '_')}.rst" for room in make_api.ROOMS]

@@ -25,7 +25,7 @@ from skselect import (
 # Some net read handwritten digits, and somebody kept its answers: ten probabilities per row, the
 # truth, and where the row came from.
 X, y = load_digits(return_X_y=True)
-net = MLPClassifier((32,), max_iter=60, early_stopping=True, random_state=0)
+net = MLPClassifier((32,), max_iter=300, early_stopping=True, random_state=0)
 digits = [f"p{digit}" for digit in range(10)]
 table = pd.DataFrame(cross_val_predict(net, X, y, method="predict_proba"), columns=digits)
 table = table.assign(truth=y, scanner=np.where(np.arange(len(y)) % 3 == 0, "old", "new"))

@@ -3,8 +3,10 @@
 import importlib.util
 import pkgutil
 import re
+import runpy
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 import skselect
@@ -68,3 +70,10 @@ def test_examples_are_short_and_numbered(example):
     assert len(text.splitlines()) <= 60
     title, line = text.splitlines()[1:3]
     assert line == "=" * len(title)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_examples_run(example, monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
+    runpy.run_path(str(example))

@@ -202,9 +202,9 @@ from skselect._validation._stored import (
 )
 
 __all__ = [
+    "ROUNDING",
     "DatasetNotFoundError",
     "InfeasibleTargetError",
-    "ROUNDING",
     "are_constant",
     "as_array",
     "check_abstain_label",
