@@ -57,7 +57,7 @@ threshold is about.
 """
 
 
-def main() -> None:
+def text() -> str:
     facts = [
         "| name | function | better | range | formula | source |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -82,9 +82,8 @@ def main() -> None:
             f"| `{spec.name}` | {spec.use} | {spec.avoid} | {string} | "
             f"{'none' if spec.scale_free else 'matters'} | {spec.undefined} |"
         )
-    text = HEAD + "\n".join([*facts, *advice]) + "\n" + TAIL
-    (Path(__file__).parent / "metrics.md").write_text(text)
+    return HEAD + "\n".join([*facts, *advice]) + "\n" + TAIL
 
 
 if __name__ == "__main__":
-    main()
+    (Path(__file__).parent / "metrics.md").write_text(text())

@@ -181,7 +181,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     calibration_ : ClassCalibration, ConfidenceCalibration or None
     n_features_in_ : int
         If the wrapped classifier has it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         If the wrapped classifier has it.
 
     See Also

@@ -1,25 +1,124 @@
-"""The command line: ``skselect demo``."""
+"""The command line: ``skselect demo | evaluate | tune | apply``."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-_EXAMPLES = """examples:
+from skselect._validation import InfeasibleTargetError
+
+#: Exit codes besides 0.
+WRONG_INPUT, INFEASIBLE = 2, 3
+
+_DEMO = """examples:
   skselect demo
   skselect demo --data loans.parquet --target defaulted --max-risk 0.05 --out results
 """
+_EVALUATE = """The table has one row per labelled case: a column with the true label, and one column
+of probabilities per class, or a column with the answer and one with its confidence.
 
+examples:
+  skselect evaluate answers.csv --label truth --proba p_no p_yes --classes no yes
+  skselect evaluate answers.parquet --label truth --html report.html
+      (columns of probabilities that are named like the classes need not be named)
+  skselect evaluate llm.csv --label truth --answer said --confidence-column score --threshold 0.8
+  skselect evaluate new.csv --label truth --policy policy.json --subgroups site
+"""
+_TUNE = """The rows must be labelled and new to the model: they did not train or calibrate it.
 
-def _version() -> str:
-    try:
-        return metadata.version("skselect")
-    except metadata.PackageNotFoundError:  # run from a folder that is not installed
-        return "unknown"
+examples:
+  skselect tune answers.csv --label truth --proba p_no p_yes --classes no yes --target 0.02
+  skselect tune answers.parquet --label truth --target 0.05 --subgroups site --out sites.json
+  skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
+  skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
+
+exit codes: 0 written, 2 wrong input, 3 no threshold meets the target (nothing is written)
+"""
+_APPLY = """Appends the columns decision (empty where it is handed over), suggestion, accepted,
+confidence and threshold, and leaves the columns of probabilities out.
+
+examples:
+  skselect apply new.csv --policy policy.json --out decided.csv
+  skselect apply new.parquet --policy policy.json --proba p_no p_yes --out decided.parquet
+  skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
+"""
+
+Options = list[tuple[list[str], dict[str, Any]]]
+
+# fmt: off
+_TABLE: Options = [
+    (["table"], {"type": Path, "metavar": "TABLE", "help": "CSV (commas) or Parquet file"}),
+]
+_INPUTS: Options = [
+    (["--proba"], {"nargs": "+", "metavar": "COLUMN",
+                   "help": "columns of the probabilities, in the order of the classes"}),
+    (["--answer"], {"metavar": "COLUMN", "help": "instead: the column of the model's answer, ..."}),
+    (["--confidence-column"], {"metavar": "COLUMN", "help": "... and of how sure it is"}),
+    (["--subgroups"], {"nargs": "+", "metavar": "COLUMN", "help": "columns of the subgroups"}),
+]
+_LABELLED: Options = [
+    (["--label"], {"required": True, "metavar": "COLUMN", "help": "the column of the true label"}),
+    (["--classes"], {"nargs": "+", "metavar": "CLASS",
+                     "help": "all classes, in the order of --proba (default: those that occur, "
+                             "sorted)"}),
+]
+_COMMANDS: dict[str, tuple[str, str, Options]] = {
+    "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
+        (["--data"], {"type": Path, "metavar": "FILE",
+                      "help": "CSV or Parquet table (default: scikit-learn's digits)"}),
+        (["--target"], {"metavar": "COLUMN", "help": "the column to predict, with --data"}),
+        (["--max-risk"], {"type": float, "default": 0.02, "metavar": "R",
+                          "help": "largest share of wrong answers (default: %(default)s)"}),
+        (["--delta"], {"type": float, "default": 0.05,
+                       "help": "probability that the certificate fails (default: %(default)s)"}),
+        (["--out"], {"type": Path, "default": Path("skselect-demo"), "metavar": "DIR",
+                     "help": "folder for the results (default: %(default)s)"}),
+        (["--seed"], {"type": int, "default": 0, "help": "random seed (default: %(default)s)"}),
+    ]),
+    "evaluate": ("report on a table of predictions", _EVALUATE, [
+        *_TABLE, *_LABELLED, *_INPUTS,
+        (["--policy"], {"type": Path, "metavar": "FILE",
+                        "help": "judge what this policy decides, its calibration included"}),
+        (["--threshold"], {"type": float, "help": "or: answers at least this sure are given"}),
+        (["--html"], {"type": Path, "metavar": "FILE", "help": "write one web page"}),
+        (["--csv"], {"type": Path, "metavar": "FILE", "help": "write the metrics as a table"}),
+        (["--title"], {"help": "of the report (default: the name of the table)"}),
+    ]),
+    "tune": ("choose a threshold with a certificate; write it as a policy", _TUNE, [
+        *_TABLE, *_LABELLED, *_INPUTS,
+        (["--objective"], {"default": "risk", "metavar": "NAME",
+                           "help": "risk, generalized_risk, coverage, cost, or a metric such as "
+                                   "cwsa_plus (default: %(default)s)"}),
+        (["--target"], {"type": float, "help": "what the objective is to keep, such as 0.02"}),
+        (["--delta"], {"type": float, "default": 0.05,
+                       "help": "probability that the certificate fails (default: %(default)s)"}),
+        (["--method"], {"default": "auto", "help": "how it is certified (default: %(default)s)"}),
+        (["--min-coverage"], {"default": "auto", "metavar": "SHARE",
+                              "help": "smaller accepted sets do not count (default: %(default)s)"}),
+        (["--confidence"], {"default": "max_proba", "metavar": "NAME",
+                            "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
+        (["--out"], {"type": Path, "default": Path("policy.json"), "metavar": "FILE",
+                     "help": "the policy (default: %(default)s)"}),
+        (["--python"], {"type": Path, "metavar": "FILE",
+                        "help": "also write it as one Python file that needs numpy only"}),
+    ]),
+    "apply": ("decide the rows of a table by a policy", _APPLY, [
+        *_TABLE,
+        (["--policy"], {"type": Path, "required": True, "metavar": "FILE",
+                        "help": "from skselect tune, or policy.to_json"}),
+        *_INPUTS,
+        (["--out"], {"type": Path, "metavar": "FILE",
+                     "help": "CSV or Parquet file (default: CSV on standard output)"}),
+        (["--prefix"], {"default": "", "help": "before the names of the new columns"}),
+    ]),
+}
+# fmt: on
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -30,42 +129,70 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"skselect {_version()}")
     commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser(
-        "demo",
-        help="train, calibrate and certify a classifier on one table",
-        description="Train gradient boosting on a table, calibrate it, certify a threshold on "
-        "fresh rows, and show what abstaining gains.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    options: list[tuple[str, dict[str, Any]]] = [
-        ("--data", {"type": Path, "metavar": "FILE",
-                    "help": "CSV or Parquet table (default: scikit-learn's digits)"}),
-        ("--target", {"metavar": "COLUMN", "help": "the column to predict, with --data"}),
-        ("--max-risk", {"type": float, "default": 0.02, "metavar": "R",
-                        "help": "largest share of wrong answers (default: %(default)s)"}),
-        ("--delta", {"type": float, "default": 0.05,
-                     "help": "probability that the certificate fails (default: %(default)s)"}),
-        ("--out", {"type": Path, "default": Path("skselect-demo"), "metavar": "DIR",
-                   "help": "folder for the results (default: %(default)s)"}),
-        ("--seed", {"type": int, "default": 0, "help": "random seed (default: %(default)s)"}),
-    ]  # fmt: skip
-    for name, settings in options:
-        demo.add_argument(name, **settings)
+    for name, (purpose, epilog, options) in _COMMANDS.items():
+        command = commands.add_parser(
+            name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        for names, settings in options:
+            command.add_argument(*names, **settings)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, or 2 after a clear message."""
+    """Run the command line; return 0, or 2 or 3 after a clear message."""
     given = make_parser().parse_args(arguments)
-    # Imported late, so that --help answers at once.
-    from skselect.demo import DemoOptions, run  # noqa: PLC0415
-
-    options = DemoOptions(
-        given.data, given.target, given.max_risk, given.delta, given.out, given.seed
-    )
     try:
-        return run(options)
-    except ValueError as error:
+        code = _run(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except InfeasibleTargetError as error:
         print(f"skselect: {error}", file=sys.stderr)
-        return 2
+        return INFEASIBLE
+    except (ValueError, ImportError) as error:
+        print(f"skselect: {error}", file=sys.stderr)
+        return WRONG_INPUT
+    return code
+
+
+def _run(given: argparse.Namespace) -> int:
+    """Call the command, imported late so that --help answers at once."""
+    if given.command == "demo":
+        from skselect.demo import DemoOptions, run  # noqa: PLC0415
+
+        return run(
+            DemoOptions(
+                given.data, given.target, given.max_risk, given.delta, given.out, given.seed
+            )
+        )
+    from skselect import commands  # noqa: PLC0415
+
+    if given.command == "tune":
+        given.min_coverage = _share(given.min_coverage)
+    command: Callable[[argparse.Namespace], int] = getattr(commands, given.command)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _say
+        return command(given)
+
+
+def _share(text: str) -> float | str:
+    """Return "auto" or a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text  # the library says what is right
+
+
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one line for people."""
+    print(f"skselect: note: {message}", file=sys.stderr)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("skselect")
+    except metadata.PackageNotFoundError:  # run from a folder that is not installed
+        return "unknown"

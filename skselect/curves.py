@@ -228,6 +228,8 @@ class RiskCoverageCurve:
     @property
     def block_rows(self) -> IntArray:
         """Number of rows with each confidence."""
+        if self.counted:
+            return np.diff(self.n_accepted, prepend=0)
         return self._contents[2]
 
     @property

@@ -22,6 +22,7 @@ from skselect.classifier import SelectiveClassifier
 from skselect.display import RiskCoverageDisplay
 from skselect.metrics import evaluate
 from skselect.predictions import Predictions
+from skselect.tables import read_table
 from skselect.tuner import ThresholdTuner
 
 # Shares of the rows: the rest, 45 %, trains the classifier and its calibration.
@@ -131,7 +132,7 @@ def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
     if options.data is None:
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
-    frame = read_table(options.data)
+    frame = read_table(options.data, "--data")
     if options.target is None or options.target not in frame.columns:
         names = list(map(str, frame.columns))
         near = difflib.get_close_matches(str(options.target), names) or names[:20]
@@ -148,26 +149,6 @@ def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
         raise ValueError(f"--target: column {options.target!r} has one class only.")
     _refuse_measurements(y, options.target)
     return prepare(frame.drop(columns=options.target)), y, options.data.name
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file."""
-    if not path.is_file():
-        raise ValueError(f"--data: there is no file {str(path)!r}.")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            return pd.read_parquet(path)
-        except ImportError as error:
-            raise ValueError(
-                "Parquet files need pyarrow: pip install 'skselect[demo]' (or pip install pyarrow)."
-            ) from error
-    try:
-        frame = pd.read_csv(path)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise ValueError(f"--data: {path.name} is no CSV table with commas: {error}") from error
-    if frame.shape[1] == 1:
-        raise ValueError(f"--data: {path.name} has one column only; its separator must be a comma.")
-    return frame
 
 
 def prepare(X: pd.DataFrame) -> pd.DataFrame:

@@ -6,8 +6,10 @@ so they give the same rows.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import pprint
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skselect import _gate
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import ConfidenceCalibration
@@ -136,6 +139,7 @@ class AbstentionPolicy:
             check.check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
         if self.abstain_label is not None:
             check.check_abstain_label(self.abstain_label, self.classes)
+        check.check_calibrated_decisions(self.response, self.calibration)
         if self.calibration is not None:
             self.calibration.check_fits(len(self.classes), self.response)
 
@@ -194,6 +198,8 @@ class AbstentionPolicy:
 
         `y_pred` holds codes of the estimator's own answers, where the rule asks for them.
         """
+        # The sums of a row's numbers must not depend on how the table lies in memory.
+        scores = np.ascontiguousarray(scores)
         proba = scores if self.calibration is None else self.calibration.proba_of(scores)
         answers = self.rule.answers(proba, y_pred)
         confidence = self.confidence_of(proba, answers)
@@ -375,6 +381,62 @@ class AbstentionPolicy:
         check.write_whole(Path(path), text + "\n")
         return None
 
+    def to_python(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Save the policy as one Python file that decides with numpy alone.
+
+        Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
+        same decisions: ``decide(y_proba, y_pred=, subgroups=)`` returns a dict of arrays,
+        ``accepts(confidence)`` a mask, and ``python gate.py scores.csv`` reads a CSV file.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write. None returns the text instead.
+
+        Returns
+        -------
+        str or None
+
+        Raises
+        ------
+        ValueError
+            If the policy cannot be saved as JSON; see :meth:`to_json`.
+
+        Notes
+        -----
+        The file performs the same numpy operations in the same order, so on one machine with
+        one numpy accepted rows, answers and confidences are equal bit by bit. Another
+        processor or numpy may change the last bit of exp and log, here as there; then a row
+        exactly on a threshold or a step of the calibration may fall on its other side. The
+        data of the policy, metadata included, stand in the file as a literal.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skselect import AbstentionPolicy
+        >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+        >>> gate = {}
+        >>> exec(policy.to_python(), gate)                  # or: from gate import decide
+        >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
+        array(['no', None], dtype=object)
+        """
+        text = _python_source(json.loads(str(self.to_json())), self._promises())
+        if path is None:
+            return text
+        check.write_whole(Path(path), text)
+        return None
+
+    def _promises(self) -> str:
+        """Return what is promised, in words: for all rows, and for each subgroup."""
+        said = [] if self.certificate is None else [str(self.certificate)]
+        if self.groups is not None:
+            said += [
+                f"{self.groups.by} {group!r}\n{certificate}"
+                for group, certificate in self.groups.certificates.items()
+                if certificate is not None
+            ]
+        return "\n\n".join(said) or "PROMISES NOTHING for new rows: there is no certificate."
+
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
         """Load a policy.
@@ -429,7 +491,7 @@ class AbstentionPolicy:
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
         confidence: Any = stored["confidence"]
         if str(confidence).startswith("external:"):
-            confidence = _External(confidence)
+            confidence = External(str(confidence).removeprefix("external:"))
         calibration, certificate = stored["calibration"], stored["certificate"]
         if stored["version"] == 1:
             stored = {"decision": "argmax", "cost_matrix": None, "groups": None} | stored
@@ -453,17 +515,28 @@ class AbstentionPolicy:
         )
 
 
-class _External:
-    """Stands for a function that the JSON file could only name."""
+class External:
+    """Stands for a function, or a column, that the JSON file can only name."""
 
     def __init__(self, name: str) -> None:
-        self.__name__ = name.removeprefix("external:")
+        self.__name__ = name
 
     def __call__(self, _: FloatArray) -> FloatArray:
+        """Say what to do instead."""
         raise ValueError(
             f"confidence: this policy uses your function {self.__name__!r}, which its file only "
             "names. Hand it over with dataclasses.replace(policy, confidence=function)."
         )
+
+
+def _python_source(stored: dict[str, Any], certificate: str) -> str:
+    """Return the source of `_gate`, with a policy and its promise in words in their place."""
+    source = inspect.getsource(_gate)
+    start, end = source.index("\nPOLICY: ") + 1, source.index("\n# The end of the policy")
+    policy = pprint.pformat(stored, width=100, compact=True, sort_dicts=False)
+    words = pprint.pformat(certificate, width=100)
+    slot = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {words}\n"
+    return source[:start] + slot + source[end:]
 
 
 def nullable(labels: LabelArray) -> Any:

@@ -16,7 +16,7 @@ from skselect import (
     SelectiveClassifier,
     ThresholdTuner,
 )
-from skselect.calibration import CALIBRATORS
+from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.decisions import DecisionRule
 from skselect.groups import GroupThresholds
 from skselect.policy import VERSION
@@ -44,6 +44,21 @@ def test_columns_are_matched_by_name_and_the_index_is_kept(policy):
 
 def test_one_column_is_the_second_class(policy):
     assert policy.decide([0.1, 0.95])["label"].tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize("kind", [None, "temperature"])
+def test_a_frame_and_an_array_give_the_same_bits(rng, kind):
+    proba = rng.dirichlet(np.ones(12), 400)
+    calibration = None
+    if kind is not None:
+        calibration = ClassCalibration.fit(
+            kind, "predict_proba", proba, rng.integers(0, 12, 400), 12
+        )
+    policy = AbstentionPolicy(
+        classes=np.arange(12), threshold=0.4, confidence="entropy", calibration=calibration
+    )
+    frame = pd.DataFrame({k: proba[:, k] for k in range(12)})  # lies column by column in memory
+    pd.testing.assert_frame_equal(policy.decide(frame), policy.decide(proba), check_exact=True)
 
 
 @pytest.mark.parametrize(

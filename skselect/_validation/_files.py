@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 
 def import_extra(module: str, package: str, extra: str) -> Any:
@@ -99,3 +102,119 @@ def write_whole(path: Path, text: str) -> None:
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
+
+
+# Tables on the command line ------------------------------------------------------------------
+
+
+def check_table_file(path: Path, argument: str) -> None:
+    """Refuse a path behind which there is no file."""
+    if not path.is_file():
+        raise ValueError(f"{argument}: there is no file {str(path)!r}.")
+
+
+def read_csv_or_name(read: Callable[[], Any], path: Path, argument: str) -> Any:
+    """Read a CSV file, or say that it is none."""
+    try:
+        return read()
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ValueError(f"{argument}: {path.name} is no CSV table with commas: {error}") from error
+
+
+def check_separator(names: Sequence[Any], path: Path, argument: str) -> None:
+    """Refuse a table of one column, whose separator is none."""
+    if len(names) == 1:
+        raise ValueError(
+            f"{argument}: {path.name} has one column only; its separator must be a comma."
+        )
+
+
+def check_table_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
+    """Refuse columns that a table lacks, and say which ones are spelled like them."""
+    for name in wanted:
+        if name not in present:
+            near = difflib.get_close_matches(name, present) or list(present)[:20]
+            raise ValueError(f"{table} has no column {name!r}; among its columns are {near}.")
+
+
+def check_no_missing(values: Any, name: str, table: str) -> None:
+    """Refuse a column with missing values."""
+    missing = values.isna()
+    if missing.any():
+        raise ValueError(
+            f"{table}: column {name!r} has {int(missing.sum())} missing values, the first in row "
+            f"{values.index[missing.to_numpy()][0]}; leave such rows out, or fill them in."
+        )
+
+
+def check_numeric(frame: Any, table: str) -> Any:
+    """Return columns as an array of numbers, or name the first value that is none."""
+    for name in frame.columns:
+        column = frame[name]
+        if pd.api.types.is_bool_dtype(column) or not pd.api.types.is_numeric_dtype(column):
+            bad = pd.to_numeric(column, errors="coerce").isna()
+            row = frame.index[bad.to_numpy()][0] if bad.any() else frame.index[0]
+            raise ValueError(
+                f"{table}: column {name!r} must hold numbers, but row {row} holds "
+                f"{column.loc[row]!r}."
+            )
+    return frame.to_numpy()
+
+
+def check_any_rows(n: int, table: str) -> None:
+    """Refuse a table without rows."""
+    if n == 0:
+        raise ValueError(f"{table} has no rows.")
+
+
+def check_one_way(proba: Sequence[str], answer: str | None, confidence: str | None) -> None:
+    """Refuse half of a description, and two of them."""
+    if (answer is None) != (confidence is None):
+        raise ValueError("--answer and --confidence-column go together: name both columns.")
+    if proba and answer is not None:
+        raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
+
+
+def check_class_named(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
+    """Refuse to guess the columns of the probabilities."""
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise ValueError(
+            f"{table} has no columns {missing}, one for each class. Name the columns of the "
+            "probabilities: --proba p_no p_yes --classes no yes; or those of an answer and its "
+            f"confidence: --answer ... --confidence-column .... Its columns: {list(present)[:20]}."
+        )
+
+
+def check_folder_of(path: Path, argument: str) -> None:
+    """Refuse a file in a folder that does not exist, before anything is computed."""
+    if not path.parent.is_dir():
+        raise ValueError(f"{argument}: there is no folder {str(path.parent)!r} to write into.")
+
+
+def check_free_columns(new: Sequence[str], present: Sequence[str]) -> None:
+    """Refuse to overwrite columns of a table."""
+    taken = [name for name in new if name in present]
+    if taken:
+        raise ValueError(
+            f"The table has columns {taken} already; choose other names for the new ones, such as "
+            "--prefix gate_."
+        )
+
+
+def refuse_groups_without_proba(groups: Any) -> None:
+    """Refuse thresholds per subgroup where only one threshold can be judged."""
+    if groups is not None:
+        raise ValueError(
+            "--policy: it has a threshold per subgroup, which is judged from probabilities only."
+        )
+
+
+def check_has_columns_of_proba(proba: Sequence[str]) -> None:
+    """Refuse to write a program for a confidence that it could not compute."""
+    if not proba:
+        raise ValueError(
+            "--python goes with --proba: the file computes the confidence from probabilities. For "
+            "an answer with its confidence, accept it where the confidence is at least the "
+            "threshold."
+        )

@@ -194,9 +194,10 @@ def union_limits(
     return ranks, critical_counts(ranks, target, alpha)
 
 
-#: Between which shares of the rows the combined sequence starts, and the share of delta that the
-#: band beside it gets.
-SEQUENCE_START, BAND_SHARE = (0.15, 0.25), 0.2
+#: Between which shares of the rows the combined sequence starts.
+SEQUENCE_START = (0.15, 0.25)
+#: The share of delta that the band beside the sequence gets.
+BAND_SHARE = 0.2
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
 """Maps from raw scores to honest probabilities, fitted on arrays, kept as plain numbers.
 
-A *calibrator* maps one score to one probability. A :class:`ClassCalibration` applies one per
-class and makes the rows sum to one; a :class:`ConfidenceCalibration` maps the confidence alone.
+A *calibrator* maps one score to one probability. A ``ClassCalibration`` applies one per class
+and makes the rows sum to one; a ``ConfidenceCalibration`` maps the confidence alone.
 """
 
 from skselect.calibration._classes import ClassCalibration

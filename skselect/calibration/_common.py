@@ -60,6 +60,21 @@ def log_odds(probability: FloatArray, offset: float = LEAST_OFFSET) -> FloatArra
     return np.log(p + offset) - np.log(1.0 - p + offset)
 
 
+def expit(x: FloatArray) -> FloatArray:
+    """Return 1/(1 + exp(-x)).
+
+    numpy's own arithmetic, as exact as scipy's, so that a policy written as a Python file finds
+    the same bits with numpy alone.
+    """
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Return exp(x) of each row divided by its sum, for the reason given in :func:`expit`."""
+    relative = np.exp(logits - np.max(logits, axis=1, keepdims=True))
+    return np.asarray(relative / np.sum(relative, axis=1, keepdims=True))
+
+
 def offset_of(probability: FloatArray) -> float:
     """Return half the smallest distance of the probabilities inside (0, 1) to its ends.
 

@@ -13,7 +13,7 @@ from scipy import optimize, special
 
 from skselect import _validation as check
 from skselect._typing import FloatArray
-from skselect.calibration._common import Safeguarded, checked_rows
+from skselect.calibration._common import Safeguarded, checked_rows, expit
 
 #: A relative spread below this is rounding.
 _SAME = 1e-13
@@ -87,7 +87,7 @@ class PlattCalibrator(Safeguarded):
 
     def _map(self, score: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):  # as certain as can be
-            return np.asarray(special.expit(self.slope_ * score + self.intercept_))
+            return expit(self.slope_ * score + self.intercept_)
 
 
 class BetaCalibrator(Safeguarded):
@@ -149,7 +149,7 @@ class BetaCalibrator(Safeguarded):
     def _map(self, score: FloatArray) -> FloatArray:
         low, high = _sides(score)
         with np.errstate(over="ignore"):
-            return np.asarray(special.expit(self.a_ * low + self.b_ * high + self.c_))
+            return expit(self.a_ * low + self.b_ * high + self.c_)
 
 
 def _sides(score: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ from scipy import optimize, special
 
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
-from skselect.calibration._common import Safeguarded, checked_rows
+from skselect.calibration._common import Safeguarded, checked_rows, expit, softmax
 
 #: The sharpest and the bluntest temperature, in units of the mean score: beyond them all rows
 #: are certain, or all alike.
@@ -130,7 +130,7 @@ class TemperatureCalibrator(Safeguarded):
 
     def _map(self, score: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):  # as certain as can be
-            return np.asarray(special.expit(score / self.temperature_))
+            return expit(score / self.temperature_)
 
 
 class SoftmaxTemperature(Safeguarded):
@@ -181,7 +181,7 @@ class SoftmaxTemperature(Safeguarded):
         return self
 
     def _map(self, score: FloatArray) -> FloatArray:
-        return np.asarray(special.softmax(score / self.temperature_, axis=1))
+        return softmax(score / self.temperature_)
 
 
 def _fitted(

@@ -206,7 +206,7 @@ def expected_calibration_error(
 
     Notes
     -----
-    ECE = (1/n) sum over bins of |sum over the bin of (a - c)|, with a = 1 - loss [1]_. It
+    ECE = (1/n) sum over bins of abs(sum over the bin of (a - c)), with a = 1 - loss [1]_. It
     depends on the bins and is biased upwards for few rows.
 
     References
@@ -255,7 +255,7 @@ def maximum_calibration_error(
 
     Notes
     -----
-    The maximum over bins that hold rows of |mean a - mean c| [1]_.
+    The maximum over bins that hold rows of abs(mean a - mean c) [1]_.
 
     References
     ----------

@@ -73,7 +73,7 @@ def ecd(outcomes: Outcomes, eps: float = 1e-8) -> float:
 
 @dataclass(frozen=True)
 class EcceTest:
-    """What :func:`ecce_test` found.
+    """What :func:`~skselect.metrics.ecce_test` found.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class EcceTest:
 
 @dataclass(frozen=True)
 class EcdTest:
-    """What :func:`ecd_test` found.
+    """What :func:`~skselect.metrics.ecd_test` found.
 
     Parameters
     ----------

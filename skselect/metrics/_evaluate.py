@@ -18,6 +18,7 @@ from skselect.metrics._specs import SPECS
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
+#: What `evaluate` computes if no metrics are named.
 DEFAULT_METRICS = (
     "coverage", "selective_accuracy", "cwsa_plus", "cwsa", "aurc", "eaurc", "augrc",
     "cw_accuracy", "csr", "ece",

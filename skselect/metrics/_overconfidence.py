@@ -78,7 +78,7 @@ def _p_risk_of(value: float, sigma: float) -> float:
 
 @dataclass(frozen=True)
 class CsrTest:
-    """What :func:`csr_test` found.
+    """What :func:`~skselect.metrics.csr_test` found.
 
     Parameters
     ----------

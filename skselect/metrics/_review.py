@@ -15,7 +15,7 @@ from skselect.metrics._door import DoorOptions, curve_of, metric
 
 @dataclass(frozen=True)
 class ReviewPlan:
-    """What it takes to keep silent errors rare; see :func:`review_at_reliability`.
+    """What it takes to keep silent errors rare; :func:`~skselect.metrics.review_at_reliability`.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ def ecce_mad(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float
 
     Notes
     -----
-    max over k of |C_k| with C_k = (1/n) sum of a - c over the k least sure rows [1]_,
+    max over k of abs(C_k) with C_k = (1/n) sum of a - c over the k least sure rows [1]_,
     evaluated between distinct confidences only.
 
     References
@@ -196,7 +196,7 @@ def ecce_r(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
 
     Notes
     -----
-    max C_k - min C_k over k = 0..n, C_k as in :func:`ecce_mad`; the largest |sum of a - c|/n
+    max C_k - min C_k over k = 0..n, C_k as in :func:`ecce_mad`; the largest abs(sum of a - c)/n
     over any interval of confidences [1]_.
 
     References
@@ -236,7 +236,7 @@ def isotonic_calibration_distance(
 
     Notes
     -----
-    (1/n) sum |c - iso(c)|, iso the increasing regression of a on c on the same rows, tied
+    (1/n) sum abs(c - iso(c)), iso the increasing regression of a on c on the same rows, tied
     confidences together [1]_. It bounds the calibration distance of [2]_ from above.
 
     References

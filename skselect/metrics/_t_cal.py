@@ -125,7 +125,7 @@ def _simulated_p_values(
 
 @dataclass(frozen=True, eq=False)
 class TCalTest:
-    """What :func:`t_cal_test` found.
+    """What :func:`~skselect.metrics.t_cal_test` found.
 
     Parameters
     ----------

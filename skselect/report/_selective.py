@@ -23,7 +23,7 @@ from skselect.report._text import text_of
 
 @dataclass(frozen=True, eq=False)
 class SelectiveReport:
-    """What :func:`selective_report` found.
+    """What :func:`~skselect.selective_report` found.
 
     Parameters
     ----------
@@ -31,6 +31,15 @@ class SelectiveReport:
         Everything it says, as plain values.
     cases : tuple of Case
         What the pictures are drawn from.
+
+    Examples
+    --------
+    >>> from skselect import selective_report
+    >>> report = selective_report([0, 1, 1], [[.9, .1], [.2, .8], [.6, .4]])
+    >>> report
+    <SelectiveReport: model; 3 rows>
+    >>> report.to_dict()["models"]["model"]["n_errors"]
+    1
     """
 
     contents: dict[str, Any]

@@ -14,7 +14,7 @@ from skselect.streaming._state import SelectiveState, judged
 
 
 class SubgroupStates:
-    """A :class:`SelectiveState` for each subgroup, fed and merged as one.
+    """A :class:`~skselect.SelectiveState` for each subgroup, fed and merged as one.
 
     Parameters
     ----------

@@ -14,8 +14,9 @@ from skselect.thresholds._common import threshold_below
 
 #: Metrics that can be tuned.
 TUNABLE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy")
-#: What else may be asked of the rows that choose: at most, or at least, a bound.
+#: What the rows that choose may be asked to keep at most to a bound.
 AT_MOST = ("risk", "generalized_risk")
+#: What they may be asked to keep at least at a bound.
 AT_LEAST = ("coverage", "selective_accuracy")
 # One-sided 95 % of the normal distribution.
 _LOWER_BOUND_ERRORS = 1.645

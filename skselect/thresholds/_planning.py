@@ -184,7 +184,7 @@ def simultaneous_band(
 
     Notes
     -----
-    Each of the ten targets is certified by :func:`bounds.walk_band` at `delta`/10.
+    Each of the ten targets is certified by :func:`~skselect.bounds.walk_band` at `delta`/10.
 
     Examples
     --------

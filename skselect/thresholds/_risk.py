@@ -46,21 +46,21 @@ def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: f
 
 
 def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
-    """Accept the most that the walk band certifies; see :func:`bounds.walk_band`."""
+    """Accept the most that the band certifies; see :func:`~skselect.bounds.walk_band`."""
     return _last_in_band(curve, *walk_band(curve.n_rows, target, delta, min_coverage))
 
 
 def bonferroni_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> int:
-    """Accept the most that the union bound certifies; see :func:`bounds.union_limits`."""
+    """Accept what the union bound certifies; see :func:`~skselect.bounds.union_limits`."""
     return _last_in_band(curve, *union_limits(curve.n_rows, target, delta, min_coverage))
 
 
 def combined_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> int:
-    """Accept the most that a band or a fixed sequence certifies; :func:`bounds.combined_limits`."""
+    """Accept what band or sequence certifies; see :func:`~skselect.bounds.combined_limits`."""
     ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
     if len(ranks) == 0:
         return 0
@@ -197,7 +197,7 @@ def least_band_target(
     n : int
         All rows.
     delta, min_coverage : float
-        As in :func:`bounds.walk_band`.
+        As in :func:`~skselect.bounds.walk_band`.
 
     Returns
     -------

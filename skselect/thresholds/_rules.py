@@ -22,6 +22,7 @@ from skselect.thresholds._risk import (
     sgr_risk,
 )
 
+#: Rules by objective and method; the first method of each objective is its default.
 RULES: dict[str, dict[str, Rule]] = {
     "risk": {
         "combined": combined_risk,

@@ -1,0 +1,84 @@
+"""Settings of the documentation site: python -m sphinx -W -b html docs docs/_build/html."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import make_api  # noqa: E402  (docs/ is no package)
+
+import skselect  # noqa: E402
+
+project = "skselect"
+author = "The skselect developers"
+copyright = author  # noqa: A001 (the name that Sphinx reads)
+version = release = skselect.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "README.md"]
+templates_path = ["_templates"]
+default_role = "code"
+smartquotes = False  # quotes in docstrings are Python's
+nitpicky = True
+# Objects of other libraries: the site is built without a network, so they are no links.
+nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|pandas|scipy|dask)\..*")]
+
+# Named one by one: pages that are new since the last build have their stubs written, too.
+autosummary_generate = [f"api/{room.replace('.', '_')}.rst" for room in make_api.ROOMS]
+autodoc_typehints = "none"  # docstrings say what the types mean
+autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "ignore_repr_types": r"Classifier|Tuner",
+    "remove_config_comments": True,
+    "doc_module": ("skselect",),
+    "backreferences_dir": "api/backreferences",
+    "inspect_global_variables": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skselect"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "navbar_end": ["theme-switcher"],
+    # Pages that are one wide table have the room for it.
+    "secondary_sidebar_items": {"**": ["page-toc"], "metrics": [], "datasets": []},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+
+def drop_last_blank_line(_app, _name, source):
+    """Close code blocks after their last line; doctest wants a blank one before the fence."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+
+
+def setup(app):
+    """Write the API pages before Sphinx looks for sources."""
+    app.connect("config-inited", lambda *_: make_api.write_pages(HERE / "api"), priority=100)
+    app.connect("source-read", drop_last_blank_line)

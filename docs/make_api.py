@@ -1,0 +1,165 @@
+"""Write docs/api/ from the public names of the code, room by room.
+
+The site's build calls `write_pages`. Pages group names by the module that defines them, under the
+first line of its docstring, so that a new public name shows up by itself.
+"""
+
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+#: Rooms that users import from.
+ROOMS = (
+    "skselect",
+    "skselect.metrics",
+    "skselect.calibration",
+    "skselect.thresholds",
+    "skselect.bounds",
+    "skselect.confidence",
+    "skselect.datasets",
+    "skselect.dask",
+)
+
+#: Headings of large rooms, with the modules whose names stand below each. Names of a module that
+#: is not here stand below the first line of its docstring.
+HEADINGS = {
+    "skselect": {
+        "Estimators": "classifier tuner precomputed",
+        "Thresholds, certificates and policies": "selection certificates policy thresholds _validation",
+        "Predictions": "predictions outcomes curves",
+        "Metrics and scorers": "metrics scoring",
+        "Reports and pictures": "report display",
+        "Pieces and files": "streaming parquet",
+    },
+    "skselect.metrics": {
+        "At one threshold": "_threshold",
+        "Areas and working points": "_areas _review",
+        "Detecting errors": "_failures",
+        "Weighted by confidence": "_weighted_counts _weighted_roc",
+        "Overconfidence near certainty": "_overconfidence",
+        "Calibration errors": "_binned_errors _smooth_errors _tce _reliability",
+        "Tests of calibration": "_calibration_tests _t_cal",
+        "Correctness-aligned uncertainty": "_correctness",
+        "Intervals, comparisons, subgroups": "_interval _compare _by_group",
+        "Many metrics at once": "_evaluate _specs _metric_spec",
+    },
+    "skselect.calibration": {
+        "Calibrators": "_monotone _parametric _temperature _kinds _common",
+        "What is calibrated": "_classes _confidence",
+    },
+    "skselect.thresholds": {
+        "Selective risk": "_risk",
+        "Silent failures, coverage, cost": "_others",
+        "Graded losses and weights": "_betting",
+        "Best value of a metric": "_metric",
+        "Planning, and bounds for all thresholds": "_planning",
+        "All rules": "_rules _common",
+    },
+    "skselect.datasets": {
+        "Real tables": "_load _validation",
+        "Predictions with known truth": "_profiles",
+    },
+    "skselect.bounds": {
+        "One threshold, errors counted": "_binomial",
+        "One threshold, graded losses": "_mean",
+        "All thresholds at once": "_walk",
+    },
+}
+
+
+def public_names(room: str) -> list[str]:
+    """Return `__all__`, or what a module without one defines itself."""
+    module = importlib.import_module(room)
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == room
+    ]
+
+
+def home(room: str, name: str) -> str:
+    """Return the room whose page documents a name: the top one, if it is public there too."""
+    top, here = importlib.import_module("skselect"), importlib.import_module(room)
+    is_top = name in top.__all__ and getattr(top, name) is getattr(here, name)
+    return "skselect" if is_top else room
+
+
+def _modules(room: str) -> list[str]:
+    return [name for name in sorted(sys.modules) if name == room or name.startswith(room + "._")]
+
+
+def is_constant(room: str, name: str) -> bool:
+    """Say whether a name is neither a function nor a class."""
+    return not callable(getattr(importlib.import_module(room), name))
+
+
+def comment(room: str, name: str) -> tuple[str, str]:
+    """Return the module that defines a constant, and the ``#:`` lines above it."""
+    for module in _modules(room):
+        found = re.search(rf"(?m)((?:^#: .*\n)+){name}\b", inspect.getsource(sys.modules[module]))
+        if found:
+            return module, found[1].replace("#: ", "").replace("\n", " ").strip()
+    raise LookupError(f"{room}.{name} has no comment that begins with '#:' where it is defined.")
+
+
+def _defining_module(room: str, name: str) -> ModuleType:
+    if is_constant(room, name):
+        return sys.modules[comment(room, name)[0]]
+    return sys.modules[getattr(importlib.import_module(room), name).__module__]
+
+
+def grouped(room: str) -> dict[str, list[str]]:
+    """Return the names of a room by heading: a chosen one, or what the defining module says."""
+    chosen = {module: heading for heading, modules in HEADINGS.get(room, {}).items()
+              for module in modules.split()}  # fmt: skip
+    groups: dict[str, list[str]] = {heading: [] for heading in HEADINGS.get(room, {})}
+    for name in public_names(room):
+        module = _defining_module(room, name)
+        inside = module.__name__.removeprefix(room + ".").removeprefix("skselect.").split(".")[0]
+        own_words = inspect.getdoc(module).splitlines()[0].rstrip(".")
+        groups.setdefault(chosen.get(inside, own_words), []).append(name)
+    return groups
+
+
+def _entries(room: str, names: list[str]) -> list[str]:
+    constants = [name for name in names if is_constant(room, name)]
+    rest = [name for name in names if name not in constants]
+    lines = []
+    if rest:
+        lines += [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
+        lines += [*(f"   ~{home(room, name)}.{name}" for name in rest), ""]
+    for name in constants:
+        lines += [f".. py:data:: {name}", f"   :module: {room}", ""]
+        lines += [f"   {comment(room, name)[1]}", ""]
+    return lines
+
+
+def _page(room: str) -> str:
+    lines = [room, "=" * len(room), ""]
+    lines += [inspect.getdoc(importlib.import_module(room)), ""]
+    for group, names in grouped(room).items():
+        lines += [group, "-" * len(group), "", *_entries(room, names)]
+    return "\n".join(lines)
+
+
+def write_pages(folder: Path) -> None:
+    """Write one page per room, and an index of them."""
+    folder.mkdir(exist_ok=True)
+    written = {f"{home(room, name)}.{name}" for room in ROOMS for name in public_names(room)}
+    for stub in (folder / "generated").glob("*.rst"):
+        if stub.stem not in written:
+            stub.unlink()
+    files = {room.replace(".", "_"): _page(room) for room in ROOMS}
+    index = ["API", "===", "", "Everything public, by the room that it is imported from.", ""]
+    index += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in files)]
+    files["index"] = "\n".join(index) + "\n"
+    for name, text in files.items():
+        path = folder / f"{name}.rst"
+        # An unchanged file keeps its time stamp, so that Sphinx need not read it again.
+        if not path.is_file() or path.read_text() != text:
+            path.write_text(text)

@@ -1,0 +1,71 @@
+"""Write docs/datasets.md from the registry of data sets in the code.
+
+python docs/make_datasets_table.py
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+from skselect.datasets import list_datasets
+
+HEAD = """# Data sets
+
+This page is written by `python docs/make_datasets_table.py` from `skselect.datasets.list_datasets()`.
+
+```python
+>>> from skselect.datasets import load_dataset
+>>> bunch = load_dataset("breast_cancer")
+>>> bunch.data.shape, bunch.target_names
+((569, 30), ['benign', 'malignant'])
+
+```
+
+`load_dataset` looks in `data_home=`, in the folder that the environment variable `SKSELECT_DATA` names (Parquet files such as
+`adult.parquet`), in its cache, and among the tables that scikit-learn ships. Only then does it ask OpenML or UCI
+(`pip install "skselect[datasets]"`). The contents are checked at every load, wherever they came from.
+`print(bunch.DESCR)` tells the traps of a table. Where two models are compared, mind three of them:
+
+- *duplicates*: equal rows on both sides of a random split make a model look better than it is;
+- *leaky columns* know the answer: `bunch.leaky_features` names them, `bunch.data` still holds them;
+- *training rows*: the first so many rows are the official training part, `bunch.n_train`.
+
+"Constant" is the accuracy of always giving the most frequent answer.
+
+## The table
+
+"""
+
+
+def _if_any(value: object, form: str) -> str:
+    return form.format(value) if pd.notna(value) and value else ""
+
+
+def _row(name: str, facts: dict) -> str:
+    sources = (
+        _if_any(facts["openml"], "[OpenML {0}](https://www.openml.org/d/{0})"),
+        _if_any(facts["uci"], "[UCI {0}](https://archive.ics.uci.edu/dataset/{0})"),
+    )
+    cells = [
+        f"`{name}`", facts["title"], f"{facts['n_rows']:,}",
+        f"{facts['n_features']}{_if_any(facts['n_categorical'], ' ({})')}",
+        f"{facts['n_classes']}", f"{100 * facts['majority']:.1f} %", f"{facts['n_missing']:,}",
+        f"{facts['n_duplicates']:,}", _if_any(facts["positive_class"], "{}"),
+        _if_any(facts["n_train"], "{:,}"), _if_any(facts["leaky_features"], "{}"),
+        facts["license"], ", ".join(filter(None, sources)),
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def text() -> str:
+    lines = [
+        "| name | what | rows | columns (categories) | classes | constant | missing cells | duplicates "
+        "| positive class | training rows | leaky columns | license | source |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [_row(name, facts) for name, facts in list_datasets().to_dict("index").items()]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "datasets.md").write_text(text())

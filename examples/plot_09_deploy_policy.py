@@ -1,0 +1,59 @@
+"""
+Deploy a policy as JSON
+=======================
+
+A service needs the classifier and one JSON file. It gives the same decisions as the notebook, and a
+later check on labelled cases says whether the promise still holds.
+"""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skselect import AbstentionPolicy, Predictions, SelectiveClassifier, ThresholdTuner, certify
+
+X, y = load_digits(return_X_y=True)
+X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.3, random_state=0)
+linear = make_pipeline(StandardScaler(), LogisticRegression())
+model = SelectiveClassifier(linear, calibration="temperature")
+tuner = ThresholdTuner(model, objective="risk", target=0.02, cv=0.5, refit=False, random_state=0)
+tuner.fit(X_known, y_known)
+
+# %%
+# The file holds calibration, threshold and certificate as plain numbers.
+with TemporaryDirectory() as folder:
+    path = Path(folder) / "policy.json"
+    tuner.policy_.to_json(path)
+    print(f"{path.stat().st_size:,} bytes")
+    print(json.dumps(json.loads(path.read_text())["calibration"])[:200], "...")
+    policy = AbstentionPolicy.from_json(path)
+
+# %%
+# In the service: the classifier's own, raw output goes in. Calibration is part of the policy.
+raw = tuner.raw_scores(X_new)
+decisions = policy.decide(raw)
+decisions.head()
+
+# %%
+# Later, with labels: is it still true? The policy is fixed, so that one exact bound suffices.
+labelled = Predictions.from_proba(y_new, raw, labels=policy.classes)
+print(certify(policy, labelled, target=0.04))
+
+# %%
+# Without labels the confidences at least can be watched. Here the scanner has become noisy.
+noisy = policy.decide(tuner.raw_scores(X_new + 4 * (X_new[::-1] > 8)))
+print(f"answered at calibration: {policy.coverage:.1%}")
+for name, table in {"now": decisions, "with noise": noisy}.items():
+    print(f"answered {name}: {table['accepted'].mean():.1%}")
+    plt.ecdf(table["confidence"], label=name)
+plt.axvline(policy.threshold, color="grey", linestyle="--", label="threshold")
+plt.gca().set(xlabel="confidence", ylabel="share of cases below")
+plt.legend(frameon=False)
+plt.show()

@@ -1,0 +1,49 @@
+"""
+A report for the people who decide
+==================================
+
+``selective_report`` gathers what there is to say about one model, or several, at a threshold: how
+good it is, how far its confidence can be trusted, how each group fares, its most confident errors.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skselect import ReliabilityDisplay, SelectiveClassifier, ThresholdTuner, selective_report
+
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+X = X[["mean radius", "mean texture", "mean smoothness"]]
+X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.4, random_state=0)
+linear = make_pipeline(StandardScaler(), LogisticRegression())
+model = SelectiveClassifier(linear, calibration="temperature")
+tuner = ThresholdTuner(model, objective="risk", target=0.08, cv=0.5, refit=False, random_state=0)
+tuner.fit(X_known, y_known)
+
+# %%
+# The policy takes the raw probabilities, and the report says what becomes of them.
+size = X_new["mean radius"].gt(14).map({True: "large", False: "small"}).rename("tumour")
+raw = tuner.raw_scores(X_new)
+report = selective_report(
+    y_new, raw, policy=tuner.policy_, subgroups=size, features=X_new, n_errors=3
+)
+print(report)
+
+# %%
+# The same as one web page that asks the network for nothing, and as a table to work with.
+with TemporaryDirectory() as folder:
+    path = Path(folder) / "report.html"
+    report.to_html(path)
+    print(f"{path.stat().st_size / 1000:.0f} kB")
+report.to_frame().head(6)
+
+# %%
+# The web page holds pictures like this one.
+ReliabilityDisplay.from_predictions(y_new, tuner.predict_proba(X_new), n_bins=6, name="calibrated")
+plt.show()

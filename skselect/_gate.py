@@ -1,0 +1,594 @@
+"""Decide by a frozen policy: an answer, or none, for each row of a classifier's raw scores.
+
+skselect wrote this file; it runs without skselect. It needs numpy and Python 3.10 or newer.
+
+    from gate import decide
+    decide(y_proba)["label"]       # the answer of each row, None where the policy abstains
+
+    python gate.py scores.csv      # suggestion, accepted and confidence of each row, as CSV
+
+The policy stands at the end of the file. `POLICY` holds the classes, the calibration, the
+threshold, the day it was made ("created") and the certificate with its guarantee;
+`CERTIFICATE` says in words what is promised of these decisions.
+
+Every number is computed by the operations of skselect in their order. So with the same numpy on
+the same kind of processor accepted rows, answers and confidences are those of skselect, bit by bit.
+Elsewhere numpy's exp and log may differ in the last bit, as they do for skselect itself: a row
+that lies exactly on a threshold or a step of the calibration may then fall on its other side.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+#: How far a row of probabilities may be from summing to one (tables are often rounded).
+SUM_TOLERANCE = 1e-3
+#: How far a single probability may leave [0, 1] by rounding inside a model.
+RANGE_TOLERANCE = 1e-6
+#: Up to here columns are summed one after the other.
+FEW = 4
+
+
+def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[str, Array]:
+    """Turn raw scores into decisions, calibration included.
+
+    Parameters
+    ----------
+    y_proba : array-like of shape (n, K) or (n,)
+        The classifier's raw output (``POLICY["response"]``), columns in the order of
+        ``POLICY["classes"]``; columns of a DataFrame are matched by name. (n,) is the
+        probability (or decision value) of the second of two classes.
+    y_pred : array-like of shape (n,), default=None
+        The classifier's own answers, where ``POLICY["decision"]`` is "estimator" only.
+    subgroups : array-like of shape (n,), mapping or DataFrame, default=None
+        The subgroup of each row, where the policy has a threshold per subgroup only (but not
+        where the answers are the subgroups).
+
+    Returns
+    -------
+    dict of ndarray of shape (n,)
+        "label" (None where it abstains), "suggestion" (the answer everywhere), "accepted",
+        "confidence", "threshold".
+
+    Raises
+    ------
+    ValueError
+        If the scores, answers or subgroups do not fit the policy.
+    """
+    # The sums of a row's numbers must not depend on how the table lies in memory.
+    scores = np.ascontiguousarray(_scores(y_proba))
+    given = _given_answers(y_pred, len(scores))
+    proba = _calibrated(scores)
+    answers = _answers(proba) if given is None else given
+    confidence = _honest(CONFIDENCES[POLICY["confidence"]](proba, answers))
+    suggestion = _classes()[answers]
+    if POLICY["groups"] is not None and POLICY["groups"]["by_answer"]:
+        if subgroups is not None:
+            raise ValueError(
+                "subgroups: the answers are the subgroups of this policy; leave them out."
+            )
+        subgroups = suggestion
+    threshold = _thresholds(subgroups, len(scores))
+    accepted = np.asarray(confidence >= threshold)
+    label = suggestion.astype(object)
+    label[~accepted] = None
+    return {
+        "label": label,
+        "suggestion": suggestion,
+        "accepted": accepted,
+        "confidence": confidence,
+        "threshold": threshold,
+    }
+
+
+def accepts(confidence: Any, *, subgroups: Any = None) -> NDArray[np.bool_]:
+    """Tell which confidences are high enough, compared as float64.
+
+    Parameters
+    ----------
+    confidence : array-like of shape (n,)
+    subgroups : array-like of shape (n,), mapping or DataFrame, default=None
+        The subgroup of each row (the answers, where these are the subgroups).
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    values = _vector(confidence, "confidence")
+    if not np.all(np.isfinite(values)):
+        raise ValueError("confidence has NaN or infinite values.")
+    return np.asarray(values >= _thresholds(subgroups, len(values)))
+
+
+# Scores -----------------------------------------------------------------------------------------
+
+
+@cache
+def _classes() -> Array:
+    return np.asarray(POLICY["classes"]).astype(POLICY["classes_dtype"])
+
+
+def _scores(values: Any) -> Array:
+    """Return checked raw scores, one column per class (or one decision value for two classes)."""
+    columns = getattr(values, "columns", None)
+    raw = np.asarray(values)
+    if POLICY["response"] == "decision_function":
+        return _decision_values(raw)
+    if raw.ndim == 1:
+        if raw.dtype.kind in "iubUSO" and not _holds_floats(raw):
+            raise ValueError(
+                f"y_proba is one-dimensional and holds {raw.dtype} values: these look like labels, "
+                "not probabilities."
+            )
+        positive = _vector(raw, "y_proba")
+        raw, columns = np.column_stack([1.0 - positive, positive]), None
+    if columns is not None:
+        raw = raw[:, _places(list(columns))]
+    proba = _checked_proba(raw)
+    if proba.shape[1] != len(_classes()):
+        raise ValueError(
+            f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
+            f"{POLICY['classes']}: pass one column for each, in this order."
+        )
+    return proba
+
+
+def _decision_values(raw: Array) -> Floats:
+    scores = raw.astype(np.float64)
+    n_classes = len(_classes())
+    shape = (len(scores),) if n_classes == 2 else (len(scores), n_classes)
+    if scores.shape != shape or not np.all(np.isfinite(scores)):
+        raise ValueError(
+            "y_proba: this policy was built on decision_function; it needs finite decision values "
+            f"of shape {shape}, got the shape {scores.shape}."
+        )
+    return scores
+
+
+def _holds_floats(raw: Array) -> bool:
+    return raw.dtype.kind == "O" and all(isinstance(x, float | np.floating) for x in raw.tolist())
+
+
+def _vector(values: Any, name: str) -> Floats:
+    try:
+        vector = np.asarray(values).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got {type(values).__name__}.") from error
+    if vector.ndim != 1 or vector.size == 0:
+        raise ValueError(f"{name} must be one-dimensional and not empty, got {vector.shape}.")
+    return vector
+
+
+def _places(names: list[Any]) -> list[int]:
+    """Return where each class stands among the names of columns."""
+    wanted: list[Any] = POLICY["classes"]
+    if not all(label in names for label in wanted):
+        names, wanted = [str(name) for name in names], [str(label) for label in wanted]
+    if len(names) != len(wanted) or not all(label in names for label in wanted):
+        raise ValueError(
+            f"y_proba: the columns {names} are not the classes {POLICY['classes']}. Rename them, "
+            "or pass an array with its columns in the order of the classes."
+        )
+    return [names.index(label) for label in wanted]
+
+
+def _checked_proba(proba: Array) -> Array:
+    """Return probabilities, float32 as they are, other dtypes as float64."""
+    if proba.dtype not in (np.float32, np.float64):
+        if proba.dtype.kind not in "fiuO":
+            raise ValueError(f"y_proba must hold probabilities, got {proba.dtype} values.")
+        try:
+            proba = proba.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y_proba must hold probabilities: {error}.") from error
+    if proba.ndim != 2 or proba.size == 0:
+        raise ValueError(
+            f"y_proba must have one row per case and one column per class, got {proba.shape}."
+        )
+    low, high = float(np.min(proba)), float(np.max(proba))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError("y_proba has NaN or infinite values.")
+    if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
+        raise ValueError(f"y_proba must lie in [0, 1], got values from {low:g} to {high:g}.")
+    gap = np.abs(_row_sums(proba) - 1.0)
+    if float(gap.max()) > SUM_TOLERANCE:
+        row = int(np.argmax(gap))
+        raise ValueError(
+            f"y_proba: each row must sum to one, row {row} sums to {proba[row].sum():g}."
+        )
+    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+
+
+def _row_sums(table: Array) -> Floats:
+    if table.shape[1] > FEW:
+        return np.asarray(table.sum(axis=1, dtype=np.float64))
+    total = table[:, 0].astype(np.float64)
+    for k in range(1, table.shape[1]):
+        total += table[:, k]
+    return total
+
+
+# Calibration ------------------------------------------------------------------------------------
+
+
+@cache
+def _maps() -> list[dict[str, Floats]]:
+    """Return the fitted maps as arrays."""
+    return [
+        {name: np.asarray(number, dtype=np.float64) for name, number in fitted.items()}
+        for fitted in POLICY["calibration"]["maps"]
+    ]
+
+
+def _calibrated(scores: Array) -> Array:
+    """Return class probabilities that sum to one in each row."""
+    if POLICY["calibration"] is None or POLICY["calibration"]["scope"] == "confidence":
+        return scores
+    kind, offset = POLICY["calibration"]["kind"], POLICY["calibration"]["offset"]
+    are_proba = POLICY["response"] == "predict_proba"
+    scores = scores.astype(np.float64)
+    first = _maps()[0]
+    if "prior" in first and first["prior"].ndim:  # one map for all classes
+        logits = np.log(scores + offset) if are_proba else scores
+        return _mixed(first, _softmax(logits / first["temperature"]))
+    columns = [scores] if scores.ndim == 1 else list(scores.T)
+    columns = columns[1:] if len(columns) == 2 else columns
+    if are_proba and kind in READ_LOG_ODDS:
+        columns = [_log_odds(column, offset) for column in columns]
+    mapped = [MAPS[kind](fitted, column) for fitted, column in zip(_maps(), columns, strict=True)]
+    if len(mapped) == 1:
+        return np.column_stack([1.0 - mapped[0], mapped[0]])
+    proba = np.column_stack(mapped)
+    total = proba.sum(axis=1, keepdims=True)
+    uniform = np.full_like(proba, 1.0 / proba.shape[1])
+    return np.divide(proba, total, out=uniform, where=total > 0)
+
+
+def _honest(confidence: Floats) -> Floats:
+    """Return the chance of being right, where the confidence itself is calibrated."""
+    calibration = POLICY["calibration"]
+    if calibration is None or calibration["scope"] == "probabilities":
+        return confidence
+    if calibration["offset"] is not None and calibration["kind"] in READ_LOG_ODDS:
+        confidence = _log_odds(confidence, calibration["offset"])
+    return MAPS[calibration["kind"]](_maps()[0], confidence)
+
+
+def _log_odds(p: Floats, offset: float) -> Floats:
+    return np.asarray(np.log(p + offset) - np.log(1.0 - p + offset))
+
+
+def _expit(x: Floats) -> Floats:
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def _softmax(logits: Floats) -> Floats:
+    relative = np.exp(logits - np.max(logits, axis=1, keepdims=True))
+    return np.asarray(relative / np.sum(relative, axis=1, keepdims=True))
+
+
+def _mixed(fitted: dict[str, Floats], q: Floats) -> Floats:
+    """Return the map q, mixed with a guess that keeps it from certainty."""
+    return np.asarray((1.0 - fitted["share"]) * q + fitted["share"] * fitted["prior"])
+
+
+def _temperature(fitted: dict[str, Floats], score: Floats) -> Floats:
+    with np.errstate(over="ignore"):  # as certain as can be
+        return _mixed(fitted, _expit(score / fitted["temperature"]))
+
+
+def _platt(fitted: dict[str, Floats], score: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return _mixed(fitted, _expit(fitted["slope"] * score + fitted["intercept"]))
+
+
+def _beta(fitted: dict[str, Floats], score: Floats) -> Floats:
+    low, high = -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
+    with np.errstate(over="ignore"):
+        return _mixed(fitted, _expit(fitted["a"] * low + fitted["b"] * high + fitted["c"]))
+
+
+def _isotonic(fitted: dict[str, Floats], score: Floats) -> Floats:
+    return np.interp(score, fitted["knots"], fitted["values"])
+
+
+def _venn_abers(fitted: dict[str, Floats], score: Floats) -> Floats:
+    knots, lower, upper = fitted["knots"], fitted["lower"], fitted["upper"]
+    high = np.append(upper, 1.0)[np.searchsorted(knots, score, side="left")]
+    low = np.append(0.0, lower)[np.searchsorted(knots, score, side="right")]
+    return np.asarray(high / (1.0 - low + high))
+
+
+MAPS: dict[str, Callable[[dict[str, Floats], Floats], Floats]] = {
+    "temperature": _temperature,
+    "platt": _platt,
+    "beta": _beta,
+    "isotonic": _isotonic,
+    "smooth_isotonic": _isotonic,
+    "venn_abers": _venn_abers,
+}
+READ_LOG_ODDS = ("temperature", "platt", "beta")
+
+
+# Answers and confidence -------------------------------------------------------------------------
+
+
+def _answers(proba: Array) -> NDArray[np.int64]:
+    """Return the position of the class that each row is answered with."""
+    if POLICY["decision"] == "min_cost":
+        return np.argmin(_expected_costs(proba), axis=1)
+    return np.argmax(proba, axis=1)
+
+
+def _given_answers(y_pred: Any, n: int) -> NDArray[np.int64] | None:
+    """Return the positions of the classifier's own answers, None where it is not asked."""
+    if POLICY["decision"] != "estimator":
+        if y_pred is not None:
+            raise ValueError(
+                f"y_pred goes with decision='estimator'; decision={POLICY['decision']!r} finds its "
+                "own answers."
+            )
+        return None
+    if y_pred is None:
+        raise ValueError("y_pred is missing: a policy with decision='estimator' needs it.")
+    labels = np.asarray(y_pred, dtype=object)
+    labels = labels.ravel() if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.shape != (n,):
+        raise ValueError(f"y_pred must hold one answer per row, {n}, got {labels.shape}.")
+    place = {label: code for code, label in enumerate(POLICY["classes"])}
+    plain = [_plain(label, "y_pred") for label in labels.tolist()]
+    unknown = sorted({str(label) for label in plain if label not in place})[:5]
+    if unknown:
+        raise ValueError(
+            f"y_pred has labels that are not among the classes {POLICY['classes'][:10]}: {unknown}."
+        )
+    return np.array([place[label] for label in plain], dtype=np.int64)
+
+
+def _chosen(table: Array, answers: NDArray[np.int64]) -> Floats:
+    return table[np.arange(len(table)), answers].astype(np.float64)
+
+
+def _expected_costs(proba: Array) -> Floats:
+    """Return the mean cost of each answer as a share of the largest cost."""
+    costs = np.asarray(POLICY["cost_matrix"], dtype=np.float64)
+    scaled = costs / float(costs.max())
+    proba = proba.astype(np.float64)
+    total = np.zeros(proba.shape)
+    for k in range(proba.shape[1]):
+        total += proba[:, k : k + 1] * scaled[k]
+    return total
+
+
+def _max_proba(proba: Array, _: Array) -> Floats:
+    return proba.max(axis=1).astype(np.float64)
+
+
+def _margin(proba: Array, _: Array) -> Floats:
+    if proba.shape[1] == 1:
+        return np.ones(len(proba))
+    top = np.partition(proba, -2, axis=1)[:, -2:].astype(np.float64)
+    return np.asarray(top[:, 1] - top[:, 0])
+
+
+def _entropy(proba: Array, _: Array) -> Floats:
+    n_classes = proba.shape[1]
+    if n_classes == 1:
+        return np.ones(len(proba))
+    p = proba.astype(np.float64)
+    logs = np.log(p, out=np.zeros_like(p), where=p > 0)  # p log p -> 0
+    entropy = -np.sum(p * logs, axis=1) / np.log(n_classes)
+    return np.clip(1.0 - entropy, 0.0, 1.0)
+
+
+def _gini(proba: Array, _: Array) -> Floats:
+    n_classes = proba.shape[1]
+    if n_classes == 1:
+        return np.ones(len(proba))
+    p = proba.astype(np.float64)
+    return np.clip((n_classes * np.sum(p * p, axis=1) - 1.0) / (n_classes - 1.0), 0.0, 1.0)
+
+
+def _expected_cost(proba: Array, answers: NDArray[np.int64]) -> Floats:
+    return np.clip(1.0 - _chosen(_expected_costs(proba), answers), 0.0, 1.0)
+
+
+CONFIDENCES: dict[str, Callable[[Array, Array], Floats]] = {
+    "max_proba": _max_proba,
+    "margin": _margin,
+    "entropy": _entropy,
+    "gini": _gini,
+    "chosen_proba": _chosen,
+    "expected_cost": _expected_cost,
+}
+
+
+# Thresholds -------------------------------------------------------------------------------------
+
+
+def _number(stored: Any) -> float:
+    """Return a stored threshold: None answers no row, "-inf" every row."""
+    return math.inf if stored is None else float(stored)
+
+
+@cache
+def _thresholds_of_groups() -> dict[Any, float]:
+    members = POLICY["groups"]["members"]
+    return {
+        tuple(m["group"]) if isinstance(m["group"], list) else m["group"]: _number(m["threshold"])
+        for m in members
+    }
+
+
+def _thresholds(subgroups: Any, n: int) -> Floats:
+    """Return the threshold of each row, inf for rows of a subgroup without one."""
+    if POLICY["groups"] is None:
+        if subgroups is not None:
+            raise ValueError(
+                "subgroups: this policy has one threshold for all rows; leave them out."
+            )
+        return np.full(n, _number(POLICY["threshold"]))
+    known = _thresholds_of_groups()
+    keys = _keys(subgroups, n)
+    strange = [key for key in keys if key not in known]
+    if strange:
+        _report(strange, list(known))
+    return np.array([known.get(key, math.inf) for key in keys])
+
+
+def _report(strange: list[Any], known: list[Any]) -> None:
+    names = sorted({str(key) for key in strange if key is not None})[:5] or ["missing"]
+    message = (
+        f"subgroups: {len(strange)} rows belong to no {POLICY['groups']['by']} that has a "
+        f"threshold ({names}; known: {known[:10]})"
+    )
+    if POLICY["groups"]["unseen"] == "raise":
+        raise ValueError(f"{message}. With unseen='abstain' they are handed over instead.")
+    warnings.warn(f"{message}; they are handed over.", stacklevel=4)
+
+
+def _keys(subgroups: Any, n: int) -> list[Any]:
+    """Return the subgroup of each row, a tuple of several attributes, None where one is missing."""
+    columns = _group_columns(subgroups)
+    if not columns or any(len(column) != n for column in columns):
+        raise ValueError(f"subgroups must hold one value per row, {n}.")
+    keys: list[Any] = []
+    for parts in zip(*columns, strict=True):
+        key = tuple(None if _is_missing(part) else _plain(part, "subgroups") for part in parts)
+        keys.append(None if None in key else key if len(key) > 1 else key[0])
+    return keys
+
+
+def _group_columns(subgroups: Any) -> list[list[Any]]:
+    """Return one list per attribute, in the order in which they name a subgroup."""
+    groups = POLICY["groups"]
+    if subgroups is None:
+        raise ValueError(
+            f"subgroups is missing: this policy has one threshold per {groups['by']}; pass the "
+            f"{groups['by']} of each row, one of {list(_thresholds_of_groups())[:10]}."
+        )
+    is_mapping = isinstance(subgroups, Mapping)
+    names = list(subgroups if is_mapping else getattr(subgroups, "columns", []))
+    by_name = {str(name): name for name in names}
+    wanted = groups["columns"] or list(by_name)
+    if set(by_name) != set(wanted) or len(by_name) < len(names):
+        raise ValueError(f"subgroups must be a table with the columns {wanted}, got {names}.")
+    if names:
+        return [list(subgroups[by_name[name]]) for name in wanted]
+    if isinstance(subgroups, str) or np.ndim(subgroups) != 1:
+        raise ValueError("subgroups must hold one value per row, or be a table with columns.")
+    return [list(subgroups)]
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas' NA is known by name: comparing it gives no answer.
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)  # noqa: PLR0124
+
+
+def _plain(value: Any, name: str) -> Any:
+    """Return a label as text, number or boolean of Python."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    finite = not isinstance(plain, float) or math.isfinite(plain)
+    if not isinstance(plain, str | int | float | bool) or not finite:
+        raise ValueError(
+            f"{name} must be strings, finite numbers or booleans, got {value!r} of type "
+            f"{type(value).__name__}."
+        )
+    return plain
+
+
+# The command line -------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Decide the rows of a CSV file; return 0, or stop with the status 2 after a clear message."""
+    groups, classes = POLICY["groups"], str(POLICY["classes"]).replace("%", "%%")
+    which = _number(POLICY["threshold"]) if groups is None else f"per {groups['by']}"
+    parser = argparse.ArgumentParser(
+        description="Decide the rows of a CSV file; write suggestion, accepted and confidence.",
+        epilog=f"Policy of {POLICY['created']}, threshold {which}.\n\n{CERTIFICATE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "scores",
+        help="CSV file. Columns are matched by the names of the classes if these are its first "
+        f"line, else they must have the order of the classes: {classes}.",
+    )
+    parser.add_argument(
+        "--no-header", action="store_true", help="the first line holds scores, whatever it says"
+    )
+    given = parser.parse_args(arguments)
+    try:
+        decisions = decide(_read(given.scores, header=not given.no_header))
+    except (OSError, ValueError, csv.Error) as error:
+        parser.error(str(error))
+    columns = [decisions[name].tolist() for name in ("suggestion", "accepted", "confidence")]
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["suggestion", "accepted", "confidence"])
+    writer.writerows(zip(*columns, strict=True))
+    return 0
+
+
+def _read(path: str, *, header: bool) -> Floats:
+    """Return the scores of a CSV file, its columns in the order of the classes."""
+    with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - it may be a pipe
+        lines = [(number, cells) for number, cells in enumerate(csv.reader(file), 1) if cells]
+    classes = [str(label) for label in POLICY["classes"]]
+    first = [cell.strip() for cell in lines[0][1]] if lines else []
+    places = list(range(len(first)))
+    if header and (sorted(first) == sorted(classes) or first == classes[1:]):
+        places = [first.index(name) for name in classes if name in first]
+        lines = lines[1:]
+    scores = [_floats(number, cells, len(first)) for number, cells in lines]
+    if not scores:
+        raise ValueError(f"{path} holds no scores.")
+    table = np.array(scores)[:, places]
+    return table[:, 0] if len(first) == 1 else table
+
+
+def _floats(number: int, cells: list[str], n_columns: int) -> list[float]:
+    if len(cells) != n_columns:
+        raise ValueError(f"line {number} has {len(cells)} cells, the first line has {n_columns}.")
+    try:
+        return [float(cell) for cell in cells]
+    except ValueError as error:
+        raise ValueError(
+            f"line {number}: {error} (a first line of names must name the classes "
+            f"{POLICY['classes']})."
+        ) from error
+
+
+# The policy -------------------------------------------------------------------------------------
+
+POLICY: dict[str, Any] = {
+    "classes": ["no", "yes"],
+    "classes_dtype": "<U3",
+    "response": "predict_proba",
+    "calibration": None,
+    "confidence": "max_proba",
+    "decision": "argmax",
+    "cost_matrix": None,
+    "threshold": 0.8,
+    "groups": None,
+    "created": "an example, until skselect writes a policy here",
+}
+
+CERTIFICATE = "An example promises nothing."
+
+# The end of the policy --------------------------------------------------------------------------
+
+if __name__ == "__main__":
+    sys.exit(main())

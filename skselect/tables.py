@@ -1,0 +1,232 @@
+"""Tables of predictions in CSV and Parquet files, read in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect import _validation as check
+from skselect._typing import FloatArray, LabelArray
+from skselect.confidence import confidence_of
+from skselect.outcomes import Outcomes
+from skselect.predictions import Predictions
+
+#: Rows read together.
+_PIECE = 1 << 18
+_PARQUET = (".parquet", ".pq")
+
+
+def read_table(path: Path, argument: str = "TABLE") -> pd.DataFrame:
+    """Read a whole CSV or Parquet file."""
+    return TableFile.open(path, argument).whole()
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A CSV file with commas, or a Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    names : tuple of str
+        Its columns.
+    n_rows : int or None
+        None: nobody knows before it is read.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    n_rows: int | None
+
+    @classmethod
+    def open(cls, path: Path, argument: str = "TABLE") -> TableFile:
+        """Look at a file without reading its rows."""
+        check.check_table_file(path, argument)
+        if path.suffix.lower() in _PARQUET:
+            parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")
+            known = check.read_or_name(parquet.read_metadata, path)
+            names, n_rows = known.schema.to_arrow_schema().names, known.num_rows
+        else:
+            head = check.read_csv_or_name(lambda: pd.read_csv(path, nrows=0), path, argument)
+            check.check_separator(list(head.columns), path, argument)
+            names, n_rows = list(map(str, head.columns)), None
+        return cls(path, tuple(names), n_rows)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether types must be guessed."""
+        return self.path.suffix.lower() not in _PARQUET
+
+    def whole(self) -> pd.DataFrame:
+        """Read all columns and rows."""
+        if self.is_text:
+            reader = lambda: pd.read_csv(self.path, low_memory=False)  # noqa: E731
+            return check.read_csv_or_name(reader, self.path, "TABLE")
+        return check.read_or_name(pd.read_parquet, self.path)
+
+    def pieces(
+        self, columns: Sequence[str] | None = None, as_text: Sequence[str] = ()
+    ) -> Iterator[pd.DataFrame]:
+        """Read columns piece by piece; those `as_text` are not guessed to be numbers."""
+        wanted = list(self.names if columns is None else dict.fromkeys(columns))
+        check.check_table_columns(wanted, self.names, self.path.name)
+        if self.is_text:
+            read = lambda: pd.read_csv(  # noqa: E731
+                self.path, usecols=wanted, dtype=dict.fromkeys(as_text, str), chunksize=_PIECE
+            )
+            with check.read_csv_or_name(read, self.path, "TABLE") as chunks:
+                for chunk in chunks:
+                    yield chunk[wanted]
+            return
+        parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")
+        with parquet.ParquetFile(self.path) as file:
+            first = 0
+            for batch in file.iter_batches(_PIECE, columns=wanted, use_threads=False):
+                piece = batch.to_pandas(ignore_metadata=True)
+                yield piece.set_axis(range(first, first + len(piece)))
+                first += len(piece)
+        # What Arrow keeps for the next batch may be as much as all that is computed afterwards.
+        check.import_extra("pyarrow", "pyarrow", "parquet").default_memory_pool().release_unused()
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table mean what: probabilities, or an answer and a confidence.
+
+    Parameters
+    ----------
+    label : str or None
+        The true label; None where it is not known yet.
+    proba : tuple of str
+        One column per class, in the order of the classes.
+    answer, confidence : str or None
+        Instead of probabilities.
+    subgroups : tuple of str
+    """
+
+    label: str | None
+    proba: tuple[str, ...] = ()
+    answer: str | None = None
+    confidence: str | None = None
+    subgroups: tuple[str, ...] = ()
+
+    @property
+    def used(self) -> list[str]:
+        """All of them, each once."""
+        single = [self.label, self.answer, self.confidence]
+        return list(dict.fromkeys([*filter(None, single), *self.proba, *self.subgroups]))
+
+    @property
+    def labels(self) -> list[str]:
+        """Those that hold classes."""
+        return list(filter(None, [self.label, self.answer]))
+
+
+def classes_of(file: TableFile, columns: Columns) -> LabelArray:
+    """Return the classes that occur, sorted; those of a text file as numbers if all of them are."""
+    seen: set[Any] = set()
+    for piece in file.pieces(columns.labels, as_text=columns.labels):
+        for name in columns.labels:
+            check.check_no_missing(piece[name], name, file.path.name)
+            seen.update(pd.unique(piece[name]).tolist())
+    check.check_any_rows(len(seen), file.path.name)
+    classes = check.check_labels(list(seen), f"column {columns.label!r}")
+    return np.unique(numbers_of_text(classes) if file.is_text else classes)
+
+
+def numbers_of_text(labels: LabelArray) -> LabelArray:
+    """Return text as booleans, integers or numbers, where all of it is."""
+    if set(labels.tolist()) <= {"True", "False"}:
+        return np.asarray(labels == "True")
+    for kind in (np.int64, np.float64):
+        try:
+            return labels.astype(kind)
+        except ValueError:
+            continue
+    return labels
+
+
+def read_predictions(
+    file: TableFile, columns: Columns, classes: LabelArray
+) -> tuple[Predictions, pd.DataFrame]:
+    """Read all predictions of a file, and the columns of the subgroups."""
+    parts = list(_predictions(file, columns, classes))
+    check.check_any_rows(len(parts), file.path.name)
+    first, fields = parts[0][0], ("y_true", "y_pred", "y_proba", "confidence")
+    joined = {name: _joined([getattr(found, name) for found, _ in parts]) for name in fields}
+    return replace(first, **joined), pd.concat([groups for _, groups in parts])
+
+
+def read_outcomes(
+    file: TableFile, columns: Columns, classes: LabelArray, confidence: str | None
+) -> tuple[Outcomes, pd.DataFrame]:
+    """Read how sure and how wrong each row is, and the columns of the subgroups.
+
+    Probabilities are forgotten piece by piece, so that many rows fit in memory.
+    """
+    wrong, sure, groups = [], [], []
+    for found, subgroups in _predictions(file, columns, classes):
+        wrong.append(found.y_true != found.y_pred)
+        sure.append(confidence_of(found, confidence if columns.proba else None))
+        groups.append(subgroups)
+    check.check_any_rows(len(wrong), file.path.name)
+    table = pd.concat(groups) if columns.subgroups else groups[0]
+    return Outcomes(np.concatenate(wrong), np.concatenate(sure)), table
+
+
+def proba_of(piece: pd.DataFrame, columns: Columns, table: str) -> FloatArray:
+    """Return the probabilities of all classes, or of the second of two, shape (n,)."""
+    proba: FloatArray = check.check_numeric(piece[list(columns.proba)], table)
+    return proba[:, 0] if len(columns.proba) == 1 else proba
+
+
+def _predictions(
+    file: TableFile, columns: Columns, classes: LabelArray
+) -> Iterator[tuple[Predictions, pd.DataFrame]]:
+    """Yield the predictions of each piece with its subgroups."""
+    as_text = columns.labels if file.is_text else []
+    for piece in file.pieces(columns.used, as_text=as_text):
+        if len(piece) == 0:
+            continue
+        for name in columns.used:
+            check.check_no_missing(piece[name], name, file.path.name)
+        y_true = _labels(piece[str(columns.label)], classes, is_text=file.is_text)
+        if columns.proba:
+            proba = proba_of(piece, columns, file.path.name)
+            positive = classes[-1] if proba.ndim == 1 else None
+            found = Predictions.from_proba(y_true, proba, labels=classes, pos_label=positive)
+        else:
+            answer = _labels(piece[str(columns.answer)], classes, is_text=file.is_text)
+            sure = check.check_numeric(piece[[str(columns.confidence)]], file.path.name)[:, 0]
+            found = Predictions.from_labels(y_true, answer, sure, labels=classes)
+        yield found, piece[list(columns.subgroups)]
+
+
+def _labels(values: pd.Series, classes: LabelArray, *, is_text: bool) -> LabelArray:
+    if not is_text:
+        return check.check_labels(values, f"column {values.name!r}")
+    text = values.to_numpy(dtype=str)
+    return text if classes.dtype.kind == "U" else numbers_of_text(text)
+
+
+def _joined(parts: list[Any]) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)
+
+
+def resolved_columns(
+    file: TableFile, given: Mapping[str, Any], classes: Sequence[Any] | None
+) -> Columns:
+    """Return which columns to read, from what the command line says and what is there."""
+    proba = tuple(given.get("proba") or ())
+    answer, confidence = given.get("answer"), given.get("confidence_column")
+    check.check_one_way(proba, answer, confidence)
+    if not proba and answer is None and classes is not None:
+        proba = tuple(str(label) for label in classes)
+        check.check_class_named(proba, file.names, file.path.name)
+    return Columns(given.get("label"), proba, answer, confidence,
+                   tuple(given.get("subgroups") or ()))  # fmt: skip

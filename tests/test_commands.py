@@ -1,0 +1,249 @@
+"""skselect evaluate, tune and apply: the same as in Python, from files to files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skselect import AbstentionPolicy, Outcomes, Predictions, select_threshold, tables
+from skselect.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tables, "_PIECE", 1000)
+
+
+@pytest.fixture
+def frame(rng):
+    n = 3000
+    p = rng.beta(0.4, 0.4, n)
+    truth = np.where(rng.random(n) < p, "yes", "no")
+    frame = pd.DataFrame({
+        "id": np.arange(n), "truth": truth, "p_no": 1 - p, "p_yes": p,
+        "site": rng.choice(["east", "west"], n),
+    })  # fmt: skip
+    frame["said"] = np.where(p > 0.5, "yes", "no")
+    frame["score"] = 100 * np.maximum(p, 1 - p)
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet", index=False)
+    return pd.read_csv("t.csv")
+
+
+PROBA = ["--label", "truth", "--proba", "p_no", "p_yes", "--classes", "no", "yes"]
+ANSWER = ["--label", "truth", "--answer", "said", "--confidence-column", "score"]
+
+
+def predictions_of(frame):
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    return Predictions.from_proba(frame["truth"].to_numpy(), proba)
+
+
+@pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa_plus is best")
+@pytest.mark.parametrize("table", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ({"objective": "risk", "target": 0.1}, ["--target", "0.1"]),
+        ({"objective": "risk", "target": 0.1, "delta": 0.2, "method": "band"},
+         ["--target", "0.1", "--delta", "0.2", "--method", "band"]),
+        ({"objective": "coverage", "target": 0.6}, ["--objective", "coverage", "--target", ".6"]),
+        ({"objective": "cwsa_plus", "min_coverage": 0.3},
+         ["--objective", "cwsa_plus", "--min-coverage", "0.3"]),
+    ],
+)  # fmt: skip
+def test_tune_chooses_what_python_chooses(frame, table, options, arguments, capsys):
+    assert main(["tune", table, *PROBA, *arguments]) == 0
+    policy = AbstentionPolicy.from_json("policy.json")
+    expected = select_threshold(predictions_of(frame), **options)
+    assert policy.threshold == expected.threshold
+    assert policy.coverage == expected.policy.coverage
+    assert policy.confidence_quantiles == expected.policy.confidence_quantiles
+    assert policy.fingerprints == expected.policy.fingerprints
+    if expected.certificate is not None:
+        mine, theirs = policy.certificate.to_dict(), expected.certificate.to_dict()
+        assert {k: v for k, v in mine.items() if k != "created"} == {
+            k: v for k, v in theirs.items() if k != "created"
+        }
+    assert str(expected) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("out", ["d.csv", "d.parquet"])
+def test_apply_decides_as_the_policy(frame, out, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1"]) == 0
+    assert main(["apply", "t.csv", "--policy", "policy.json", "--out", out]) == 0
+    found = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
+    policy = AbstentionPolicy.from_json("policy.json")
+    expected = policy.decide(frame[["p_no", "p_yes"]].to_numpy())
+    assert found["accepted"].tolist() == expected["accepted"].tolist()
+    assert found["suggestion"].tolist() == expected["suggestion"].tolist()
+    np.testing.assert_array_equal(found["confidence"], expected["confidence"])
+    np.testing.assert_array_equal(found["decision"].isna(), ~expected["accepted"])
+    assert found["id"].tolist() == frame["id"].tolist()
+    assert "p_no" not in found
+    accepted = int(expected["accepted"].sum())
+    assert f"3,000 rows: {accepted:,} decided alone" in capsys.readouterr().err
+    assert not list(Path().glob("*.part"))
+
+
+def test_apply_to_standard_output_with_a_prefix(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    capsys.readouterr()
+    frame.drop(columns="truth").assign(confidence=1).to_csv("new.csv", index=False)
+    assert main(["apply", "new.csv", "--policy", "policy.json"]) == 2
+    assert "columns ['confidence'] already" in capsys.readouterr().err
+    assert main(["apply", "new.csv", "--policy", "policy.json", "--prefix", "gate_"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3001
+    assert lines[0].endswith("gate_decision,gate_suggestion,gate_accepted,gate_confidence,"
+                             "gate_threshold")  # fmt: skip
+
+
+def test_an_answer_and_a_confidence_of_any_scale(frame, capsys):
+    assert main(["tune", "t.csv", *ANSWER, "--target", "0.1", "--out", "llm.json"]) == 0
+    expected = select_threshold(
+        Outcomes.from_labels(frame["truth"], frame["said"], frame["score"]),
+        objective="risk", target=0.1,
+    )  # fmt: skip
+    policy = AbstentionPolicy.from_json("llm.json")
+    assert policy.threshold == expected.threshold
+    capsys.readouterr()
+    assert main(["apply", "t.csv", "--policy", "llm.json"]) == 0
+    accepted = [line.split(",")[-1] == "True" for line in capsys.readouterr().out.splitlines()[1:]]
+    assert accepted == (frame["score"] >= policy.threshold).tolist()
+    assert main(["evaluate", "t.csv", *ANSWER, "--policy", "llm.json"]) == 0
+    assert f"{sum(accepted):,}" in capsys.readouterr().out
+
+
+def test_subgroups(frame, capsys):
+    arguments = ["--target", "0.12", "--subgroups", "site", "--out", "sites.json"]
+    assert main(["tune", "t.parquet", *PROBA, *arguments]) == 0
+    expected = select_threshold(
+        predictions_of(frame), objective="risk", target=0.12, subgroups=frame["site"]
+    )
+    policy = AbstentionPolicy.from_json("sites.json")
+    assert policy.groups.thresholds == expected.policy.groups.thresholds
+    assert "site 'east'\nCERTIFIED" in capsys.readouterr().out
+    assert main(["apply", "t.csv", "--policy", "sites.json", "--out", "d.csv"]) == 0
+    decided = policy.decide(frame[["p_no", "p_yes"]].to_numpy(), subgroups=frame["site"])
+    assert pd.read_csv("d.csv")["accepted"].tolist() == decided["accepted"].tolist()
+    assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "sites.json"]) == 0
+    assert "[east] CERTIFIED" in capsys.readouterr().out
+
+
+def test_evaluate_writes_page_and_table(frame, capsys):
+    arguments = ["--threshold", "0.9", "--html", "r.html", "--csv", "r.csv", "--title", "Mine"]
+    assert main(["evaluate", "t.parquet", *PROBA, *arguments]) == 0
+    assert capsys.readouterr().out.startswith("Mine\n====\n\n3,000 rows; classes no:")
+    assert "<title>Mine</title>" in Path("r.html").read_text()
+    table = pd.read_csv("r.csv").set_index("metric")
+    sure = frame[["p_no", "p_yes"]].max(axis=1) >= 0.9
+    assert table.loc["coverage", "value"] == pytest.approx(sure.mean())
+
+
+def test_columns_named_like_the_classes_need_no_name(frame, capsys):
+    frame.rename(columns={"p_no": "no", "p_yes": "yes"}).to_csv("n.csv", index=False)
+    assert main(["tune", "n.csv", "--label", "truth", "--target", "0.1"]) == 0
+    assert capsys.readouterr().err == ""
+    policy = AbstentionPolicy.from_json("policy.json")
+    assert policy.metadata["columns"]["proba"] == ["no", "yes"]
+
+
+def test_a_guess_is_told(frame, capsys):
+    named = ["--label", "truth", "--proba", "p_no", "p_yes"]
+    assert main(["tune", "t.csv", *named, "--target", "0.1"]) == 0
+    told = capsys.readouterr().err
+    assert "p_no for 'no', p_yes for 'yes' (--classes says otherwise)" in told
+
+
+def test_classes_of_numbers(frame, capsys):
+    frame.assign(truth=(frame["truth"] == "yes").astype(int)).to_parquet("i.parquet")
+    named = ["--label", "truth", "--proba", "p_yes", "p_no", "--classes", "1", "0"]
+    assert main(["tune", "i.parquet", *named, "--target", "0.1"]) == 0
+    assert AbstentionPolicy.from_json("policy.json").classes.tolist() == [1, 0]
+
+
+def test_out_of_reach_exits_with_three_and_writes_nothing(frame, capsys, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.0001"]) == 3
+    assert "No threshold meets target=0.0001" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tune", "no.csv", *PROBA], "there is no file 'no.csv'"),
+        (["tune", "t.csv", "--label", "truht", "--target", ".1"], "among its columns are ['truth'"),
+        (["tune", "t.csv", "--label", "truth", "--target", ".1"], "no columns ['no', 'yes']"),
+        (["tune", "t.csv", *PROBA], "target"),
+        (["tune", "t.csv", *PROBA, "--target", "2"], "target"),
+        (["tune", "t.csv", *PROBA, "--target", ".1", "--method", "luck"], "method"),
+        (["tune", "t.csv", *PROBA, "--target", ".1", "--confidence", "luck"], "confidence"),
+        (["tune", "t.csv", *PROBA, "--target", ".1", "--out", "no/p.json"], "no folder 'no'"),
+        (["tune", "t.csv", "--label", "truth", "--answer", "said", "--target", ".1"],
+         "--answer and --confidence-column go together"),
+        (["tune", "t.csv", *PROBA, "--answer", "said", "--confidence-column", "score"],
+         "Name either"),
+        (["tune", "t.csv", "--label", "truth", "--proba", "p_no", "p_yes", "score", "--target",
+          ".1"], "--proba"),
+        (["tune", "t.csv", *PROBA[:-1], "maybe", "--target", ".1"], "yes"),
+        (["tune", "t.csv", "--label", "truth", "--proba", "site", "p_yes", "--target", ".1"],
+         "column 'site' must hold numbers"),
+        (["evaluate", "t.csv", *PROBA, "--policy", "t.csv"], "policy"),
+        (["apply", "t.csv", "--policy", "none.json"], "no policy file 'none.json'"),
+    ],
+)  # fmt: skip
+def test_clear_messages_and_exit_code(frame, arguments, message, capsys):
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert told.splitlines()[-1].startswith("skselect: ")
+    assert message in told
+
+
+def test_a_bad_row_leaves_no_half_file(frame, capsys, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    frame.loc[2500, "p_no"] = np.nan
+    frame.to_csv("bad.csv", index=False)
+    assert main(["apply", "bad.csv", "--policy", "policy.json", "--out", "d.csv"]) == 2
+    assert "'p_no' has 1 missing values, the first in row 2500" in capsys.readouterr().err
+    assert not list(tmp_path.glob("d.csv*"))
+
+
+def test_python_policies_are_applied_by_class_names(frame, capsys):
+    found = select_threshold(predictions_of(frame), objective="risk", target=0.1)
+    found.policy.to_json("mine.json")
+    assert main(["apply", "t.csv", "--policy", "mine.json"]) == 2
+    assert "no columns ['no', 'yes']" in capsys.readouterr().err
+    named = ["--proba", "p_no", "p_yes", "--out", "d.csv"]
+    assert main(["apply", "t.csv", "--policy", "mine.json", *named]) == 0
+    accepted = found.policy.decide(frame[["p_no", "p_yes"]].to_numpy())["accepted"]
+    assert pd.read_csv("d.csv")["accepted"].tolist() == accepted.tolist()
+
+
+def test_the_python_file_decides_the_same(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", "--python", "gate.py"]) == 0
+    assert "Written: policy.json, gate.py" in capsys.readouterr().out
+    gate = {"__name__": "gate"}
+    exec(Path("gate.py").read_text(), gate)
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    expected = AbstentionPolicy.from_json("policy.json").decide(proba)
+    assert gate["decide"](proba)["accepted"].tolist() == expected["accepted"].tolist()
+
+
+def test_no_python_file_without_probabilities(frame, capsys, tmp_path):
+    assert main(["tune", "t.csv", *ANSWER, "--target", "0.1", "--python", "gate.py"]) == 2
+    assert "--python goes with --proba" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_policies_are_plain_json(frame):
+    main(["tune", "t.csv", *ANSWER, "--target", "0.1"])
+    stored = json.loads(Path("policy.json").read_text())
+    assert stored["confidence"] == "external:score"
+    assert stored["metadata"]["columns"] == {
+        "answer": "said", "confidence_column": "score", "subgroups": []
+    }  # fmt: skip

@@ -1,0 +1,79 @@
+"""The site shows everything public, and what its pages point at is there."""
+
+import importlib.util
+import pkgutil
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+import skselect
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+#: Rooms whose `__all__` is for other rooms; what users need of them is in `skselect`.
+INNER_ROOMS = {"skselect._validation", "skselect.selection"}
+
+
+def script(name):
+    """Import one of the scripts in docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def make_api():
+    return script("make_api")
+
+
+def test_every_room_has_a_page_or_is_all_at_the_top(make_api):
+    packages = [found.name for found in pkgutil.iter_modules(skselect.__path__) if found.ispkg]
+    for room in (f"skselect.{name}" for name in packages):
+        at_top = set(importlib.import_module(room).__all__) <= set(skselect.__all__)
+        assert room in make_api.ROOMS or room in INNER_ROOMS or at_top, room
+
+
+def test_every_public_name_is_on_the_page_of_its_room(make_api, tmp_path):
+    make_api.write_pages(tmp_path / "api")
+    for room in make_api.ROOMS:
+        module = importlib.import_module(room)
+        text = (tmp_path / "api" / f"{room.replace('.', '_')}.rst").read_text()
+        shown = set(re.findall(r"(?m)^(?:   ~|\.\. py:data:: )(?:[\w.]*\.)?(\w+)$", text))
+        assert shown == set(make_api.public_names(room))
+        assert shown >= set(getattr(module, "__all__", ()))
+
+
+@pytest.mark.parametrize("table", ["metrics", "datasets"])
+def test_tables_are_what_the_code_says(table):
+    text = script(f"make_{table}_table").text()
+    assert (ROOT / "docs" / f"{table}.md").read_text() == text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        # API and gallery are written by the build.
+        if "://" not in target and not re.search(r"(^|/)(api|gallery)/", target):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_examples_are_short_and_numbered(example):
+    text = example.read_text()
+    assert re.fullmatch(r"plot_\d\d_\w+", example.stem)
+    assert len(text.splitlines()) <= 60
+    title, line = text.splitlines()[1:3]
+    assert line == "=" * len(title)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_examples_run(example, monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
+    runpy.run_path(str(example))

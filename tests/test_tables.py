@@ -1,0 +1,140 @@
+"""Files of predictions: read in pieces as they would be read whole."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skselect import Outcomes, Predictions, tables
+from skselect.tables import Columns, TableFile, classes_of, read_outcomes, read_predictions
+
+PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
+ANSWER = Columns("truth", answer="said", confidence="score")
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(params=[7, 10_000], ids=["pieces", "whole"], autouse=True)
+def _pieces(request, monkeypatch):
+    monkeypatch.setattr(tables, "_PIECE", request.param)
+
+
+def written(frame, kind, folder, name="table"):
+    path = folder / f"{name}.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, index=False)
+    return TableFile.open(path)
+
+
+LABELS = {
+    "text": ["no", "yes"], "numbers": [0, 1], "negative": [-1, 1], "booleans": [False, True],
+    "digits and text": ["1", "x"], "floats": [0.5, 1.5],
+}  # fmt: skip
+
+
+def table_of(labels, rng, n=40):
+    p = np.round(rng.random(n), 6)
+    truth = np.array(labels)[(rng.random(n) < p).astype(int)]
+    truth[:2] = labels
+    said = np.array(labels)[(p > 0.5).astype(int)]
+    score = np.round(10 * rng.random(n), 3)
+    site = rng.choice(["a", "b"], n)
+    return pd.DataFrame({
+        "truth": truth, "p_no": 1 - p, "p_yes": p, "said": said, "score": score, "site": site,
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_probabilities(labels, kind, tmp_path, rng):
+    frame = table_of(labels, rng)
+    file = written(frame, kind, tmp_path)
+    classes = classes_of(file, PROBA)
+    assert classes.tolist() == labels
+    found, groups = read_predictions(file, PROBA, classes)
+    expected = Predictions.from_proba(
+        frame["truth"].to_numpy(), frame[["p_no", "p_yes"]].to_numpy(), labels=labels
+    )
+    for field in ["y_true", "y_pred", "y_proba", "classes"]:
+        np.testing.assert_array_equal(getattr(found, field), getattr(expected, field))
+    assert groups["site"].tolist() == frame["site"].tolist()
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_answers(labels, kind, tmp_path, rng):
+    frame = table_of(labels, rng)
+    file = written(frame, kind, tmp_path)
+    found, groups = read_predictions(file, ANSWER, classes_of(file, ANSWER))
+    np.testing.assert_array_equal(found.y_true == found.y_pred, frame["truth"] == frame["said"])
+    np.testing.assert_array_equal(found.confidence, frame["score"])
+    assert groups.shape == (40, 0)
+
+
+@pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy", "gini"])
+def test_outcomes(confidence, kind, tmp_path, rng):
+    frame = table_of(["no", "yes"], rng)
+    file = written(frame, kind, tmp_path)
+    found, _ = read_outcomes(file, PROBA, np.array(["no", "yes"]), confidence)
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    expected = Outcomes.from_proba(frame["truth"].to_numpy(), proba, confidence=confidence)
+    np.testing.assert_array_equal(found.loss, expected.loss)
+    np.testing.assert_array_equal(found.confidence, expected.confidence)
+
+
+def test_one_column_is_the_second_class(kind, tmp_path, rng):
+    frame = table_of(["no", "yes"], rng)
+    file = written(frame, kind, tmp_path)
+    one = Columns("truth", ("p_yes",))
+    found, _ = read_predictions(file, one, np.array(["no", "yes"]))
+    np.testing.assert_array_equal(found.y_proba[:, 1], frame["p_yes"])
+
+
+def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
+    frame = table_of(["no", "yes"], rng)
+    file = written(frame, kind, tmp_path)
+    together = pd.concat(list(file.pieces()))
+    pd.testing.assert_frame_equal(together, frame, check_dtype=False, check_index_type=False)
+    pd.testing.assert_frame_equal(file.whole(), frame, check_dtype=False)
+    assert file.n_rows == (None if kind == "csv" else 40)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda t: t.assign(truth=t["truth"].where(t.index != 9)), "'truth' has 1 missing .* 9;"),
+        (lambda t: t.assign(p_no=t["p_no"].where(t.index != 12)), "'p_no' has 1 missing .* row 12"),
+        (lambda t: t.assign(p_no=t["p_no"].astype(str).where(t.index != 8, "high")),
+         "column 'p_no' must hold numbers, but row"),
+        (lambda t: t.assign(site=t["site"].where(t.index != 30)), "'site' has 1 missing .* row 30"),
+        (lambda t: t.assign(p_no=t["p_no"] + 1), "y_proba"),
+        (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'; among its columns are"),
+        (lambda t: t.iloc[:0], "has no rows"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(spoil, message, kind, tmp_path, rng):
+    file = written(spoil(table_of(["no", "yes"], rng)), kind, tmp_path)
+    with pytest.raises(ValueError, match=message):
+        read_predictions(file, PROBA, classes_of(file, PROBA))
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(ValueError, match=r"there is no file .*nowhere\.csv"):
+        TableFile.open(tmp_path / "nowhere.csv")
+    (tmp_path / "x.parquet").write_bytes(b"no")
+    with pytest.raises(ValueError, match="cannot be read as Parquet"):
+        TableFile.open(tmp_path / "x.parquet")
+    (tmp_path / "semicolons.csv").write_text("a;b\n1;2\n")
+    with pytest.raises(ValueError, match="separator must be a comma"):
+        TableFile.open(tmp_path / "semicolons.csv")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(ValueError, match="no CSV table"):
+        TableFile.open(tmp_path / "empty.csv")
+
+
+def test_mixed_kinds_of_labels(tmp_path):
+    (tmp_path / "t.csv").write_text("truth,p_no,p_yes\n1,.5,.5\nx,.5,.5\n")
+    file = TableFile.open(tmp_path / "t.csv")
+    assert classes_of(file, Columns("truth")).tolist() == ["1", "x"]  # text, both of them
