@@ -8,7 +8,7 @@ judge on (5,000 at most); rows that repeat others, and columns that know the out
 Needs `pip install ".[benchmarks]"`.
 """
 
-from papers import command_line, resumed  # isort: skip  (sets the number of threads)
+from papers import COLORS, command_line, resumed, save  # isort: skip  (sets the number of threads)
 
 import warnings
 from functools import partial
@@ -63,7 +63,6 @@ TOYS = {
     "A: accuracy .75, AUROC .667": "++++++++++-----+++++",
     "B: accuracy .80, AUROC .750": "-++++++++++++++++---",
 }
-COLOURS = ["#0072B2", "#D55E00"]
 
 
 # Scores -------------------------------------------------------------------------------------------
@@ -271,7 +270,9 @@ def conflicts_of(pairs):
 def draw_toys(path):
     """Draw two rankings: B errs less and ranks better, yet has the larger AURC."""
     figure, panels = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
-    for (label, marks), colour, line in zip(TOYS.items(), COLOURS, ["-", "--"], strict=True):
+    for (label, marks), colour, line in zip(
+        TOYS.items(), COLORS[::3][:2], ["-", "--"], strict=True
+    ):
         n = len(marks)
         wrong = np.array([mark == "-" for mark in marks], dtype=float)
         curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, np.arange(n, 0, -1) / n))
@@ -286,8 +287,7 @@ def draw_toys(path):
         axes.set_ylim(0, None)
         axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
         axes.grid(linewidth=0.3)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 def spread(heights, gap):
@@ -310,7 +310,7 @@ def draw_ranks(ranking, path):
     for place, name in enumerate(ranking.index):
         ends = [ranking.loc[name, f"{area} mean_rank"] for area in AREAS]
         own = name in OWN_ANSWERS
-        axes.plot([0, 1], ends, color=COLOURS[own], linestyle="--" if own else "-", marker="o",
+        axes.plot([0, 1], ends, color=COLORS[3 * own], linestyle="--" if own else "-", marker="o",
                   markersize=4)  # fmt: skip
         for x, heights, side, away in [(0, labels[0], "right", -1), (1, labels[1], "left", 1)]:
             axes.plot([x, x + 0.08 * away], [ends[x], heights[place]], color="0.7", linewidth=0.6)
@@ -318,8 +318,7 @@ def draw_ranks(ranking, path):
     axes.set(xlim=(-0.6, 1.6), xticks=[0, 1], xticklabels=["AURC", "AUGRC"],
              ylabel="mean rank over the data sets (1 is best)")  # fmt: skip
     axes.invert_yaxis()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 def main():

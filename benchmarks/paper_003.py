@@ -8,7 +8,7 @@ judge on; adult (complete rows) and mnist (20,000 training images) keep their of
 Needs `pip install ".[benchmarks]"`.
 """
 
-from papers import command_line, resumed  # isort: skip  (sets the number of threads)
+from papers import COLORS, command_line, resumed, save  # isort: skip  (sets the number of threads)
 
 import warnings
 from functools import partial
@@ -263,16 +263,17 @@ def summary_of(runs):
 
 def draw(runs, path):
     """Draw CSR of every run: a row per set, a mark per calibration."""
-    marks = {"raw": ("o", "#000000"), "isotonic (scikit-learn)": ("v", "#E69F00"),
-             "isotonic": ("^", "#D55E00"), "sigmoid (scikit-learn)": ("s", "#56B4E9"),
-             "platt": ("D", "#0072B2"), "temperature": ("P", "#009E73"),
-             "smooth_isotonic": ("X", "#CC79A7")}  # fmt: skip
+    marks = {
+        "raw": "o", "isotonic (scikit-learn)": "v", "isotonic (one part)": ">", "isotonic": "^",
+        "sigmoid (scikit-learn)": "s", "temperature": "P", "smooth_isotonic": "X",
+    }  # fmt: skip
+    colours = [COLORS[-1], *COLORS[3:6], *COLORS[:3]]
     names = [name for name in SETS if name in set(runs["dataset"])]
     figure, axes = plt.subplots(figsize=(7.2, 0.5 * len(names) + 1.5), layout="constrained")
-    for place, (method, (mark, colour)) in enumerate(marks.items()):
+    for place, (method, mark) in enumerate(marks.items()):
         part = runs[runs["method"] == method]
         height = part["dataset"].map(names.index) + (place - 3) * 0.11
-        axes.scatter(part["csr"].clip(lower=0.1), height, marker=mark, s=13, color=colour,
+        axes.scatter(part["csr"].clip(lower=0.1), height, marker=mark, s=14, color=colours[place],
                      label=method, linewidths=0)  # fmt: skip
     axes.axvline(1, color="0.5", linewidth=0.8, zorder=0)
     axes.set(xscale="log", xlabel="CSR on the test rows (1: honest; below 0.1 drawn at 0.1)",
@@ -280,8 +281,7 @@ def draw(runs, path):
     axes.invert_yaxis()
     axes.grid(axis="x", linewidth=0.3)
     figure.legend(loc="outside upper center", ncols=4, fontsize=8, markerscale=1.6)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 def show(runs):
