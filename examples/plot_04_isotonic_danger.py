@@ -3,7 +3,7 @@ Why isotonic calibration is dangerous
 =====================================
 
 Three reliability diagrams look alike. The calibrated size ratio (CSR) does not: it weighs an error
-at confidence c by c/(1 - c), and is 1 for an honest classifier.
+at confidence c by 1/(1 - c), and is 1 for an honest classifier.
 """
 
 import matplotlib.pyplot as plt

@@ -139,6 +139,7 @@ class AbstentionPolicy:
             check.check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
         if self.abstain_label is not None:
             check.check_abstain_label(self.abstain_label, self.classes)
+        check.check_calibrated_decisions(self.response, self.calibration)
         if self.calibration is not None:
             self.calibration.check_fits(len(self.classes), self.response)
 

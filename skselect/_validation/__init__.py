@@ -15,6 +15,7 @@ from skselect._validation._datasets import (
     refuse_missing_dataset,
 )
 from skselect._validation._decisions import (
+    check_calibrated_decisions,
     check_chow,
     check_confidence_fits,
     check_cost_matrix,
@@ -218,6 +219,7 @@ __all__ = [
     "check_both_kinds",
     "check_bounded",
     "check_bounded_parameters",
+    "check_calibrated_decisions",
     "check_calibration",
     "check_calibrations",
     "check_certificate",

@@ -162,3 +162,12 @@ def check_weights_within(weight: FloatArray, largest: float) -> None:
         raise ValueError(
             f"largest_weight={largest:g}, but sample_weight goes up to {np.max(weight):g}."
         )
+
+
+def check_calibrated_decisions(response: str, calibration: Any) -> None:
+    """Refuse decision values that nothing turns into probabilities."""
+    if response == "decision_function" and calibration is None:
+        raise ValueError(
+            "response='decision_function' needs a calibration, which turns decision values into "
+            "probabilities."
+        )

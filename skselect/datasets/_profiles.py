@@ -60,8 +60,8 @@ CALIBRATION_MODES: dict[str, Callable[[Draws, FloatArray], FloatArray]] = {
 MODELS = {
     "calibrated": (0.9, (0.8, 1.0), (0.5, 0.7)),
     "overconfident": (0.9, (0.9, 1.0), (0.9, 1.0)),
-    "underconfident": (0.9, (0.5, 0.7), (0.5, 0.7)),
-    "perfect": (1.0, (0.9, 1.0), (0.9, 1.0)),
+    "underconfident": (0.9, (0.4, 0.6), (0.4, 0.6)),
+    "perfect": (1.0, (0.95, 1.0), (0.95, 1.0)),
     "random": (1 / 3, (0.3, 1.0), (0.3, 1.0)),
 }
 
@@ -175,14 +175,15 @@ def make_model_profile(
     ===============  =========  ==================  ==================
     calibrated       90 %       U(.8, 1)            U(.5, .7)
     overconfident    90 %       U(.9, 1)            U(.9, 1)
-    underconfident   90 %       U(.5, .7)           U(.5, .7)
-    perfect          100 %      U(.9, 1)
+    underconfident   90 %       U(.4, .6)           U(.4, .6)
+    perfect          100 %      U(.95, 1)
     random           a third    U(.3, 1)            U(.3, 1)
     ===============  =========  ==================  ==================
 
-    "calibrated", "overconfident" and "random" are those of the paper's tables 1 to 3; the ranges
-    of the other two are a choice of this library. The names are the paper's: "calibrated" knows
-    when it is wrong, which is more than calibration asks.
+    "calibrated", "overconfident" and "random" are as the paper's text describes those of tables 1
+    to 3; the ranges of the other two are those of the authors' published code (which lets a third
+    of the wrong answers be right by luck). The names are the paper's: "calibrated" knows when it
+    is wrong, which is more than calibration asks.
 
     References
     ----------

@@ -47,7 +47,8 @@ def test_models(kind):
     share = {"perfect": 1.0, "random": 1 / 3}.get(kind, 0.9)
     assert drawn.correct.mean() == pytest.approx(share, abs=CLOSE)
     low, high = {
-        "calibrated": (0.8, 1), "underconfident": (0.5, 0.7), "random": (0.3, 1)
+        "calibrated": (0.8, 1), "underconfident": (0.4, 0.6), "random": (0.3, 1),
+        "perfect": (0.95, 1),
     }.get(kind, (0.9, 1))  # fmt: skip
     right = drawn.confidence[drawn.correct]
     assert stats.kstest(right, "uniform", args=(low, high - low)).pvalue > 1e-4

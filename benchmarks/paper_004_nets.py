@@ -1,0 +1,89 @@
+"""Tables, nets and training for paper_004.py."""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from skselect.datasets import load_dataset
+
+try:
+    import torch
+    from torch import nn
+except ImportError as error:
+    raise SystemExit("paper_004.py trains its nets with torch: pip install torch") from error
+
+torch.set_num_threads(1)
+WIDTH, BATCH, PASSES, EPS = 128, 128, 20, 1e-6
+
+
+class Split(NamedTuple):
+    """Rows to train on, rows to judge on, and all rows that were not trained on."""
+
+    X: torch.Tensor
+    y: torch.Tensor
+    train: np.ndarray
+    test: np.ndarray
+    fresh: np.ndarray
+
+
+@cache
+def loaded(name, data_home):
+    table = load_dataset(name, data_home=data_home)
+    codes = np.unique(table.target, return_inverse=True)[1]
+    return table.data.to_numpy(np.float32), codes, table.n_train
+
+
+def split(name, seed, n_train, n_test, data_home=None):
+    """Draw the rows to train on; the official test part stays one where there is one."""
+    X, codes, official = loaded(name, data_home)
+    order = np.random.default_rng(seed).permutation(official or len(codes))
+    train, fresh = order[:n_train], np.concatenate([order[n_train:], np.arange(len(order), len(X))])
+    test = np.arange(official, len(X))[:n_test] if official else fresh[:n_test]
+    if name == "mnist":
+        X = X / 255  # most pixels hardly vary, so they are not standardised
+    else:
+        spread = X[train].std(axis=0)
+        X = (X - X[train].mean(axis=0)) / np.where(spread > 0, spread, 1)
+    return Split(torch.tensor(X), torch.tensor(codes), train, test, fresh)
+
+
+def cau_loss(logits, y):
+    """Return CAU of a batch, the lambda of its sum being 1; a part without rows is left out."""
+    log_p = torch.log_softmax(logits, dim=1)
+    h = -(log_p.exp() * log_p).sum(dim=1) / np.log(logits.shape[1])
+    h = h.clamp(EPS, 1 - EPS)
+    right = logits.argmax(dim=1) == y
+    parts = [-torch.log1p(-h[right]), -torch.log(h[~right])]
+    return sum(part.mean() for part in parts if len(part))
+
+
+def trained(data, seed, *, dropout=0.0, weight_decay=0.0, alpha=0.0, epochs=20):
+    """Train a net of two hidden layers on cross-entropy + alpha CAU."""
+    torch.manual_seed(seed)
+    n_features, n_classes = data.X.shape[1], int(data.y.max()) + 1
+    net = nn.Sequential(
+        nn.Linear(n_features, WIDTH), nn.ReLU(), nn.Dropout(dropout),
+        nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Dropout(dropout), nn.Linear(WIDTH, n_classes),
+    )  # fmt: skip
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, weight_decay=weight_decay)
+    X, y = data.X[data.train], data.y[data.train]
+    for _ in range(epochs):
+        for rows in torch.randperm(len(y)).split(BATCH):
+            logits = net(X[rows])
+            loss = nn.functional.cross_entropy(logits, y[rows])
+            if alpha:
+                loss = loss + alpha * cau_loss(logits, y[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return net
+
+
+@torch.no_grad()
+def probabilities(net, X, passes=0):
+    """Return class probabilities: without dropout, or the mean over passes with it."""
+    net.train(passes > 0)
+    return (
+        sum(torch.softmax(net(X).double(), dim=1) for _ in range(max(passes, 1))) / max(passes, 1)
+    ).numpy()
