@@ -30,7 +30,7 @@ y_probas = {
 }
 
 # %%
-# AUGRC is the mean rate of silent failures over all thresholds: lower is better. Each pair of
+# AUGRC is the mean rate of silent failures over all coverages: lower is better. Each pair of
 # models is compared row by row, and the p-values are adjusted for the number of comparisons.
 table = compare_models(y, y_probas, "augrc")
 print(table.attrs["note"])

@@ -38,11 +38,11 @@ figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for decision in ("argmax", "min_cost"):
     answered = Predictions.from_proba(y, proba, labels=labels, decision=decision, cost_matrix=costs)
     outcomes = Outcomes.from_predictions(answered, loss="cost")
-    curve = RiskCoverageCurve.from_outcomes(outcomes).to_frame()
+    curve = RiskCoverageCurve.from_outcomes(outcomes).to_frame().query("coverage >= 0.1")
     cost = 5 * curve["selective_risk"]  # losses are costs over the largest one
     print(f"{decision:8} mean cost of all cases {cost.iloc[-1]:.3f}")
     ax.plot(curve["coverage"], cost, label=decision)
-ax.set(xlabel="coverage", ylabel="mean cost of a decided case", xlim=(0.1, 1), ylim=(0, None))
+ax.set(xlabel="coverage", ylabel="mean cost of a decided case", xlim=(0, 1), ylim=(0, None))
 ax.legend(frameon=False)
 plt.show()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from skselect.predictions import Predictions
 
 #: Rows read together.
 _PIECE = 1 << 18
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+_NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
 _PARQUET = (".parquet", ".pq")
 
 
@@ -140,15 +143,16 @@ def classes_of(file: TableFile, columns: Columns) -> LabelArray:
 
 
 def numbers_of_text(labels: LabelArray) -> LabelArray:
-    """Return text as booleans, integers or numbers, where all of it is."""
-    if set(labels.tolist()) <= {"True", "False"}:
+    """Return text as booleans, integers or numbers, where all of it is written like them.
+
+    Text such as "01" stays text: it would not come back as it was.
+    """
+    distinct = set(labels.tolist())
+    if distinct <= {"True", "False"}:
         return np.asarray(labels == "True")
-    for kind in (np.int64, np.float64):
-        try:
-            return labels.astype(kind)
-        except ValueError:
-            continue
-    return labels
+    if not all(map(_NUMBER.fullmatch, distinct)):
+        return labels
+    return labels.astype(np.int64 if all(map(_INTEGER.fullmatch, distinct)) else np.float64)
 
 
 def read_predictions(

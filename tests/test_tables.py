@@ -134,6 +134,20 @@ def test_files_that_are_none(tmp_path):
         TableFile.open(tmp_path / "empty.csv")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (["0", "1"], [0, 1]), (["-1", "1"], [-1, 1]), (["0.5", "1"], [0.5, 1.0]),
+        (["1e3", "2"], [1000.0, 2.0]), (["True", "False"], [True, False]),
+        (["01", "2"], ["01", "2"]), (["1", "x"], ["1", "x"]), (["+1", "2"], ["+1", "2"]),
+        (["true", "false"], ["true", "false"]), ([" 1", "2"], [" 1", "2"]),
+        (["1_0", "2"], ["1_0", "2"]), (["9" * 30, "1"], ["9" * 30, "1"]),
+    ],
+)  # fmt: skip
+def test_text_that_means_numbers(text, expected):
+    assert tables.numbers_of_text(np.array(text)).tolist() == expected
+
+
 def test_mixed_kinds_of_labels(tmp_path):
     (tmp_path / "t.csv").write_text("truth,p_no,p_yes\n1,.5,.5\nx,.5,.5\n")
     file = TableFile.open(tmp_path / "t.csv")
