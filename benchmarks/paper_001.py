@@ -5,7 +5,7 @@
 Fifteen confidence scores on twenty tables of numbers and names, ranked by AURC and by AUGRC; the
 paper's own data sets are images. A split is 80 % to train on (10,000 rows at most) and 20 % to
 judge on (5,000 at most); rows that repeat others, and columns that know the outcome, are dropped.
-Needs `pip install ".[benchmarks]"`.
+Needs `pip install ".[benchmarks]"`. Scores are kept in benchmarks/.cache: a second call is quick.
 """
 
 from papers import COLORS, command_line, resumed, save  # isort: skip  (sets the number of threads)

@@ -5,7 +5,7 @@
 XGBoost, tuned with Optuna, on the twelve of the paper's fifteen data sets that can be had, and how
 far its confidences can be trusted, raw and calibrated. A split is 80 % to train on and 20 % to
 judge on; adult (complete rows) and mnist (20,000 training images) keep their official test part.
-Needs `pip install ".[benchmarks]"`.
+Needs `pip install ".[benchmarks]"`. Scores are kept in benchmarks/.cache: a second call is quick.
 """
 
 from papers import COLORS, command_line, resumed, save  # isort: skip  (sets the number of threads)
