@@ -524,8 +524,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "scores",
-        help="CSV file. Columns are matched by the names of the classes if these are its first "
-        f"line, else they must have the order of the classes: {classes}.",
+        help="CSV file. Its first line names the columns that the policy was tuned on, or the "
+        f"classes {classes}, other columns are left out; else all columns must be those of the "
+        "classes, in this order.",
     )
     parser.add_argument(
         "--no-header", action="store_true", help="the first line holds scores, whatever it says"
@@ -546,24 +547,32 @@ def _read(path: str, *, header: bool) -> Floats:
     """Return the scores of a CSV file, its columns in the order of the classes."""
     with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - it may be a pipe
         lines = [(number, cells) for number, cells in enumerate(csv.reader(file), 1) if cells]
-    classes = [str(label) for label in POLICY["classes"]]
     first = [cell.strip() for cell in lines[0][1]] if lines else []
-    places = list(range(len(first)))
-    if header and (sorted(first) == sorted(classes) or first == classes[1:]):
-        places = [first.index(name) for name in classes if name in first]
-        lines = lines[1:]
-    scores = [_floats(number, cells, len(first)) for number, cells in lines]
+    named = _named_columns(first) if header else []
+    places = [first.index(name) for name in named] or list(range(len(first)))
+    rows = lines[1:] if named else lines
+    scores = [_floats(number, cells, len(first), places) for number, cells in rows]
     if not scores:
         raise ValueError(f"{path} holds no scores.")
-    table = np.array(scores)[:, places]
-    return table[:, 0] if len(first) == 1 else table
+    table = np.array(scores)
+    return table[:, 0] if len(places) == 1 else table
 
 
-def _floats(number: int, cells: list[str], n_columns: int) -> list[float]:
+def _named_columns(first: list[str]) -> list[str]:
+    """Return the columns that the policy was tuned on, or those named like the classes."""
+    tuned_on = POLICY.get("metadata", {}).get("skselect_columns", {}).get("proba", [])
+    classes = [str(label) for label in POLICY["classes"]]
+    for names in (tuned_on, classes):
+        if names and set(names) <= set(first):
+            return list(names)
+    return first if first == classes[1:] else []
+
+
+def _floats(number: int, cells: list[str], n_columns: int, places: list[int]) -> list[float]:
     if len(cells) != n_columns:
         raise ValueError(f"line {number} has {len(cells)} cells, the first line has {n_columns}.")
     try:
-        return [float(cell) for cell in cells]
+        return [float(cells[place]) for place in places]
     except ValueError as error:
         raise ValueError(
             f"line {number}: {error} (a first line of names must name the classes "

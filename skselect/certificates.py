@@ -184,7 +184,7 @@ class Certificate:
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
         start = "If" if self.exact else "Only if these doubts did not matter: if"
-        how_often = f"in {100.0 - 100.0 * self.delta:.12g} of 100 such calibrations"
+        how_often = f"in {_of_hundred(self.delta)} of 100 such calibrations"
         if self.guarantee == "mean":
             start = "If" if self.why_not == (MEAN_ONLY.reason,) else start
             how_often = "on average over such calibrations"
@@ -387,3 +387,9 @@ def _percent(share: float, *, up: bool = False) -> str:
         digits = 3 - math.floor(math.log10(100.0 * share))
         text = f"{math.ceil(100.0 * share * 10.0**digits) / 10.0**digits:.4g}"
     return f"{text} %"
+
+
+def _of_hundred(delta: float) -> str:
+    """Return 100 (1 - delta), rounded down: a promise must not be overstated."""
+    share = round(100.0 - 100.0 * delta, 10)
+    return f"{math.floor(100.0 * share) / 100.0:g}" if delta > 1e-4 else f"{share:.12g}"

@@ -60,13 +60,13 @@ _INPUTS: Options = [
                    "help": "columns of the probabilities, in the order of the classes"}),
     (["--answer"], {"metavar": "COLUMN", "help": "instead: the column of the model's answer, ..."}),
     (["--confidence-column"], {"metavar": "COLUMN", "help": "... and of how sure it is"}),
+    (["--classes"], {"nargs": "+", "metavar": "CLASS",
+                     "help": "the classes in the order of --proba (default: matched by name, else "
+                             "sorted)"}),
     (["--subgroups"], {"nargs": "+", "metavar": "COLUMN", "help": "columns of the subgroups"}),
 ]
 _LABELLED: Options = [
     (["--label"], {"required": True, "metavar": "COLUMN", "help": "the column of the true label"}),
-    (["--classes"], {"nargs": "+", "metavar": "CLASS",
-                     "help": "all classes, in the order of --proba (default: those that occur, "
-                             "sorted)"}),
 ]
 _COMMANDS: dict[str, tuple[str, str, Options]] = {
     "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
@@ -106,7 +106,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--out"], {"type": Path, "default": Path("policy.json"), "metavar": "FILE",
                      "help": "the policy (default: %(default)s)"}),
         (["--python"], {"type": Path, "metavar": "FILE",
-                        "help": "also write it as one Python file that needs numpy only"}),
+                        "help": "also write it as one Python file (with --proba)"}),
     ]),
     "apply": ("decide the rows of a table by a policy", _APPLY, [
         *_TABLE,
@@ -149,9 +149,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except InfeasibleTargetError as error:
-        print(f"skselect: {error}", file=sys.stderr)
+        print(f"skselect: {error.reason}", file=sys.stderr)
         return INFEASIBLE
-    except (ValueError, ImportError) as error:
+    except (ValueError, ImportError, OSError) as error:
         print(f"skselect: {error}", file=sys.stderr)
         return WRONG_INPUT
     return code

@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pandas as pd
 
 from skselect import _validation as check
 from skselect._typing import LabelArray
-from skselect.policy import AbstentionPolicy, External
+from skselect.policy import AbstentionPolicy, External, nullable
 from skselect.report import selective_report
 from skselect.selection import select_threshold
 from skselect.selection._pick import policy_facts
@@ -22,6 +23,7 @@ from skselect.tables import (
     Columns,
     TableFile,
     classes_of,
+    confidence_column_of,
     numbers_of_text,
     proba_of,
     read_outcomes,
@@ -30,12 +32,15 @@ from skselect.tables import (
 )
 
 #: Where a policy remembers the columns that it was tuned on.
-_COLUMNS = "columns"
+_COLUMNS = "skselect_columns"
 
 
 def evaluate(given: Namespace) -> int:
     """Report on a table; return the exit code."""
-    policy = None if given.policy is None else AbstentionPolicy.from_json(given.policy)
+    check.check_outputs(html=given.html, csv=given.csv)
+    policy = None if given.policy is None else _policy(given.policy)
+    if policy is not None:
+        check.refuse_threshold_and_policy(given.threshold)
     file = TableFile.open(given.table)
     columns, classes = _described(file, given, policy)
     predictions, groups = read_predictions(file, columns, classes)
@@ -58,7 +63,7 @@ def evaluate(given: Namespace) -> int:
 
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
-    check.check_folder_of(given.out, "--out")
+    check.check_outputs(out=given.out, python=given.python)
     file = TableFile.open(given.table)
     columns, classes = _described(file, given, None)
     outcomes, groups = read_outcomes(file, columns, classes, given.confidence)
@@ -77,7 +82,6 @@ def tune(given: Namespace) -> int:
         **policy_facts(found, outcomes, accepted),
     )
     if given.python is not None:
-        check.check_folder_of(given.python, "--python")
         check.check_has_columns_of_proba(columns.proba)
         policy.to_python(given.python)
     policy.to_json(given.out, allow_external=True)
@@ -88,12 +92,15 @@ def tune(given: Namespace) -> int:
 
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
-    policy = AbstentionPolicy.from_json(given.policy)
+    check.check_outputs(out=given.out)
+    policy = _policy(given.policy)
     file = TableFile.open(given.table)
-    columns = _columns_to_apply(file, given, policy)
+    columns, _ = _described(file, given, policy)
     n_rows = n_accepted = 0
     with _writer(given.out) as write:
-        for piece in file.pieces():
+        for piece in file.rows():
+            if len(piece) == 0:
+                continue
             decided = _decided(policy, piece, columns, file.path.name)
             decided = decided.add_prefix(given.prefix)
             kept = piece.drop(columns=list(columns.proba))
@@ -101,7 +108,7 @@ def apply(given: Namespace) -> int:
             write(pd.concat([kept, decided], axis=1))
             n_rows += len(piece)
             n_accepted += int(decided[f"{given.prefix}accepted"].sum())
-    check.check_any_rows(n_rows, file.path.name)
+        check.check_any_rows(n_rows, file.path.name)
     share = 100 * n_accepted / n_rows
     print(
         f"{n_rows:,} rows: {n_accepted:,} decided alone ({share:.1f} %), "
@@ -111,6 +118,13 @@ def apply(given: Namespace) -> int:
     return 0
 
 
+def _policy(path: Path) -> AbstentionPolicy:
+    check.check_table_file(path, "--policy")
+    policy = AbstentionPolicy.from_json(path)
+    check.check_remembered_columns(policy.metadata.get(_COLUMNS, {}))
+    return policy
+
+
 # Reading --------------------------------------------------------------------------------------
 
 
@@ -118,19 +132,55 @@ def _described(
     file: TableFile, given: Namespace, policy: AbstentionPolicy | None
 ) -> tuple[Columns, LabelArray]:
     """Return which columns mean what, and the classes."""
-    described = vars(given)
-    if policy is not None and not given.proba and given.answer is None:
-        described = described | _with_subgroups(given, policy)
-    check.check_table_columns([given.label], file.names, file.path.name)
-    named = _named_classes(file, given, policy)
-    columns = resolved_columns(file, described, None)
-    seen = classes_of(file, columns) if named is None else named
-    columns = resolved_columns(file, described, seen.tolist())
-    if columns.proba:
-        _check_proba_columns(columns, seen)
-        if named is None and columns.proba != tuple(map(str, seen.tolist())):
-            _say_what_is_meant(columns, seen)
-    return columns, seen
+    described = _options(given, policy)
+    if described["label"] is not None:
+        check.check_table_columns([described["label"]], file.names, file.path.name)
+    if policy is not None:
+        classes = policy.classes
+    elif given.classes:
+        classes = _classes_named(file, given)
+    else:
+        classes = classes_of(file, resolved_columns(file, described, None))
+    columns = resolved_columns(file, described, classes.tolist())
+    check.check_table_columns(columns.used, file.names, file.path.name)
+    if given.proba or policy is None or _COLUMNS not in policy.metadata:
+        columns = replace(columns, proba=_in_order(columns.proba, given.classes, classes))
+    return columns, classes
+
+
+def _options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
+    """Return what the command line says of columns, and else what the policy remembers."""
+    names = ("label", "proba", "answer", "confidence_column", "subgroups")
+    said = {name: vars(given).get(name) for name in names}
+    remembered = {} if policy is None else dict(policy.metadata.get(_COLUMNS, {}))
+    other = ("answer", "confidence_column") if said["proba"] else ("proba",)
+    if said["proba"] or said["answer"] or said["confidence_column"]:
+        remembered = {name: known for name, known in remembered.items() if name not in other}
+    return {name: said[name] or remembered.get(name) for name in names}
+
+
+def _in_order(
+    proba: tuple[str, ...], said: list[str] | None, classes: LabelArray
+) -> tuple[str, ...]:
+    """Return the columns of the probabilities in the order of the classes.
+
+    --classes says which is which, or names that are those of the classes; else they are taken
+    in the order of the classes, and the user is told so.
+    """
+    names = [str(label) for label in classes.tolist()]
+    alone = len(proba) == 1 and len(names) == 2
+    if proba and not alone:
+        remedy = "; name one column for each class, in the order of --classes"
+        check.check_class_columns(len(proba), classes, "--proba", remedy)
+    if said is not None:
+        check.check_named_classes(said, names)
+        check.check_second_is_meant(said, names, alone=alone)
+        return proba if alone else tuple(proba[said.index(name)] for name in names)
+    if set(proba) == set(names):
+        return tuple(names)
+    if proba:
+        _say_what_is_meant(proba, names)
+    return proba
 
 
 def _subgroups(groups: pd.DataFrame) -> pd.DataFrame | pd.Series | None:
@@ -138,25 +188,16 @@ def _subgroups(groups: pd.DataFrame) -> pd.DataFrame | pd.Series | None:
     return None if groups.shape[1] == 0 else groups.iloc[:, 0] if groups.shape[1] == 1 else groups
 
 
-def _named_classes(
-    file: TableFile, given: Namespace, policy: AbstentionPolicy | None
-) -> LabelArray | None:
-    """Return the classes of the policy, or those named on the command line."""
-    if policy is not None:
-        return policy.classes
-    if not given.classes:
-        return None
-    check.check_table_columns([given.label], file.names, file.path.name)
+def _classes_named(file: TableFile, given: Namespace) -> LabelArray:
+    """Return the classes named on the command line, of the kind that the labels are."""
     named = np.array(given.classes)
-    if file.is_text:
-        return check.check_classes(numbers_of_text(named), "--classes")
-    first = next(iter(file.pieces([given.label])))[given.label]
-    labels = check.check_labels(first.dropna(), f"column {given.label!r}")
-    return check.check_classes(numbers_of_text(named) if labels.dtype.kind != "U" else named,
-                               "--classes")  # fmt: skip
-
-
-# Columns --------------------------------------------------------------------------------------
+    if not file.is_text:
+        first = next(file.pieces([given.label]), pd.DataFrame({given.label: []}))[given.label]
+        check.check_any_rows(len(first), file.path.name)
+        labels = check.check_labels(first.dropna(), f"column {given.label!r}")
+        if labels.dtype.kind == "U":
+            return check.check_classes(named, "--classes")
+    return check.check_classes(numbers_of_text(named), "--classes")
 
 
 def _remembered(columns: Columns) -> dict[str, Any]:
@@ -167,55 +208,50 @@ def _remembered(columns: Columns) -> dict[str, Any]:
             "subgroups": list(columns.subgroups)}  # fmt: skip
 
 
-def _with_subgroups(given: Namespace, policy: AbstentionPolicy) -> dict[str, Any]:
-    """Return the columns that a policy remembers; subgroups named anew count more."""
-    remembered = dict(policy.metadata.get(_COLUMNS, {}))
-    return remembered | ({"subgroups": given.subgroups} if given.subgroups else {})
-
-
-def _columns_to_apply(file: TableFile, given: Namespace, policy: AbstentionPolicy) -> Columns:
-    """Return the columns that hold what the policy reads: as named, or as it remembers."""
-    described: dict[str, Any] = dict(vars(given))
-    if not given.proba and given.answer is None:
-        described |= _with_subgroups(given, policy)
-    columns = resolved_columns(file, described, policy.classes.tolist())
-    check.check_table_columns(columns.used, file.names, file.path.name)
-    if columns.proba:
-        _check_proba_columns(columns, policy.classes)
-    return columns
-
-
-def _check_proba_columns(columns: Columns, classes: LabelArray) -> None:
-    """Refuse another number of columns than classes; of two classes the second is enough."""
-    if len(columns.proba) == 1 and len(classes) == 2:
-        return
-    remedy = "; name one column for each class, in the order of --classes"
-    check.check_class_columns(len(columns.proba), classes, "--proba", remedy)
-
-
-def _say_what_is_meant(columns: Columns, classes: LabelArray) -> None:
+def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
     """Tell which class each column is taken for: nobody said so."""
-    pairs = zip(columns.proba, classes.tolist()[-len(columns.proba) :], strict=True)
-    meant = ", ".join(f"{column} for {label!r}" for column, label in pairs)
+    pairs = zip(proba, names[-len(proba) :], strict=True)
+    meant = ", ".join(f"{column} for {name!r}" for column, name in pairs)
     print(f"skselect: note: probabilities: {meant} (--classes says otherwise)", file=sys.stderr)
+
+
+# Deciding -------------------------------------------------------------------------------------
 
 
 def _decided(
     policy: AbstentionPolicy, piece: pd.DataFrame, columns: Columns, table: str
 ) -> pd.DataFrame:
     """Return the decisions for some rows."""
-    for name in columns.used:
-        check.check_no_missing(piece[name], name, table)
-    subgroups = _subgroups(piece[list(columns.subgroups)])
+    subgroups = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
-        decided = policy.decide(proba_of(piece, columns, table), subgroups=subgroups).set_index(
-            piece.index
-        )
-        return decided.rename(columns={"label": "decision"})
-    sure = check.check_numeric(piece[[str(columns.confidence)]], table)[:, 0]
+        decided = policy.decide(proba_of(piece, columns, table), subgroups=subgroups)
+        return decided.set_index(piece.index).rename(columns={"label": "decision"})
+    sure = confidence_column_of(piece, columns, table)
     accepted = policy.accepts(sure, subgroups=subgroups)
-    decision = piece[str(columns.answer)].astype(object).where(accepted, None)
+    answers = check.check_labels(piece[str(columns.answer)], f"column {columns.answer!r}")
+    decision = nullable(answers)  # one type in all pieces, whether there are answers or not
+    decision[~accepted] = pd.NA
     return pd.DataFrame({"decision": decision, "accepted": accepted}, index=piece.index)
+
+
+def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
+    """Return subgroups as the policy knows them: in a text file 3 is written as "3"."""
+    if policy.groups is None:
+        return groups
+    keys = [key if isinstance(key, tuple) else (key,) for key in policy.groups.thresholds]
+    known: list[dict[str, Any]] = [{str(key[k]): key[k] for key in keys if k < len(key)}
+                                   for k in range(groups.shape[1])]  # fmt: skip
+    return pd.DataFrame(
+        {
+            name: groups[name].map(lambda value, own=own: _found_in(own, value))
+            for name, own in zip(groups.columns, known, strict=True)
+        },
+        index=groups.index,
+    )
+
+
+def _found_in(known: dict[str, Any], value: Any) -> Any:
+    return known.get(value, value or None) if isinstance(value, str) else value
 
 
 # Writing --------------------------------------------------------------------------------------
@@ -227,7 +263,6 @@ def _writer(out: Path | None) -> Iterator[Callable[[pd.DataFrame], None]]:
     if out is None:
         yield _csv_to(sys.stdout)
         return
-    check.check_folder_of(out, "--out")
     part = out.with_name(out.name + ".part")
     try:
         if out.suffix.lower() in (".parquet", ".pq"):

@@ -525,7 +525,8 @@ class External:
         """Say what to do instead."""
         raise ValueError(
             f"confidence: this policy uses your function {self.__name__!r}, which its file only "
-            "names. Hand it over with dataclasses.replace(policy, confidence=function)."
+            "names. Hand it over with dataclasses.replace(policy, confidence=function), or, where "
+            "the confidences are at hand, ask policy.accepts(confidence)."
         )
 
 

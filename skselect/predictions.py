@@ -125,10 +125,10 @@ class Predictions:
         if raw.ndim == 1:
             classes, proba = _two_columns(raw, truth, labels, pos_label)
         else:
-            proba = check.check_proba(raw)
             classes = _column_classes(truth, labels, names)
-            if names is not None:
-                proba = proba[:, check.match_columns(names, classes)]
+            if names is not None:  # first: a column that is no class need not be a number
+                raw = raw[:, check.match_columns(names, classes)]
+            proba = check.check_proba(raw)
         remedy = ". Pass labels= with the class of every column"
         check.check_class_columns(proba.shape[1], classes, "y_proba", remedy)
         rule = DecisionRule.checked(decision, cost_matrix, classes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,9 +57,8 @@ class TableFile:
             known = check.read_or_name(parquet.read_metadata, path)
             names, n_rows = known.schema.to_arrow_schema().names, known.num_rows
         else:
-            head = check.read_csv_or_name(lambda: pd.read_csv(path, nrows=0), path, argument)
-            check.check_separator(list(head.columns), path, argument)
-            names, n_rows = list(map(str, head.columns)), None
+            names, n_rows = check.check_csv_head(_first_lines(path, argument), path, argument), None
+        check.check_distinct_columns(names, path.name)
         return cls(path, tuple(names), n_rows)
 
     @property
@@ -67,34 +68,52 @@ class TableFile:
 
     def whole(self) -> pd.DataFrame:
         """Read all columns and rows."""
-        if self.is_text:
-            reader = lambda: pd.read_csv(self.path, low_memory=False)  # noqa: E731
-            return check.read_csv_or_name(reader, self.path, "TABLE")
-        return check.read_or_name(pd.read_parquet, self.path)
+        if not self.is_text:
+            return check.read_or_name(pd.read_parquet, self.path)
+        with check.naming_csv(self.path):
+            return pd.read_csv(self.path, low_memory=False, index_col=False)
 
-    def pieces(
-        self, columns: Sequence[str] | None = None, as_text: Sequence[str] = ()
-    ) -> Iterator[pd.DataFrame]:
-        """Read columns piece by piece; those `as_text` are not guessed to be numbers."""
-        wanted = list(self.names if columns is None else dict.fromkeys(columns))
+    def pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Read columns piece by piece; those of a text file as they are written."""
+        wanted = list(dict.fromkeys(columns))
         check.check_table_columns(wanted, self.names, self.path.name)
-        if self.is_text:
-            read = lambda: pd.read_csv(  # noqa: E731
-                self.path, usecols=wanted, dtype=dict.fromkeys(as_text, str), chunksize=_PIECE
-            )
-            with check.read_csv_or_name(read, self.path, "TABLE") as chunks:
-                for chunk in chunks:
-                    yield chunk[wanted]
-            return
+        for piece in self._text(wanted) if self.is_text else self._batches(wanted, None):
+            yield piece[wanted]
+
+    def rows(self) -> Iterator[pd.DataFrame]:
+        """Read all columns piece by piece, with types that can be written as they were read."""
+        return self._text(self.names) if self.is_text else self._batches(self.names, pd.ArrowDtype)
+
+    def _text(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        with (
+            check.naming_csv(self.path),
+            pd.read_csv(
+                self.path, usecols=list(columns), dtype=str, keep_default_na=False,
+                index_col=False, chunksize=_PIECE,
+            ) as chunks,
+        ):  # fmt: skip
+            yield from chunks
+
+    def _batches(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
         parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")
         with parquet.ParquetFile(self.path) as file:
             first = 0
-            for batch in file.iter_batches(_PIECE, columns=wanted, use_threads=False):
-                piece = batch.to_pandas(ignore_metadata=True)
+            for batch in file.iter_batches(_PIECE, columns=list(columns), use_threads=False):
+                piece = batch.to_pandas(ignore_metadata=True, types_mapper=types)
                 yield piece.set_axis(range(first, first + len(piece)))
                 first += len(piece)
         # What Arrow keeps for the next batch may be as much as all that is computed afterwards.
         check.import_extra("pyarrow", "pyarrow", "parquet").default_memory_pool().release_unused()
+
+
+def _first_lines(path: Path, argument: str) -> list[list[str]]:
+    """Return the cells of the header and of the first row."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            filled = (cells for cells in csv.reader(file) if cells)
+            return list(itertools.islice(filled, 2))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise check.no_csv(path, argument, error) from error
 
 
 @dataclass(frozen=True)
@@ -133,9 +152,10 @@ class Columns:
 def classes_of(file: TableFile, columns: Columns) -> LabelArray:
     """Return the classes that occur, sorted; those of a text file as numbers if all of them are."""
     seen: set[Any] = set()
-    for piece in file.pieces(columns.labels, as_text=columns.labels):
+    for piece in file.pieces(columns.labels):
         for name in columns.labels:
             check.check_no_missing(piece[name], name, file.path.name)
+            check.check_plain_values(piece[name], name, file.path.name)
             seen.update(pd.unique(piece[name]).tolist())
     check.check_any_rows(len(seen), file.path.name)
     classes = check.check_labels(list(seen), f"column {columns.label!r}")
@@ -147,12 +167,14 @@ def numbers_of_text(labels: LabelArray) -> LabelArray:
 
     Text such as "01" stays text: it would not come back as it was.
     """
-    distinct = set(labels.tolist())
-    if distinct <= {"True", "False"}:
+    distinct = np.unique(labels)
+    if set(distinct.tolist()) <= {"True", "False"}:
         return np.asarray(labels == "True")
-    if not all(map(_NUMBER.fullmatch, distinct)):
+    if not all(map(_NUMBER.fullmatch, distinct.tolist())):
         return labels
-    return labels.astype(np.int64 if all(map(_INTEGER.fullmatch, distinct)) else np.float64)
+    kind = np.int64 if all(map(_INTEGER.fullmatch, distinct.tolist())) else np.float64
+    two_of_one = len(np.unique(distinct.astype(kind))) < len(distinct)  # such as "1" and "1.0"
+    return labels if two_of_one else labels.astype(kind)
 
 
 def read_predictions(
@@ -163,7 +185,7 @@ def read_predictions(
     check.check_any_rows(len(parts), file.path.name)
     first, fields = parts[0][0], ("y_true", "y_pred", "y_proba", "confidence")
     joined = {name: _joined([getattr(found, name) for found, _ in parts]) for name in fields}
-    return replace(first, **joined), pd.concat([groups for _, groups in parts])
+    return replace(first, **joined), typed_subgroups(file, [groups for _, groups in parts])
 
 
 def read_outcomes(
@@ -177,10 +199,25 @@ def read_outcomes(
     for found, subgroups in _predictions(file, columns, classes):
         wrong.append(found.y_true != found.y_pred)
         sure.append(confidence_of(found, confidence if columns.proba else None))
-        groups.append(subgroups)
+        groups.append(subgroups if columns.subgroups else subgroups.iloc[:0])
     check.check_any_rows(len(wrong), file.path.name)
-    table = pd.concat(groups) if columns.subgroups else groups[0]
-    return Outcomes(np.concatenate(wrong), np.concatenate(sure)), table
+    outcomes = Outcomes(np.concatenate(wrong), np.concatenate(sure))
+    return outcomes, typed_subgroups(file, groups)
+
+
+def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return subgroups as one table; those of a text file as numbers where all of them are."""
+    table = pd.concat(pieces)
+    if not file.is_text:
+        return table
+    columns: dict[str, pd.Series] = {}
+    for name in table.columns:
+        present = (table[name] != "").to_numpy()
+        typed = numbers_of_text(table[name].to_numpy(dtype=str)[present])
+        kind = "Int64" if typed.dtype.kind == "i" else None  # which has room for missing ones
+        column: Any = pd.Series(typed, index=table.index[present], dtype=kind)
+        columns[name] = column.reindex(table.index)
+    return pd.DataFrame(columns, index=table.index)
 
 
 def proba_of(piece: pd.DataFrame, columns: Columns, table: str) -> FloatArray:
@@ -189,30 +226,35 @@ def proba_of(piece: pd.DataFrame, columns: Columns, table: str) -> FloatArray:
     return proba[:, 0] if len(columns.proba) == 1 else proba
 
 
+def confidence_column_of(piece: pd.DataFrame, columns: Columns, table: str) -> FloatArray:
+    """Return the confidence that comes with the answers, shape (n,)."""
+    confidence: FloatArray = check.check_numeric(piece[[str(columns.confidence)]], table)
+    return confidence[:, 0]
+
+
 def _predictions(
     file: TableFile, columns: Columns, classes: LabelArray
 ) -> Iterator[tuple[Predictions, pd.DataFrame]]:
     """Yield the predictions of each piece with its subgroups."""
-    as_text = columns.labels if file.is_text else []
-    for piece in file.pieces(columns.used, as_text=as_text):
+    table = file.path.name
+    for piece in file.pieces(columns.used):
         if len(piece) == 0:
             continue
-        for name in columns.used:
-            check.check_no_missing(piece[name], name, file.path.name)
-        y_true = _labels(piece[str(columns.label)], classes, is_text=file.is_text)
+        y_true = _labels(piece[str(columns.label)], classes, file)
         if columns.proba:
-            proba = proba_of(piece, columns, file.path.name)
+            proba = proba_of(piece, columns, table)
             positive = classes[-1] if proba.ndim == 1 else None
             found = Predictions.from_proba(y_true, proba, labels=classes, pos_label=positive)
         else:
-            answer = _labels(piece[str(columns.answer)], classes, is_text=file.is_text)
-            sure = check.check_numeric(piece[[str(columns.confidence)]], file.path.name)[:, 0]
+            answer = _labels(piece[str(columns.answer)], classes, file)
+            sure = confidence_column_of(piece, columns, table)
             found = Predictions.from_labels(y_true, answer, sure, labels=classes)
         yield found, piece[list(columns.subgroups)]
 
 
-def _labels(values: pd.Series, classes: LabelArray, *, is_text: bool) -> LabelArray:
-    if not is_text:
+def _labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
+    check.check_no_missing(values, str(values.name), file.path.name)
+    if not file.is_text:
         return check.check_labels(values, f"column {values.name!r}")
     text = values.to_numpy(dtype=str)
     return text if classes.dtype.kind == "U" else numbers_of_text(text)
@@ -229,6 +271,7 @@ def resolved_columns(
     proba = tuple(given.get("proba") or ())
     answer, confidence = given.get("answer"), given.get("confidence_column")
     check.check_one_way(proba, answer, confidence)
+    check.check_one_role([given.get("label"), *proba, answer, confidence])
     if not proba and answer is None and classes is not None:
         proba = tuple(str(label) for label in classes)
         check.check_class_named(proba, file.names, file.path.name)

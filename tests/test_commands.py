@@ -1,6 +1,9 @@
 """skselect evaluate, tune and apply: the same as in Python, from files to files."""
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +85,7 @@ def test_apply_decides_as_the_policy(frame, out, capsys):
     assert found["suggestion"].tolist() == expected["suggestion"].tolist()
     np.testing.assert_array_equal(found["confidence"], expected["confidence"])
     np.testing.assert_array_equal(found["decision"].isna(), ~expected["accepted"])
-    assert found["id"].tolist() == frame["id"].tolist()
+    assert found["id"].astype(int).tolist() == frame["id"].tolist()
     assert "p_no" not in found
     accepted = int(expected["accepted"].sum())
     assert f"3,000 rows: {accepted:,} decided alone" in capsys.readouterr().err
@@ -149,7 +152,7 @@ def test_columns_named_like_the_classes_need_no_name(frame, capsys):
     assert main(["tune", "n.csv", "--label", "truth", "--target", "0.1"]) == 0
     assert capsys.readouterr().err == ""
     policy = AbstentionPolicy.from_json("policy.json")
-    assert policy.metadata["columns"]["proba"] == ["no", "yes"]
+    assert policy.metadata["skselect_columns"]["proba"] == ["no", "yes"]
 
 
 def test_a_guess_is_told(frame, capsys):
@@ -194,7 +197,7 @@ def test_out_of_reach_exits_with_three_and_writes_nothing(frame, capsys, tmp_pat
         (["tune", "t.csv", "--label", "truth", "--proba", "site", "p_yes", "--target", ".1"],
          "column 'site' must hold numbers"),
         (["evaluate", "t.csv", *PROBA, "--policy", "t.csv"], "policy"),
-        (["apply", "t.csv", "--policy", "none.json"], "no policy file 'none.json'"),
+        (["apply", "t.csv", "--policy", "none.json"], "--policy: there is no file 'none.json'"),
     ],
 )  # fmt: skip
 def test_clear_messages_and_exit_code(frame, arguments, message, capsys):
@@ -244,6 +247,171 @@ def test_policies_are_plain_json(frame):
     main(["tune", "t.csv", *ANSWER, "--target", "0.1"])
     stored = json.loads(Path("policy.json").read_text())
     assert stored["confidence"] == "external:score"
-    assert stored["metadata"]["columns"] == {
+    assert stored["metadata"]["skselect_columns"] == {
         "answer": "said", "confidence_column": "score", "subgroups": []
     }  # fmt: skip
+
+
+# What must not be misread -----------------------------------------------------------------------
+
+
+def test_classes_in_another_order_mean_the_same(frame, capsys):
+    swapped = ["--proba", "p_yes", "p_no", "--classes", "yes", "no"]
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1"]) == 0
+    assert main(["tune", "t.csv", "--label", "truth", *swapped, "--target", ".1", "--out",
+                 "o.json"]) == 0  # fmt: skip
+    one, two = (AbstentionPolicy.from_json(path) for path in ["policy.json", "o.json"])
+    assert one.threshold == two.threshold
+    for policy in ["policy.json", "o.json"]:
+        texts = []
+        for columns in [[], swapped, PROBA[2:]]:
+            capsys.readouterr()
+            assert (
+                main(["evaluate", "t.csv", "--label", "truth", "--policy", policy, *columns]) == 0
+            )
+            texts.append(capsys.readouterr().out)
+        assert texts[0] == texts[1] == texts[2]
+        decided = []
+        for columns in [[], swapped, PROBA[2:]]:
+            assert main(["apply", "t.csv", "--policy", policy, *columns, "--out", "d.csv"]) == 0
+            decided.append(pd.read_csv("d.csv")["decision"].fillna("").tolist())
+        assert decided[0] == decided[1] == decided[2]
+
+
+def test_columns_named_like_the_classes_are_matched_by_name(frame, capsys):
+    frame.rename(columns={"p_no": "no", "p_yes": "yes"}).to_csv("n.csv", index=False)
+    named = ["--label", "truth", "--proba", "yes", "no", "--target", "0.1"]
+    assert main(["tune", "n.csv", *named]) == 0
+    assert capsys.readouterr().err == ""
+    found = AbstentionPolicy.from_json("policy.json")
+    assert (
+        found.threshold
+        == select_threshold(predictions_of(frame), objective="risk", target=0.1).threshold
+    )
+
+
+def test_columns_are_passed_through_as_they_are(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    capsys.readouterr()
+    Path("n.csv").write_text(
+        'id,p_no,p_yes,note\n0007,0.90,.1,NA\n"a,b",0.5,5e-1,\n1.10,1,0,"say ""no"""\n'
+    )
+    assert main(["apply", "n.csv", "--policy", "policy.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("0007,NA,no,no,True,0.9,")
+    assert lines[2].startswith('"a,b",,,')
+    assert lines[3].startswith('1.10,"say ""no""",no,no,True,1.0,')
+
+
+@pytest.mark.filterwarnings("ignore:subgroups")
+def test_subgroups_of_a_text_file(frame, rng, capsys):
+    frame["site"] = rng.choice(["1", "2"], len(frame))
+    frame.loc[5, "site"] = ""
+    frame.to_csv("s.csv", index=False)
+    assert main(["tune", "s.csv", *PROBA, "--target", "0.12", "--subgroups", "site"]) == 0
+    policy = AbstentionPolicy.from_json("policy.json")
+    assert list(policy.groups.thresholds) == [1, 2]
+    frame.loc[6, "site"] = "3"
+    frame.to_csv("s.csv", index=False)
+    capsys.readouterr()
+    assert main(["apply", "s.csv", "--policy", "policy.json", "--out", "d.csv"]) == 0
+    assert "belong to no site" in capsys.readouterr().err
+    accepted = pd.read_csv("d.csv")["accepted"]
+    site = pd.to_numeric(frame["site"], errors="coerce").astype("Int64")
+    expected = policy.decide(frame[["p_no", "p_yes"]].to_numpy(), subgroups=site)["accepted"]
+    assert accepted.tolist() == expected.tolist()
+    assert not accepted[5]
+    assert not accepted[6]
+
+
+def test_what_is_said_counts_more_than_what_is_remembered(frame, capsys):
+    main(["tune", "t.csv", *ANSWER, "--target", "0.1"])
+    frame.assign(other=0.0).to_csv("o.csv", index=False)
+    named = ["--confidence-column", "other", "--out", "d.csv"]
+    assert main(["apply", "o.csv", "--policy", "policy.json", *named]) == 0
+    assert not pd.read_csv("d.csv")["accepted"].any()
+    both = ["--policy", "policy.json", "--threshold", "0.5"]
+    for columns in [ANSWER, PROBA]:
+        assert main(["evaluate", "o.csv", *columns, *both]) == 2
+    assert "threshold: a policy has its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "t.csv", *PROBA, "--html", "folder"],
+        ["evaluate", "t.csv", *PROBA, "--csv", "folder"],
+        ["evaluate", "t.csv", *PROBA, "--html", "r.html", "--csv", "no/x.csv"],
+        ["tune", "t.csv", *PROBA, "--target", "0.1", "--out", "folder"],
+        ["tune", "t.csv", *PROBA, "--target", "0.1", "--python", "folder"],
+    ],
+)
+def test_outputs_that_cannot_be_written_are_told_first(frame, arguments, capsys, tmp_path):
+    Path("folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    assert main(arguments) == 2
+    assert "folder" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_one_column_of_the_first_class_is_refused(frame, capsys):
+    named = ["--label", "truth", "--proba", "p_no", "--classes", "yes", "no", "--target", "0.1"]
+    assert main(["tune", "t.csv", *named]) == 0  # no is the second class here
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    named = ["--proba", "p_no", "--classes", "yes", "no", "--policy", "policy.json"]
+    assert main(["apply", "t.csv", *named]) == 2
+    assert "single column is the probability of 'yes'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
+def test_pieces_of_a_file_have_one_type(frame, table, columns, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "_PIECE", 7)
+    frame["note"] = np.where(frame.index < 50, None, "later")
+    frame["count"] = frame["id"].where(frame.index > 30).astype("Int64")
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet", index=False)
+    assert main(["tune", table, *columns, "--target", "0.1"]) == 0
+    for out in ["d.csv", "d.parquet"]:
+        assert main(["apply", table, "--policy", "policy.json", "--out", out]) == 0
+    found = pd.read_parquet("d.parquet")
+    assert found["decision"].isna().tolist() == (~found["accepted"]).tolist()
+    assert found["accepted"].tolist() == pd.read_csv("d.csv")["accepted"].tolist()
+    if table == "t.parquet":
+        assert found["count"].isna().sum() == 31
+        assert found["note"].isna().sum() == 50
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_without_rows(frame, kind, capsys, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    empty = f"e.{kind}"
+    getattr(frame.iloc[:0], f"to_{kind}")(empty, index=False)
+    for arguments in [
+        ["apply", empty, "--policy", "policy.json", "--out", f"d.{kind}"],
+        ["evaluate", empty, *PROBA], ["tune", empty, *PROBA, "--target", ".1", "--out", "x.json"],
+    ]:  # fmt: skip
+        assert main(arguments) == 2
+        assert f"{empty} has no rows" in capsys.readouterr().err
+    assert not list(tmp_path.glob("d.*"))
+
+
+def test_notes_of_your_own_in_a_policy(frame, capsys):
+    found = select_threshold(predictions_of(frame), objective="risk", target=0.1).policy
+    mine = replace(found, metadata={"columns": ["age", "sex"], "label": "x"})
+    mine.to_json("mine.json")
+    assert main(["apply", "t.csv", "--policy", "mine.json", *PROBA[2:], "--out", "d.csv"]) == 0
+    replace(found, metadata={"skselect_columns": {"proba": [1, 2]}}).to_json("bad.json")
+    assert main(["apply", "t.csv", "--policy", "bad.json"]) == 2
+    assert "the columns it remembers are damaged" in capsys.readouterr().err
+
+
+def test_the_python_file_knows_the_columns(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", "--python", "gate.py"]) == 0
+    done = subprocess.run(
+        [sys.executable, "gate.py", "t.csv"], capture_output=True, text=True, check=True
+    )
+    accepted = [line.split(",")[1] == "True" for line in done.stdout.splitlines()[1:]]
+    policy = AbstentionPolicy.from_json("policy.json")
+    expected = policy.decide(frame[["p_no", "p_yes"]].to_numpy())["accepted"]
+    assert accepted == expected.tolist()

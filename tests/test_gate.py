@@ -310,7 +310,13 @@ def test_accepts_compares_as_float64():
 # What does not fit ------------------------------------------------------------------------------
 
 PLAIN = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
-DECIDING = dataclasses.replace(PLAIN, response="decision_function")
+DECIDING = dataclasses.replace(
+    PLAIN,
+    response="decision_function",
+    calibration=ClassCalibration.fit(
+        "platt", "decision_function", np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 1, 0, 1]), 2
+    ),
+)
 GIVEN = dataclasses.replace(PLAIN, rule=DecisionRule("estimator"), confidence="chosen_proba")
 GROUPED = dataclasses.replace(PLAIN, groups=GroupThresholds("site", {1: 0.6}, unseen="raise"))
 PAIRED = dataclasses.replace(

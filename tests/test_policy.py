@@ -324,3 +324,10 @@ def test_damaged_decisions_are_a_clear_error(change, message):
     policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
     with pytest.raises(ValueError, match=f"The policy is damaged .*{message}"):
         AbstentionPolicy.from_json(json.dumps(json.loads(policy.to_json()) | change))
+
+
+def test_decision_values_need_a_calibration():
+    with pytest.raises(ValueError, match="needs a calibration"):
+        AbstentionPolicy(
+            classes=np.array(["no", "yes"]), threshold=0.5, response="decision_function"
+        )

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from skselect import Outcomes, Predictions, tables
@@ -95,8 +97,9 @@ def test_one_column_is_the_second_class(kind, tmp_path, rng):
 def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
     frame = table_of(["no", "yes"], rng)
     file = written(frame, kind, tmp_path)
-    together = pd.concat(list(file.pieces()))
-    pd.testing.assert_frame_equal(together, frame, check_dtype=False, check_index_type=False)
+    together = pd.concat(list(file.rows()))
+    expected = frame.astype(str) if kind == "csv" else frame  # as it is written
+    pd.testing.assert_frame_equal(together, expected, check_dtype=False, check_index_type=False)
     pd.testing.assert_frame_equal(file.whole(), frame, check_dtype=False)
     assert file.n_rows == (None if kind == "csv" else 40)
 
@@ -108,7 +111,6 @@ def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
         (lambda t: t.assign(p_no=t["p_no"].where(t.index != 12)), "'p_no' has 1 missing .* row 12"),
         (lambda t: t.assign(p_no=t["p_no"].astype(str).where(t.index != 8, "high")),
          "column 'p_no' must hold numbers, but row"),
-        (lambda t: t.assign(site=t["site"].where(t.index != 30)), "'site' has 1 missing .* row 30"),
         (lambda t: t.assign(p_no=t["p_no"] + 1), "y_proba"),
         (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'; among its columns are"),
         (lambda t: t.iloc[:0], "has no rows"),
@@ -141,6 +143,7 @@ def test_files_that_are_none(tmp_path):
         (["1e3", "2"], [1000.0, 2.0]), (["True", "False"], [True, False]),
         (["01", "2"], ["01", "2"]), (["1", "x"], ["1", "x"]), (["+1", "2"], ["+1", "2"]),
         (["true", "false"], ["true", "false"]), ([" 1", "2"], [" 1", "2"]),
+        (["1", "1.0"], ["1", "1.0"]), (["1e5", "100000.0"], ["1e5", "100000.0"]),
         (["1_0", "2"], ["1_0", "2"]), (["9" * 30, "1"], ["9" * 30, "1"]),
     ],
 )  # fmt: skip
@@ -152,3 +155,76 @@ def test_mixed_kinds_of_labels(tmp_path):
     (tmp_path / "t.csv").write_text("truth,p_no,p_yes\n1,.5,.5\nx,.5,.5\n")
     file = TableFile.open(tmp_path / "t.csv")
     assert classes_of(file, Columns("truth")).tolist() == ["1", "x"]  # text, both of them
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,a\n1,2,3\n", r"several columns of the name \['a'\]"),
+        ("a,b\n1,2,3\n", "has 2 columns, but its first row has 3 cells"),
+        ("a\n1\n", "separator must be a comma"),
+        ("", "it is empty"),
+        ("\ufeffa,b\n1,2\n", None),
+        ("a,b\n1,2,\n", None),
+        ('"a, x",b\n1,2\n', None),
+        ("a,b\n\n1,2\n", None),
+    ],
+)
+def test_headers(text, message, tmp_path):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    if message is not None:
+        with pytest.raises(ValueError, match=message):
+            TableFile.open(tmp_path / "t.csv")
+        return
+    file = TableFile.open(tmp_path / "t.csv")
+    assert file.names in [("a", "b"), ("a, x", "b")]
+    (piece,) = file.pieces(["b"])
+    assert piece["b"].tolist() == ["2"]
+
+
+def test_bytes_that_are_no_text_name_the_file(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + b"1,2\n" * 50 + b"\xf6,2\n")
+    with pytest.raises(ValueError, match=r"t\.csv is no CSV table"):
+        list(TableFile.open(tmp_path / "t.csv").pieces(["a"]))
+
+
+def test_parquet_with_two_columns_of_one_name(tmp_path):
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"several columns of the name \['a'\]"):
+        TableFile.open(tmp_path / "t.parquet")
+
+
+def test_labels_that_are_lists_or_dates(tmp_path):
+    frame = pd.DataFrame({"truth": [["a"], ["b"]], "when": pd.to_datetime(["2026-01-01"] * 2)})
+    file = written(frame, "parquet", tmp_path)
+    for name, kind in [("truth", "ndarray"), ("when", "Timestamp")]:
+        with pytest.raises(ValueError, match=f"column '{name}' holds values of the type {kind}"):
+            classes_of(file, Columns(name))
+
+
+def test_a_column_has_one_role(tmp_path, rng):
+    file = written(table_of([0, 1], rng), "csv", tmp_path)
+    for given in [{"label": "truth", "proba": ["truth", "p_yes"]},
+                  {"label": "truth", "proba": ["p_yes", "p_yes"]},
+                  {"label": "truth", "answer": "truth", "confidence_column": "score"}]:  # fmt: skip
+        with pytest.raises(ValueError, match="are named twice"):
+            tables.resolved_columns(file, given, [0, 1])
+
+
+def test_subgroups_are_typed_by_the_whole_column(tmp_path):
+    sites = ["1"] * 8 + ["x"] * 8 + ["1"] * 4
+    frame = pd.DataFrame({"truth": ["a", "b"] * 10, "p": 0.5, "site": sites})
+    file = written(frame, "csv", tmp_path)
+    _, groups = read_outcomes(
+        file, Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"]), "max_proba"
+    )
+    assert groups["site"].tolist() == sites
+    frame["site"] = [1, 2] * 10
+    file = written(frame.assign(site=frame["site"].astype(object).where(frame.index != 3, "")),
+                   "csv", tmp_path)  # fmt: skip
+    _, groups = read_outcomes(
+        file, Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"]), "max_proba"
+    )
+    assert groups["site"].isna().sum() == 1
+    assert groups["site"].dropna().tolist() == frame["site"].drop(3).tolist()

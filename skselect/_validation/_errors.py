@@ -13,6 +13,10 @@ class InfeasibleTargetError(ValueError):
         information only: to certify that target, use rows that did not choose it.
     rows_needed : int or None
         Roughly how many rows would do if their errors fell as they did here.
+    reason : str
+        The message without `remedy`.
+    remedy : str
+        What else could be asked for in Python; the end of the message.
     """
 
     def __init__(
@@ -21,8 +25,11 @@ class InfeasibleTargetError(ValueError):
         *,
         least_target: float | None = None,
         rows_needed: int | None = None,
+        remedy: str = "",
     ) -> None:
-        super().__init__(message)
+        super().__init__(f"{message} {remedy}".rstrip())
+        self.reason = message
+        self.remedy = remedy
         self.least_target = least_target
         self.rows_needed = rows_needed
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 
@@ -97,11 +99,13 @@ def check_same_blocks(n_true: int, n_proba: int) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file or nothing: a half-written one must never be found."""
-    if not path.parent.is_dir():
-        raise ValueError(f"path: there is no folder {str(path.parent)!r} to write into.")
+    check_output(path, "path")
     part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 # Tables on the command line ------------------------------------------------------------------
@@ -113,19 +117,60 @@ def check_table_file(path: Path, argument: str) -> None:
         raise ValueError(f"{argument}: there is no file {str(path)!r}.")
 
 
-def read_csv_or_name(read: Callable[[], Any], path: Path, argument: str) -> Any:
-    """Read a CSV file, or say that it is none."""
+def no_csv(path: Path, argument: str, error: Exception) -> ValueError:
+    """Return the error that says that a file is no CSV table."""
+    return ValueError(f"{argument}: {path.name} is no CSV table with commas: {error}")
+
+
+@contextmanager
+def naming_csv(path: Path) -> Iterator[None]:
+    """Say which file cannot be read as CSV, and why."""
     try:
-        return read()
+        yield
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise ValueError(f"{argument}: {path.name} is no CSV table with commas: {error}") from error
+        raise no_csv(path, "TABLE", error) from error
 
 
-def check_separator(names: Sequence[Any], path: Path, argument: str) -> None:
-    """Refuse a table of one column, whose separator is none."""
-    if len(names) == 1:
+def check_csv_head(lines: Sequence[Sequence[str]], path: Path, argument: str) -> list[str]:
+    """Return the columns of a CSV file, or say what is wrong with its first lines."""
+    if not lines:
+        raise ValueError(f"{argument}: {path.name} is no CSV table with commas: it is empty.")
+    header, first = list(lines[0]), list(lines[-1])
+    if len(header) == 1:
         raise ValueError(
             f"{argument}: {path.name} has one column only; its separator must be a comma."
+        )
+    if len(first) > len(header) and any(first[len(header) :]):
+        raise ValueError(
+            f"{argument}: {path.name} has {len(header)} columns, but its first row has "
+            f"{len(first)} cells."
+        )
+    return header
+
+
+def check_distinct_columns(names: Sequence[str], table: str) -> None:
+    """Refuse a table with two columns of one name."""
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise ValueError(f"{table} has several columns of the name {twice}; rename them.")
+
+
+def check_one_role(columns: Sequence[str | None]) -> None:
+    """Refuse a column that would be two things at once."""
+    given = [name for name in columns if name is not None]
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        raise ValueError(f"Columns {twice} are named twice; label, answer, confidence and "
+                         "probabilities are columns of their own.")  # fmt: skip
+
+
+def check_plain_values(values: Any, name: str, table: str) -> None:
+    """Refuse a column of lists, structures or other things that are no labels."""
+    first = values.iloc[0] if len(values) else ""
+    if not isinstance(first, str | bool | int | float | np.generic):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"{table}: column {name!r} holds values of the type {type(first).__name__}; labels "
+            "are strings, numbers or booleans."
         )
 
 
@@ -138,8 +183,10 @@ def check_table_columns(wanted: Sequence[str], present: Sequence[str], table: st
 
 
 def check_no_missing(values: Any, name: str, table: str) -> None:
-    """Refuse a column with missing values."""
+    """Refuse a column with missing values; in a text file these are empty cells."""
     missing = values.isna()
+    if not pd.api.types.is_numeric_dtype(values):
+        missing |= values.astype(object) == ""
     if missing.any():
         raise ValueError(
             f"{table}: column {name!r} has {int(missing.sum())} missing values, the first in row "
@@ -149,16 +196,27 @@ def check_no_missing(values: Any, name: str, table: str) -> None:
 
 def check_numeric(frame: Any, table: str) -> Any:
     """Return columns as an array of numbers, or name the first value that is none."""
+    columns = []
     for name in frame.columns:
         column = frame[name]
-        if pd.api.types.is_bool_dtype(column) or not pd.api.types.is_numeric_dtype(column):
-            bad = pd.to_numeric(column, errors="coerce").isna()
-            row = frame.index[bad.to_numpy()][0] if bad.any() else frame.index[0]
+        check_no_missing(column, name, table)
+        if pd.api.types.is_bool_dtype(column):
+            raise ValueError(f"{table}: column {name!r} must hold numbers, but holds booleans.")
+        try:
+            columns.append(column.to_numpy(dtype=_float_like(column)))
+        except (TypeError, ValueError) as error:
+            bad = pd.to_numeric(column, errors="coerce").isna().to_numpy()
+            row = frame.index[bad][0] if bad.any() else frame.index[0]
             raise ValueError(
                 f"{table}: column {name!r} must hold numbers, but row {row} holds "
                 f"{column.loc[row]!r}."
-            )
-    return frame.to_numpy()
+            ) from error
+    return np.column_stack(columns)
+
+
+def _float_like(column: Any) -> type[Any]:
+    """Return the type of a column's numbers: single precision stays what it is."""
+    return np.float32 if column.dtype == np.float32 else np.float64
 
 
 def check_any_rows(n: int, table: str) -> None:
@@ -175,6 +233,24 @@ def check_one_way(proba: Sequence[str], answer: str | None, confidence: str | No
         raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
 
 
+def check_named_classes(said: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse names of classes that are not the classes."""
+    if sorted(said) != sorted(names):
+        raise ValueError(
+            f"--classes must name the classes {list(names)}, in the order of --proba, got "
+            f"{list(said)}."
+        )
+
+
+def check_second_is_meant(said: Sequence[str], names: Sequence[str], *, alone: bool) -> None:
+    """Refuse a single column that would be the probability of the first class."""
+    if alone and list(said) != list(names):
+        raise ValueError(
+            f"--proba: a single column is the probability of {names[-1]!r} here; name the columns "
+            "of both classes."
+        )
+
+
 def check_class_named(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
     """Refuse to guess the columns of the probabilities."""
     missing = [name for name in wanted if name not in present]
@@ -186,10 +262,19 @@ def check_class_named(wanted: Sequence[str], present: Sequence[str], table: str)
         )
 
 
-def check_folder_of(path: Path, argument: str) -> None:
-    """Refuse a file in a folder that does not exist, before anything is computed."""
+def check_output(path: Path, argument: str) -> None:
+    """Refuse a file that cannot be written where it is wanted, before anything is computed."""
     if not path.parent.is_dir():
         raise ValueError(f"{argument}: there is no folder {str(path.parent)!r} to write into.")
+    if path.is_dir():
+        raise ValueError(f"{argument}: {str(path)!r} is a folder; name a file in it.")
+
+
+def check_outputs(**paths: Path | None) -> None:
+    """Refuse files of the command line that cannot be written."""
+    for name, path in paths.items():
+        if path is not None:
+            check_output(path, f"--{name}")
 
 
 def check_free_columns(new: Sequence[str], present: Sequence[str]) -> None:
@@ -218,3 +303,16 @@ def check_has_columns_of_proba(proba: Sequence[str]) -> None:
             "an answer with its confidence, accept it where the confidence is at least the "
             "threshold."
         )
+
+
+def check_remembered_columns(stored: Any) -> None:
+    """Refuse columns of a policy file that are none."""
+    lists = {"proba", "subgroups"}
+    good = isinstance(stored, dict) and all(
+        isinstance(value, list) and all(isinstance(x, str) for x in value)
+        if name in lists
+        else isinstance(value, str)
+        for name, value in stored.items()
+    )
+    if not good:
+        raise ValueError(f"--policy: the columns it remembers are damaged: {stored!r}.")

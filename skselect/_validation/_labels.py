@@ -37,7 +37,11 @@ def plain_labels(labels: LabelArray, name: str) -> LabelArray:
         "number" if isinstance(x, numbers.Real) else type(x).__name__
         for x in labels.tolist()
     }  # fmt: skip
-    if len(kinds) != 1 or not kinds <= {"str", "bool", "number"}:
+    if len(kinds) == 1 and not kinds <= {"str", "bool", "number"}:
+        raise ValueError(
+            f"{name} holds labels of the kind {kinds.pop()!r}; use strings, numbers or booleans."
+        )
+    if len(kinds) != 1:
         raise ValueError(
             f"{name} mixes labels of different kinds ({', '.join(sorted(kinds))}); "
             "use only strings, only numbers or only booleans."

@@ -14,6 +14,9 @@ def check_any_model(models: Mapping[Any, Any]) -> None:
     """Refuse a mapping without models."""
     if not models:
         raise ValueError("y_proba is an empty mapping; it must hold at least one model by name.")
+    names = list(map(str, models))
+    if len(set(names)) < len(names):
+        raise ValueError(f"y_proba: each model needs a name of its own, got {list(models)}.")
 
 
 def refuse_second_truth(y_true: Any) -> None:
@@ -40,6 +43,15 @@ def check_same_classes(policy: LabelArray, table: LabelArray, name: str) -> None
         raise ValueError(
             f"policy: it is for the classes {policy.tolist()}, but the predictions of {name!r} are "
             f"for {table.tolist()}; pass labels= in the order of the policy's."
+        )
+
+
+def check_reads_proba(response: str) -> None:
+    """Refuse a policy for decision values where probabilities are reported on."""
+    if response != "predict_proba":
+        raise ValueError(
+            "policy: it reads decision values, and a report is about probabilities; pass the "
+            "calibrated ones, predict_proba(X), with threshold= instead of the policy."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from collections.abc import Mapping
@@ -360,3 +361,11 @@ def check_mapped(values: Any, n_rows: int, calibrator: str) -> FloatArray:
             + ("." if mapped.shape != (n_rows,) else ", some of them outside or nan.")
         )
     return mapped
+
+
+def check_finite_range(low: float, high: float) -> None:
+    """Refuse confidences too far apart for an axis."""
+    if not math.isfinite(float(high) - float(low)):
+        raise ValueError(
+            f"confidence: from {low:g} to {high:g} is too wide a range to draw; rescale it."
+        )

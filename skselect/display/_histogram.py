@@ -121,6 +121,7 @@ class ConfidenceHistogramDisplay:
         c, loss = outcomes.confidence, outcomes.loss
         weight = np.ones(len(c)) if outcomes.sample_weight is None else outcomes.sample_weight
         low, high = float(np.min(c)), float(np.max(c))
+        check.check_finite_range(low, high)
         high = max(high, 1.0) if low >= 0 else high  # named confidences end at 1
         edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
         wrong = np.histogram(c, edges, weights=weight * loss)[0]

@@ -235,9 +235,9 @@ class RiskCoverageDisplay(SeveralCurves):
             low, high = rate_band(self.curve, points, self.confidence_level)
             draw_band(ax, points["coverage"], low, high, self.line_.get_color())
             ax.update_datalim([(1.0, high[-1])])
-        if self.target is not None:
-            ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1,
-                       label=f"target {self._said(self.target, 'g')}")  # fmt: skip
+        target = "" if self.target is None else f"target {self._said(self.target, 'g')}"
+        if target and target not in ax.get_legend_handles_labels()[1]:
+            ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1, label=target)
         if self.band is not None:
             self._draw_band(ax)
         if self.certificate is not None:

@@ -86,6 +86,7 @@ def case_of(
         accepted = None if threshold is None else confidence >= threshold
         return Case(name, raw, None, threshold, judged, honest, accepted)
     check.check_same_classes(policy.classes, raw.classes, name)
+    check.check_reads_proba(policy.response)
     own = policy.groups is not None and not policy.groups.by_answer
     scores = check.check_has_proba(raw.y_proba, "a policy")
     decisions = policy.judge(scores, raw.y_pred, subgroups if own else None)
@@ -164,22 +165,23 @@ def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, An
     return {
         "n_rows": n, "n_accepted": n_accepted, "n_errors": wrong, "coverage": n_accepted / n,
         "risk": wrong / n_accepted if n_accepted else np.nan, "low": low, "high": high,
-        "n_missed": float(np.sum(1.0 - loss[~accepted])),
+        "n_right_handed_over": float(np.sum(1.0 - loss[~accepted])),
     }  # fmt: skip
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:
     """Return the risk at a few coverages, and the thresholds that give them."""
     curve = case.judged.curve
-    rows = []
+    rows: list[dict[str, float]] = []
     for wanted in _COVERAGES:
         entry = int(np.searchsorted(curve.coverage, wanted - check.ROUNDING))
         entry = min(entry, len(curve) - 1)
-        rows.append({
+        row = {
             "coverage": float(curve.coverage[entry]),
             "risk": float(curve.selective_risk[entry]),
             "threshold": float(curve.thresholds[entry]),
-        })  # fmt: skip
+        }
+        rows += [row] if row not in rows else []  # ties may reach several coverages at once
     return rows
 
 
@@ -247,8 +249,8 @@ def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
             "answered": classes[predictions.y_pred[row]],
             "confidence": float(outcomes.confidence[row]),
         }
-        extra = {} if features is None else features.iloc[row].to_dict()
-        known |= {str(name): _plain(value) for name, value in extra.items()}
+        shown = {} if features is None else features.iloc[row].to_dict()
+        known["features"] = {str(name): _plain(value) for name, value in shown.items()}
         found.append(known)
     return found
 
@@ -263,7 +265,7 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]
     for attribute in frame.columns:
         codes, keys = subgroup_codes(frame[attribute], len(loss))
         rows_of = [(str(key), codes == code) for code, key in enumerate(keys)]
-        rows_of += [("missing", codes < 0)] if np.any(codes < 0) else []
+        rows_of += [("(missing)", codes < 0)] if np.any(codes < 0) else []
         name = str(attribute) if named else name_of_subgroups(subgroups)
         found += [
             {"attribute": name, "subgroup": key} | _counts(loss[rows], accepted[rows], level)

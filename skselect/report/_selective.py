@@ -183,19 +183,21 @@ def selective_report(
     truth = check.check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     policies = _policies(policy, threshold, list(tables))
     if features is not None:
+        features = pd.DataFrame(features)
         check.check_length("features", features, len(truth), "y_true")
+    seed = check.check_generator(random_state).integers(2**63)
     cases = tuple(
         case_of(name, table, policies[name], threshold, subgroups) for name, table in tables.items()
     )
     classes = cases[0].raw.classes
     contents = {
-        "title": title,
+        "title": str(title),
         "created": now(),
         "confidence_level": level,
         "n_rows": len(truth),
         "classes": class_counts(truth, classes),
         "models": {
-            case.name: contents_of(case, subgroups, features, n_errors, level, random_state)
+            case.name: contents_of(case, subgroups, features, n_errors, level, seed)
             for case in cases
         },
         "comparison": _comparison(cases, level),

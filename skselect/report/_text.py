@@ -45,8 +45,9 @@ def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
         wanted = ["attribute", "subgroup", "n_rows", "coverage", "risk", "low", "high"]
         parts.append("Subgroups\n" + table_of(model["subgroups"], wanted))
     if model["errors"]:
-        wanted = ["row", "true", "answered", "confidence"]
-        parts.append("Most confident errors\n" + table_of(model["errors"], wanted))
+        rows = [{**row, **row["features"], **row} for row in model["errors"]]
+        wanted = ["row", "true", "answered", "confidence", *rows[0]["features"]]
+        parts.append("Most confident errors\n" + table_of(rows, list(dict.fromkeys(wanted))))
     return parts
 
 

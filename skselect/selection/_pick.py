@@ -137,7 +137,8 @@ def _warn_dear(goal: Goal, which: str) -> None:
 
 def _with_remedy(error: InfeasibleTargetError) -> InfeasibleTargetError:
     return InfeasibleTargetError(
-        f"{error} With on_infeasible='abstain' nothing is accepted instead.",
+        str(error),
+        remedy="With on_infeasible='abstain' nothing is accepted instead.",
         least_target=error.least_target,
         rows_needed=error.rows_needed,
     )

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from skselect import (
     AbstentionPolicy,
@@ -82,7 +83,7 @@ def test_decisions_are_those_of_the_policy(rows, tuned, report):
     interval = binomtest(wrong, int(accepted.sum())).proportion_ci(0.95, "exact")
     assert (decided["low"], decided["high"]) == pytest.approx(tuple(interval))
     missed = np.sum(~accepted & (table["suggestion"].to_numpy() == y[600:]))
-    assert decided["n_missed"] == missed
+    assert decided["n_right_handed_over"] == missed
 
 
 def test_the_certificate_is_quoted_whole(tuned, report):
@@ -112,7 +113,7 @@ def test_errors_are_the_most_confident_ones(rows, tuned, report):
     errors = report.to_dict()["models"]["model"]["errors"]
     assert [error["row"] for error in errors] == worst.tolist()
     assert [error["true"] for error in errors] == y[600:][worst].tolist()
-    assert errors[0]["b"] == X["b"].iloc[600 + worst[0]]
+    assert errors[0]["features"]["b"] == X["b"].iloc[600 + worst[0]]
 
 
 def test_subgroups_add_up(report):
@@ -232,3 +233,38 @@ def test_what_does_not_go_together():
     other = Predictions.from_proba([1, 0], [0.2, 0.7])
     with pytest.raises(ValueError, match="different rows"):
         selective_report(None, {"a": table, "b": other})
+
+
+def test_policies_of_decision_values_are_refused(rows):
+    X, y = rows
+    model = SelectiveClassifier(LinearSVC(), calibration="platt", threshold=0.6, cv=3).fit(X, y)
+    with pytest.raises(ValueError, match="it reads decision values"):
+        selective_report(y, model.predict_proba(X), policy=model.policy_)
+
+
+def test_features_do_not_cover_the_report(rows):
+    X, y = rows
+    proba = GaussianNB().fit(X, y).predict_proba(X)
+    features = pd.DataFrame({"confidence": np.zeros(900), "row": np.arange(900) + 7})
+    plain = selective_report(y, proba).to_dict()["models"]["model"]["errors"]
+    shown = selective_report(y, proba, features=features).to_dict()["models"]["model"]["errors"]
+    for one, other in zip(plain, shown, strict=True):
+        assert one["row"] == other["row"]
+        assert one["confidence"] == other["confidence"]
+        assert other["features"] == {"confidence": 0.0, "row": one["row"] + 7}
+    array = selective_report(y, proba, features=X.to_numpy()).to_dict()
+    assert set(array["models"]["model"]["errors"][0]["features"]) == {"0", "1", "2"}
+
+
+def test_names_and_seeds():
+    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+    with pytest.raises(ValueError, match="a name of its own"):
+        selective_report(y, {1: p, "1": p})
+    with pytest.raises(ValueError, match="random_state"):
+        selective_report(y, p, random_state="x")
+
+
+def test_tied_confidences_are_one_line():
+    report = selective_report([0, 1, 1, 0], [0.9, 0.9, 0.9, 0.1], pos_label=1)
+    rows = report.to_dict()["models"]["model"]["coverages"]
+    assert len(rows) == len({row["threshold"] for row in rows})
