@@ -134,6 +134,12 @@ def _scores(values: Any) -> Array:
                 "not probabilities."
             )
         positive = _vector(raw, "y_proba")
+        if len(positive) == 2 and abs(positive[0] + positive[1] - 1.0) < 1e-9:
+            warnings.warn(
+                "y_proba: two numbers in a row are taken for two rows, each the probability of "
+                "the second class; for one row with two classes pass [[...]].",
+                stacklevel=3,
+            )
         raw, columns = np.column_stack([1.0 - positive, positive]), None
     if columns is not None:
         raw = raw[:, _places(list(columns))]

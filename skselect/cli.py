@@ -41,13 +41,23 @@ examples:
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target (nothing is written)
 """
 _APPLY = """Appends the columns decision (empty where it is handed over), suggestion, accepted,
-confidence and threshold, and leaves the columns of probabilities out.
+confidence and threshold, and leaves the columns of probabilities out. For answers with a
+confidence it appends decision and accepted. All other columns stay as they are.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv
   skselect apply new.parquet --policy policy.json --proba p_no p_yes --out decided.parquet
   skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
 """
+
+
+def _target(text: str) -> float:
+    """Return a target; percentages are told apart."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number; write 5 % as 0.05") from error
+
 
 Options = list[tuple[list[str], dict[str, Any]]]
 
@@ -57,7 +67,8 @@ _TABLE: Options = [
 ]
 _INPUTS: Options = [
     (["--proba"], {"nargs": "+", "metavar": "COLUMN",
-                   "help": "columns of the probabilities, in the order of the classes"}),
+                   "help": "columns of the probabilities, in the order of the classes (of two "
+                           "classes the second is enough)"}),
     (["--answer"], {"metavar": "COLUMN", "help": "instead: the column of the model's answer, ..."}),
     (["--confidence-column"], {"metavar": "COLUMN", "help": "... and of how sure it is"}),
     (["--classes"], {"nargs": "+", "metavar": "CLASS",
@@ -95,7 +106,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--objective"], {"default": "risk", "metavar": "NAME",
                            "help": "risk, generalized_risk, coverage, cost, or a metric such as "
                                    "cwsa_plus (default: %(default)s)"}),
-        (["--target"], {"type": float, "help": "what the objective is to keep, such as 0.02"}),
+        (["--target"], {"type": _target, "help": "what the objective is to keep, such as 0.02"}),
         (["--delta"], {"type": float, "default": 0.05,
                        "help": "probability that the certificate fails (default: %(default)s)"}),
         (["--method"], {"default": "auto", "help": "how it is certified (default: %(default)s)"}),
@@ -149,7 +160,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except InfeasibleTargetError as error:
-        print(f"skselect: {error.reason}", file=sys.stderr)
+        print(
+            f"skselect: {error.reason} Nothing is written: choose a larger target beforehand, a "
+            "better model, or new rows.",
+            file=sys.stderr,
+        )
         return INFEASIBLE
     except (ValueError, ImportError, OSError) as error:
         print(f"skselect: {error}", file=sys.stderr)

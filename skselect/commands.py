@@ -44,6 +44,7 @@ def evaluate(given: Namespace) -> int:
     file = TableFile.open(given.table)
     columns, classes = _described(file, given, policy)
     predictions, groups = read_predictions(file, columns, classes)
+    _doubt_order(columns, classes, predictions.y_true != predictions.y_pred)
     threshold = given.threshold
     if policy is not None and predictions.y_proba is None:
         # Without probabilities there is nothing to calibrate: its threshold is all that counts.
@@ -67,6 +68,7 @@ def tune(given: Namespace) -> int:
     file = TableFile.open(given.table)
     columns, classes = _described(file, given, None)
     outcomes, groups = read_outcomes(file, columns, classes, given.confidence)
+    _doubt_order(columns, classes, outcomes.loss)
     subgroups = _subgroups(groups)
     found = select_threshold(
         outcomes, objective=given.objective, target=given.target, delta=given.delta,
@@ -143,9 +145,12 @@ def _described(
         classes = classes_of(file, resolved_columns(file, described, None))
     columns = resolved_columns(file, described, classes.tolist())
     check.check_table_columns(columns.used, file.names, file.path.name)
-    if given.proba or policy is None or _COLUMNS not in policy.metadata:
-        columns = replace(columns, proba=_in_order(columns.proba, given.classes, classes))
-    return columns, classes
+    remembered = [] if policy is None else policy.metadata.get(_COLUMNS, {}).get("proba", [])
+    if sorted(columns.proba) == sorted(remembered) and given.classes is None:
+        proba = tuple(remembered)
+    else:
+        proba = _in_order(columns.proba, given.classes, classes)
+    return replace(columns, proba=proba), classes
 
 
 def _options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
@@ -213,6 +218,17 @@ def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
     pairs = zip(proba, names[-len(proba) :], strict=True)
     meant = ", ".join(f"{column} for {name!r}" for column, name in pairs)
     print(f"skselect: note: probabilities: {meant} (--classes says otherwise)", file=sys.stderr)
+
+
+def _doubt_order(columns: Columns, classes: LabelArray, wrong: Any) -> None:
+    """Ask whether two classes are the other way round, where they would be right more often."""
+    right = 1.0 - float(np.mean(wrong))
+    if columns.proba and len(classes) == 2 and right < 0.5:
+        print(
+            f"skselect: note: right in {100 * right:.1f} % of the rows, with the classes the other "
+            f"way round in {100 - 100 * right:.1f} %: is the order of --classes right?",
+            file=sys.stderr,
+        )
 
 
 # Deciding -------------------------------------------------------------------------------------

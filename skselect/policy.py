@@ -286,6 +286,7 @@ class AbstentionPolicy:
             return self._decision_values(raw)
         if raw.ndim == 1:
             positive = check.check_positive_proba(raw)
+            check.warn_if_one_row(positive)
             raw, names = np.column_stack([1.0 - positive, positive]), None
         if names is not None:
             remedy = f"or pass an array with its columns in the order of {self.classes.tolist()}"

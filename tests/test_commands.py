@@ -180,7 +180,7 @@ def test_out_of_reach_exits_with_three_and_writes_nothing(frame, capsys, tmp_pat
     ("arguments", "message"),
     [
         (["tune", "no.csv", *PROBA], "there is no file 'no.csv'"),
-        (["tune", "t.csv", "--label", "truht", "--target", ".1"], "among its columns are ['truth'"),
+        (["tune", "t.csv", "--label", "truht", "--target", ".1"], "did you mean ['truth']?"),
         (["tune", "t.csv", "--label", "truth", "--target", ".1"], "no columns ['no', 'yes']"),
         (["tune", "t.csv", *PROBA], "target"),
         (["tune", "t.csv", *PROBA, "--target", "2"], "target"),
@@ -415,3 +415,43 @@ def test_the_python_file_knows_the_columns(frame, capsys):
     policy = AbstentionPolicy.from_json("policy.json")
     expected = policy.decide(frame[["p_no", "p_yes"]].to_numpy())["accepted"]
     assert accepted == expected.tolist()
+
+
+def test_doubts_about_the_order_are_told(frame, capsys):
+    swapped = ["--label", "truth", "--proba", "p_no", "p_yes", "--classes", "yes", "no"]
+    assert main(["evaluate", "t.csv", *swapped]) == 0
+    assert "is the order of --classes right?" in capsys.readouterr().err
+    assert main(["evaluate", "t.csv", *PROBA]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_remembered_columns_in_another_order_are_the_same(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    decided = []
+    for columns in [[], ["--proba", "p_yes", "p_no"]]:
+        assert main(["apply", "t.csv", "--policy", "policy.json", *columns, "--out", "d.csv"]) == 0
+        decided.append(pd.read_csv("d.csv")["decision"].fillna("").tolist())
+    assert decided[0] == decided[1]
+
+
+def test_the_report_says_which_rows_a_certificate_is_about(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    capsys.readouterr()
+    assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "policy.json"]) == 0
+    assert "These are the rows that chose the threshold" in capsys.readouterr().out
+    frame.iloc[:2000].to_csv("other.csv", index=False)
+    assert main(["evaluate", "other.csv", "--label", "truth", "--policy", "policy.json"]) == 0
+    assert "with 3,000 other rows, whose certificate says of those:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", ["5%", "low"])
+def test_targets_are_numbers(frame, target, capsys):
+    with pytest.raises(SystemExit):
+        main(["tune", "t.csv", *PROBA, "--target", target])
+    assert "write 5 % as 0.05" in capsys.readouterr().err
+
+
+def test_workbooks_are_told_apart(frame, capsys):
+    Path("t.xlsx").write_bytes(b"PK")
+    assert main(["evaluate", "t.xlsx", *PROBA]) == 2
+    assert "is a workbook; save the sheet as CSV" in capsys.readouterr().err

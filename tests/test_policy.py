@@ -331,3 +331,13 @@ def test_decision_values_need_a_calibration():
         AbstentionPolicy(
             classes=np.array(["no", "yes"]), threshold=0.5, response="decision_function"
         )
+
+
+def test_one_row_as_a_flat_list_is_asked_about():
+    policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.5)
+    with pytest.warns(UserWarning, match=r"pass \[\[\.\.\.\]\]"):
+        assert len(policy.decide([0.9, 0.1])) == 2
+    gate = {}
+    exec(policy.to_python(), gate)
+    with pytest.warns(UserWarning, match=r"pass \[\[\.\.\.\]\]"):
+        assert len(gate["decide"]([0.9, 0.1])["label"]) == 2

@@ -148,6 +148,7 @@ from skselect._validation._proba import (
     named_classes,
     resolve_one_class,
     resolve_pos_label,
+    warn_if_one_row,
     warn_like_proba,
 )
 from skselect._validation._reports import (
@@ -385,6 +386,7 @@ __all__ = [
     "resolve_pos_label",
     "same_kind",
     "stays_within",
+    "warn_if_one_row",
     "warn_like_proba",
     "warn_small_total",
     "warn_small_weights",

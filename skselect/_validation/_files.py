@@ -115,11 +115,15 @@ def check_table_file(path: Path, argument: str) -> None:
     """Refuse a path behind which there is no file."""
     if not path.is_file():
         raise ValueError(f"{argument}: there is no file {str(path)!r}.")
+    if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
+        raise ValueError(f"{argument}: {path.name} is a workbook; save the sheet as CSV.")
 
 
 def no_csv(path: Path, argument: str, error: Exception) -> ValueError:
     """Return the error that says that a file is no CSV table."""
-    return ValueError(f"{argument}: {path.name} is no CSV table with commas: {error}")
+    return ValueError(
+        f"{argument}: {path.name} is no CSV table with commas: {error}. Save it as CSV in UTF-8."
+    )
 
 
 @contextmanager
@@ -178,8 +182,11 @@ def check_table_columns(wanted: Sequence[str], present: Sequence[str], table: st
     """Refuse columns that a table lacks, and say which ones are spelled like them."""
     for name in wanted:
         if name not in present:
-            near = difflib.get_close_matches(name, present) or list(present)[:20]
-            raise ValueError(f"{table} has no column {name!r}; among its columns are {near}.")
+            near = difflib.get_close_matches(name, present)
+            meant = f"did you mean {near}? " if near else ""
+            raise ValueError(
+                f"{table} has no column {name!r}; {meant}Its columns are {list(present)[:20]}."
+            )
 
 
 def check_no_missing(values: Any, name: str, table: str) -> None:
@@ -190,7 +197,8 @@ def check_no_missing(values: Any, name: str, table: str) -> None:
     if missing.any():
         raise ValueError(
             f"{table}: column {name!r} has {int(missing.sum())} missing values, the first in row "
-            f"{values.index[missing.to_numpy()][0]}; leave such rows out, or fill them in."
+            f"{values.index[missing.to_numpy()][0]} (counted from 0); leave such rows out, or "
+            "fill them in."
         )
 
 

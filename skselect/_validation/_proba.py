@@ -115,6 +115,16 @@ def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
     )
 
 
+def warn_if_one_row(positive: FloatArray) -> None:
+    """Ask about two numbers that sum to one: they look like the probabilities of one row."""
+    if len(positive) == 2 and abs(positive[0] + positive[1] - 1.0) < 1e-9:
+        warnings.warn(
+            "y_proba: two numbers in a row are taken for two rows, each the probability of the "
+            "second class; for one row with two classes pass [[...]].",
+            UserWarning, stacklevel=4,
+        )  # fmt: skip
+
+
 def resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:
     """Return the class to set against the rest: `pos_label`, or 1 where classes are numbers."""
     if pos_label is None and (len(classes) != 2 or classes.dtype.kind not in "biuf"):

@@ -12,7 +12,7 @@ import pandas as pd
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
-from skselect.certificates import threshold_to_json
+from skselect.certificates import fingerprint, threshold_to_json
 from skselect.groups import name_of_subgroups, subgroup_codes
 from skselect.metrics._evaluate import Judged, evaluate, judge, kernel_value
 from skselect.metrics._influence import INFLUENCES
@@ -231,7 +231,10 @@ def _certificate(case: Case) -> dict[str, Any] | None:
         one = policy.certificate
         texts = {} if one is None else {"": str(one)}
         certified = one is not None and one.is_certified
-    return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n}
+    tuned_on = policy.fingerprints.get("data")
+    same = tuned_on is not None and tuned_on == fingerprint(case.judged.curve)
+    return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
+            "same_rows": same}  # fmt: skip
 
 
 def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:

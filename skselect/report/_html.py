@@ -16,7 +16,7 @@ from skselect.display import (
     ThresholdDisplay,
 )
 from skselect.report._contents import Case, honest_states, is_unit
-from skselect.report._text import sentence_of
+from skselect.report._text import origin_of, sentence_of
 
 
 def page_of(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
@@ -24,7 +24,8 @@ def page_of(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
     jinja2 = check.import_extra("jinja2", "jinja2", "report")
     source = resources.files("skselect.report").joinpath("report.html.jinja").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": _number, "percent": _percent, "decided": sentence_of}
+    environment.filters |= {"number": _number, "percent": _percent, "decided": sentence_of,
+                            "origin": origin_of}  # fmt: skip
     pictures = {case.name: _pictures(case, contents["confidence_level"]) for case in cases}
     together = _together(cases) if len(cases) > 1 else None
     return str(

@@ -35,6 +35,7 @@ def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
     if decided is not None:
         parts.append(sentence_of(decided, level))
     if model["certificate"]:
+        parts.append(origin_of(model["certificate"]))
         for key, text in model["certificate"]["texts"].items():
             parts.append(f"[{key}] {text}" if key else text)
     parts.append(table_of(model["metrics"], ["metric", "value", "low", "high", "better"]))
@@ -49,6 +50,18 @@ def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
         wanted = ["row", "true", "answered", "confidence", *rows[0]["features"]]
         parts.append("Most confident errors\n" + table_of(rows, list(dict.fromkeys(wanted))))
     return parts
+
+
+def origin_of(certificate: dict[str, Any]) -> str:
+    """Say which rows a certificate is about."""
+    if certificate["same_rows"]:
+        return (
+            "These are the rows that chose the threshold: only the certificate says what to expect "
+            "of others."
+        )
+    rows = "" if certificate["n"] is None else f" with {certificate['n']:,} other rows"
+    promised = ", whose certificate says of those:" if certificate["texts"] else "."
+    return f"The policy was made on {certificate['created'][:10]}{rows}{promised}"
 
 
 def sentence_of(decided: dict[str, Any], level: float) -> str:
