@@ -555,6 +555,8 @@ def _read(path: str, *, header: bool) -> Floats:
         lines = [(number, cells) for number, cells in enumerate(csv.reader(file), 1) if cells]
     first = [cell.strip() for cell in lines[0][1]] if lines else []
     named = _named_columns(first) if header else []
+    if named and all(map(_is_number, named)):
+        sys.stderr.write("The first line is taken for names; --no-header says otherwise.\n")
     places = [first.index(name) for name in named] or list(range(len(first)))
     rows = lines[1:] if named else lines
     scores = [_floats(number, cells, len(first), places) for number, cells in rows]
@@ -562,6 +564,14 @@ def _read(path: str, *, header: bool) -> Floats:
         raise ValueError(f"{path} holds no scores.")
     table = np.array(scores)
     return table[:, 0] if len(places) == 1 else table
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _named_columns(first: list[str]) -> list[str]:

@@ -37,7 +37,7 @@ _COLUMNS = "skselect_columns"
 
 def evaluate(given: Namespace) -> int:
     """Report on a table; return the exit code."""
-    check.check_outputs(html=given.html, csv=given.csv)
+    check.check_outputs([given.table, given.policy], html=given.html, csv=given.csv)
     policy = None if given.policy is None else _policy(given.policy)
     if policy is not None:
         check.refuse_threshold_and_policy(given.threshold)
@@ -49,6 +49,7 @@ def evaluate(given: Namespace) -> int:
     if policy is not None and predictions.y_proba is None:
         # Without probabilities there is nothing to calibrate: its threshold is all that counts.
         check.refuse_groups_without_proba(policy.groups)
+        check.refuse_calibrated_answers(policy.calibration)
         threshold, policy = policy.threshold, None
     report = selective_report(
         None, predictions, policy=policy, threshold=threshold, subgroups=_subgroups(groups),
@@ -64,7 +65,7 @@ def evaluate(given: Namespace) -> int:
 
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
-    check.check_outputs(out=given.out, python=given.python)
+    check.check_outputs([given.table], out=given.out, python=given.python)
     file = TableFile.open(given.table)
     columns, classes = _described(file, given, None)
     outcomes, groups = read_outcomes(file, columns, classes, given.confidence)
@@ -94,7 +95,7 @@ def tune(given: Namespace) -> int:
 
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
-    check.check_outputs(out=given.out)
+    check.check_outputs([given.table, given.policy], out=given.out)
     policy = _policy(given.policy)
     file = TableFile.open(given.table)
     columns, _ = _described(file, given, policy)
@@ -143,6 +144,8 @@ def _described(
         classes = _classes_named(file, given)
     else:
         classes = classes_of(file, resolved_columns(file, described, None))
+        if described["answer"] is None:
+            check.check_two_classes_seen(classes.tolist(), given.label)
     columns = resolved_columns(file, described, classes.tolist())
     check.check_table_columns(columns.used, file.names, file.path.name)
     remembered = [] if policy is None else policy.metadata.get(_COLUMNS, {}).get("proba", [])
@@ -179,8 +182,13 @@ def _in_order(
         check.check_class_columns(len(proba), classes, "--proba", remedy)
     if said is not None:
         check.check_named_classes(said, names)
-        check.check_second_is_meant(said, names, alone=alone)
-        return proba if alone else tuple(proba[said.index(name)] for name in names)
+    if alone:
+        check.check_second_is_meant(proba, names if said is None else said, names)
+        if said is None and proba[0] != names[1]:
+            _say_what_is_meant(proba, names)
+        return proba
+    if said is not None:
+        return tuple(proba[said.index(name)] for name in names) if proba else proba
     if set(proba) == set(names):
         return tuple(names)
     if proba:
@@ -242,6 +250,7 @@ def _decided(
     if columns.proba:
         decided = policy.decide(proba_of(piece, columns, table), subgroups=subgroups)
         return decided.set_index(piece.index).rename(columns={"label": "decision"})
+    check.refuse_calibrated_answers(policy.calibration)
     sure = confidence_column_of(piece, columns, table)
     accepted = policy.accepts(sure, subgroups=subgroups)
     answers = check.check_labels(piece[str(columns.answer)], f"column {columns.answer!r}")

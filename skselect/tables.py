@@ -243,8 +243,10 @@ def _predictions(
         y_true = _labels(piece[str(columns.label)], classes, file)
         if columns.proba:
             proba = proba_of(piece, columns, table)
-            positive = classes[-1] if proba.ndim == 1 else None
-            found = Predictions.from_proba(y_true, proba, labels=classes, pos_label=positive)
+            if proba.ndim == 1:  # the second of two classes, whatever their order
+                positive = check.check_positive_proba(proba)
+                proba = np.column_stack([1.0 - positive, positive])
+            found = Predictions.from_proba(y_true, proba, labels=classes)
         else:
             answer = _labels(piece[str(columns.answer)], classes, file)
             sure = confidence_column_of(piece, columns, table)

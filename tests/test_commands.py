@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from skselect import AbstentionPolicy, Outcomes, Predictions, select_threshold, tables
+from skselect.calibration import ClassCalibration
 from skselect.cli import main
 
 
@@ -33,7 +34,7 @@ def frame(rng):
     frame["score"] = 100 * np.maximum(p, 1 - p)
     frame.to_csv("t.csv", index=False)
     frame.to_parquet("t.parquet", index=False)
-    return pd.read_csv("t.csv")
+    return frame
 
 
 PROBA = ["--label", "truth", "--proba", "p_no", "p_yes", "--classes", "no", "yes"]
@@ -455,3 +456,49 @@ def test_workbooks_are_told_apart(frame, capsys):
     Path("t.xlsx").write_bytes(b"PK")
     assert main(["evaluate", "t.xlsx", *PROBA]) == 2
     assert "is a workbook; save the sheet as CSV" in capsys.readouterr().err
+
+
+def test_files_are_never_written_over_what_is_read(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    for arguments in [
+        ["evaluate", "t.csv", *PROBA, "--csv", "t.csv"],
+        ["evaluate", "t.csv", *PROBA, "--csv", "x", "--html", "./x"],
+        ["tune", "t.csv", *PROBA, "--target", ".1", "--out", "t.csv"],
+        ["tune", "t.csv", *PROBA, "--target", ".1", "--out", "x", "--python", "x"],
+        ["apply", "t.csv", "--policy", "policy.json", "--out", "policy.json"],
+        ["apply", "t.csv", "--policy", "policy.json", "--out", "t.csv"],
+    ]:
+        assert main(arguments) == 2
+        assert "is another file of this command already" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in Path().iterdir()}
+
+
+def test_a_calibrated_threshold_wants_probabilities(frame, capsys):
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    codes = (frame["truth"] == "yes").to_numpy().astype(int)
+    maps = ClassCalibration.fit("temperature", "predict_proba", proba, codes, 2)
+    policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8, calibration=maps)
+    policy.to_json("cal.json")
+    for arguments in [["apply", "t.csv", *ANSWER[2:]], ["evaluate", "t.csv", *ANSWER]]:
+        assert main([*arguments, "--policy", "cal.json"]) == 2
+        assert "is about a calibrated confidence" in capsys.readouterr().err
+
+
+def test_one_class_does_not_say_which_column_is_whose(frame, capsys):
+    frame.assign(truth="no").to_csv("one.csv", index=False)
+    named = ["--label", "truth", "--proba", "p_no", "p_yes"]
+    assert main(["evaluate", "one.csv", *named]) == 2
+    assert "holds the class 'no' only; name all classes" in capsys.readouterr().err
+    assert main(["evaluate", "one.csv", *PROBA]) == 0
+
+
+def test_a_single_column_with_the_name_of_the_first_class(frame, capsys):
+    frame.rename(columns={"p_no": "no", "p_yes": "yes"}).to_csv("n.csv", index=False)
+    for classes in [["no", "yes"], ["yes", "no"]]:
+        named = ["--label", "truth", "--classes", *classes]
+        assert main(["evaluate", "n.csv", *named, "--proba", classes[0]]) == 2
+        assert "a single column is the probability of" in capsys.readouterr().err
+        assert main(["evaluate", "n.csv", *named, "--proba", classes[1]]) == 0
+        right = (frame["said"] == frame["truth"]).mean()
+        assert f"right in {100 * right:.3g} %" in capsys.readouterr().out

@@ -12,6 +12,7 @@ from skselect._validation._datasets import (
     check_dataset_name,
     check_dataset_shape,
     check_folder,
+    check_whole_rows,
     refuse_missing_dataset,
 )
 from skselect._validation._decisions import (
@@ -71,10 +72,12 @@ from skselect._validation._files import (
     check_second_is_meant,
     check_table_columns,
     check_table_file,
+    check_two_classes_seen,
     import_extra,
     naming_csv,
     no_csv,
     read_or_name,
+    refuse_calibrated_answers,
     refuse_groups_without_proba,
     write_whole,
 )
@@ -108,6 +111,7 @@ from skselect._validation._labels import (
 from skselect._validation._options import (
     ROUNDING,
     check_answerable,
+    check_any_metric,
     check_average,
     check_calibration,
     check_calibrations,
@@ -153,6 +157,7 @@ from skselect._validation._proba import (
 )
 from skselect._validation._reports import (
     check_any_model,
+    check_own_answers,
     check_policies,
     check_reads_proba,
     check_same_classes,
@@ -220,6 +225,7 @@ __all__ = [
     "check_abstain_label",
     "check_among",
     "check_answerable",
+    "check_any_metric",
     "check_any_model",
     "check_any_path",
     "check_any_row",
@@ -308,6 +314,7 @@ __all__ = [
     "check_one_role",
     "check_one_way",
     "check_outputs",
+    "check_own_answers",
     "check_parquet_columns",
     "check_plain_values",
     "check_plan",
@@ -345,6 +352,7 @@ __all__ = [
     "check_threshold",
     "check_trainable",
     "check_two_classes",
+    "check_two_classes_seen",
     "check_unchanged",
     "check_unit_confidence",
     "check_unit_floats",
@@ -353,6 +361,7 @@ __all__ = [
     "check_weight",
     "check_weights_within",
     "check_whole",
+    "check_whole_rows",
     "column_names",
     "encode_labels",
     "import_extra",
@@ -367,6 +376,7 @@ __all__ = [
     "refuse_among",
     "refuse_answers",
     "refuse_bets_on_curve",
+    "refuse_calibrated_answers",
     "refuse_clustered_cells",
     "refuse_column",
     "refuse_exact_thresholds",

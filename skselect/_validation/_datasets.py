@@ -61,3 +61,13 @@ def refuse_missing_dataset(name: str, tried: Sequence[str], advice: Sequence[str
     lines += ["To get it:"]
     lines += [f"  - {one}" for one in advice]
     raise DatasetNotFoundError("\n".join(lines))
+
+
+def check_whole_rows(frame: Any, whole: Any, name: str) -> None:
+    """Refuse to leave out every row."""
+    if not whole.any():
+        empty = [column for column in frame.columns if frame[column].isna().all()]
+        raise ValueError(
+            f"dropna=True would leave no row of {name!r}: the columns {empty} have no values; "
+            "leave them out yourself."
+        )

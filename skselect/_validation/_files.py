@@ -250,9 +250,9 @@ def check_named_classes(said: Sequence[str], names: Sequence[str]) -> None:
         )
 
 
-def check_second_is_meant(said: Sequence[str], names: Sequence[str], *, alone: bool) -> None:
+def check_second_is_meant(proba: Sequence[str], said: Sequence[str], names: Sequence[str]) -> None:
     """Refuse a single column that would be the probability of the first class."""
-    if alone and list(said) != list(names):
+    if list(said) != list(names) or names[0] in proba:
         raise ValueError(
             f"--proba: a single column is the probability of {names[-1]!r} here; name the columns "
             "of both classes."
@@ -278,11 +278,16 @@ def check_output(path: Path, argument: str) -> None:
         raise ValueError(f"{argument}: {str(path)!r} is a folder; name a file in it.")
 
 
-def check_outputs(**paths: Path | None) -> None:
-    """Refuse files of the command line that cannot be written."""
-    for name, path in paths.items():
-        if path is not None:
-            check_output(path, f"--{name}")
+def check_outputs(inputs: Sequence[Path | None], **outputs: Path | None) -> None:
+    """Refuse files of the command line that cannot be written, or that are needed otherwise."""
+    taken = [path.resolve() for path in inputs if path is not None]
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        check_output(path, f"--{name}")
+        if path.resolve() in taken:
+            raise ValueError(f"--{name}: {str(path)!r} is another file of this command already.")
+        taken.append(path.resolve())
 
 
 def check_free_columns(new: Sequence[str], present: Sequence[str]) -> None:
@@ -324,3 +329,21 @@ def check_remembered_columns(stored: Any) -> None:
     )
     if not good:
         raise ValueError(f"--policy: the columns it remembers are damaged: {stored!r}.")
+
+
+def refuse_calibrated_answers(calibration: Any) -> None:
+    """Refuse to compare a confidence as it comes with a threshold for a calibrated one."""
+    if calibration is not None:
+        raise ValueError(
+            "--policy: its threshold is about a calibrated confidence, which it computes from "
+            "probabilities; name their columns, --proba."
+        )
+
+
+def check_two_classes_seen(classes: Sequence[Any], label: str) -> None:
+    """Refuse probabilities where only one class occurs, so that nobody knows which is whose."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"column {label!r} holds the class {classes[0]!r} only; name all classes, in the order "
+            "of --proba: --classes ..."
+        )

@@ -159,6 +159,12 @@ def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
     return names
 
 
+def check_any_metric(metrics: list[Any]) -> None:
+    """Refuse an empty list of metrics."""
+    if not metrics:
+        raise ValueError("metrics is empty; name at least one, or pass None for all.")
+
+
 def check_eps(eps: Any, *, zero: bool) -> None:
     """Refuse a clipping distance outside [1e-100, 0.5); 0 does not clip, where that is possible."""
     if check_number("eps", eps, 0.0, 0.5, closed="left") > 0 or not zero:

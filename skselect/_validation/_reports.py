@@ -55,6 +55,15 @@ def check_reads_proba(response: str) -> None:
         )
 
 
+def check_own_answers(policy: str, given: str) -> None:
+    """Refuse answers of another kind than those the policy lets pass."""
+    if policy == "estimator" and given != "estimator":
+        raise ValueError(
+            "policy: it is about the estimator's own answers; pass Predictions.from_proba(..., "
+            "decision='estimator', y_pred=...) with y_true=None."
+        )
+
+
 def refuse_threshold_and_policy(threshold: float | None) -> None:
     """Refuse a threshold beside a policy, which has its own."""
     if threshold is not None:

@@ -59,7 +59,8 @@ def registered_form(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
         else:
             text = _as_text(frame[name])
             numbers = pd.to_numeric(text, errors="coerce")
-            columns[name] = text if numbers.isna().sum() > text.isna().sum() else numbers
+            is_text = numbers.isna().sum() > text.isna().sum()
+            columns[name] = pd.Series(text.tolist()) if is_text else numbers
     columns[TARGET] = _labels(frame[TARGET], entry)
     result = pd.DataFrame(columns)
     counts = {str(label): int(n) for label, n in result[TARGET].value_counts().items()}
@@ -72,7 +73,7 @@ def registered_form(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
 def _labels(target: pd.Series, entry: Entry) -> pd.Series:
     text = _as_text(target).str.removesuffix(".")  # UCI's test part of adult has ">50K."
     if entry.target_dtype != "int64":
-        return text
+        return pd.Series(text.tolist())
     numbers = pd.to_numeric(text, errors="coerce")
     check.check_dataset_counts("labels that are no numbers", int(numbers.isna().sum()), 0,
                                entry.name)  # fmt: skip
@@ -88,4 +89,4 @@ def _as_text(column: pd.Series) -> Any:
     text = column.astype(object).where(column.notna(), None)
     text = text.map(lambda value: value.decode() if isinstance(value, bytes) else value)
     text = text.map(lambda value: None if value is None else str(value).strip())
-    return text.where(~text.isin(_MISSING), None).astype("str")
+    return text.where(~text.isin(_MISSING), None).astype(object)

@@ -82,19 +82,24 @@ def load_dataset(
     entry = entry_of(name)
     frame, source = _found(entry, data_home, download_if_missing)
     n_train = entry.n_train
+    description = _described(entry)
     if dropna:
         whole = frame.notna().all(axis=1).to_numpy()
+        check.check_whole_rows(frame, whole, name)
+        description += f"\nHere: the {whole.sum():,} rows without missing cells."
         n_train = None if n_train is None else int(whole[:n_train].sum())
         frame = frame[whole].reset_index(drop=True)
     data, target = frame.drop(columns=TARGET), frame[TARGET]
     if return_X_y:
         return data, target
+    seen = set(target.unique().tolist())  # fewer, if `dropna` left all rows of a class out
     return Bunch(
         data=data, target=target, frame=frame,
-        feature_names=list(data.columns), target_names=entry.classes,
+        feature_names=list(data.columns),
+        target_names=[label for label in entry.classes if label in seen],
         categorical_names=list(entry.categorical), positive_class=entry.positive_class,
         n_train=n_train, leaky_features=list(entry.leaky_features),
-        license=entry.license, citation=entry.citation, source=source, DESCR=_described(entry),
+        license=entry.license, citation=entry.citation, source=source, DESCR=description,
     )  # fmt: skip
 
 
@@ -130,15 +135,16 @@ def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
 def _found(entry: Entry, data_home: Any, download_if_missing: bool) -> sources.Found:
     """Return the table from the first place that has it, or raise with all that was tried."""
     tried = []
-    places = list(sources.folders(data_home))
-    for place, folder in places:
+    first = None
+    for place, folder in sources.folders(data_home):
+        first = first or folder
         path = sources.file_of(entry, folder)
         if path is not None:
             return sources.read(path, entry), place
         tried.append(f"{place}: no {entry.name}.parquet in {folder}")
     found = sources.embedded_in_sklearn(entry)
     if found is None and download_if_missing:
-        keep = places[0][1] if data_home is not None else sources.cache_folder()
+        keep = first if data_home is not None and first is not None else sources.cache_folder()
         found = sources.downloaded(entry, keep, tried)
     elif found is None:
         tried.append("no download: download_if_missing=False")

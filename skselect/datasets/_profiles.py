@@ -269,7 +269,8 @@ def make_risk_profile(
     def coverage(threshold: Any) -> Any:
         t = np.clip(np.asarray(threshold, dtype=np.float64), 0.0, None)
         if n_levels is not None:  # from the lowest accepted level down to the next one
-            t = (np.maximum(np.ceil(t * n_levels), 1.0) - 1.0) / n_levels
+            # Rounding must not lift a level itself to the next one.
+            t = (np.maximum(np.ceil(t * n_levels - 1e-9), 1.0) - 1.0) / n_levels
         return np.maximum(1.0 - t, 0.0)
 
     def selective_risk(threshold: Any) -> Any:

@@ -74,8 +74,7 @@ def embedded_in_sklearn(entry: Entry) -> Found | None:
     loaded = getattr(embedded, f"load_{name}")(as_frame=True)
     frame = loaded.frame.copy()
     if entry.target_dtype == "str":
-        frame[TARGET] = pd.Series(loaded.target_names.take(loaded.target)).astype("str")
-    frame[TARGET] = frame[TARGET].astype(entry.target_dtype)
+        frame[TARGET] = pd.Series(loaded.target_names.take(loaded.target).tolist())
     check.check_contents(digest_of(frame), entry.digest, Path(f"load_{name} of scikit-learn"))
     return frame, "scikit-learn"
 

@@ -28,7 +28,7 @@ class SeveralCurves:
     def from_models(
         cls, y_true: Any, y_probas: Mapping[str, Any], *, ax: Any = None, **options: Any
     ) -> dict[str, Any]:
-        """Draw several models on the same axes.
+        """Draw two or more models on the same axes.
 
         Parameters
         ----------
@@ -93,7 +93,9 @@ class SeveralCurves:
             y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
         proba = check.check_has_proba(rows.y_proba, cls.__name__)
+        check.check_shared_confidence(options.get("confidence"))
         codes, keys = subgroup_codes(subgroups, len(rows))
+        check.check_some_subgroup(dict.fromkeys(keys))
         shown: dict[Any, Any] = {}
         for code, key in enumerate(keys):
             mine = codes == code
@@ -105,6 +107,12 @@ class SeveralCurves:
             )  # fmt: skip
             ax = shown[key].ax_
         return shown
+
+
+def shown_name(name: Any) -> str:
+    """Return a name for a legend: "$" is no formula, and a name with "_" in front is shown too."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def drawn_lines(ax: Any, kind: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
-from skselect.display._common import COLORS, MARK, new_axes, percent, spelled_out
+from skselect.display._common import COLORS, MARK, new_axes, percent, shown_name, spelled_out
 from skselect.outcomes import Outcomes
 from skselect.scoring import answers_of
 
@@ -168,7 +168,7 @@ class ConfidenceHistogramDisplay:
         ax.yaxis.set_major_formatter(percent)
         name = self.name if name is None else name
         if name:
-            ax.set_title(name)
+            ax.set_title(shown_name(name))
         ax.legend(frameon=False, loc="upper left")
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -12,6 +12,7 @@ from skselect.display._common import (
     drawn_lines,
     new_axes,
     percent,
+    shown_name,
     spelled_out,
 )
 from skselect.metrics import evaluate
@@ -147,7 +148,8 @@ class ReliabilityDisplay(SeveralCurves):
             If matplotlib is not installed.
         """
         ax = new_axes(ax)
-        curve, label = self.curve, self.name if name is None else name
+        name = self.name if name is None else name
+        curve, label = self.curve, None if name is None else shown_name(name)
         if self.error is not None:
             label = f"{label or 'classifier'}: smooth ECE {self.error:.3f}"
         drawn = drawn_lines(ax, _RELIABILITY)

@@ -21,6 +21,7 @@ from skselect.display._common import (
     new_axes,
     percent,
     rate_band,
+    shown_name,
     spelled_out,
     thinned,
 )
@@ -93,7 +94,7 @@ class RiskCoverageDisplay(SeveralCurves):
     ) -> None:
         self.curve = curve
         self.name = name
-        self.threshold = threshold
+        self.threshold = None if threshold is None else check.check_threshold(threshold)
         self.target = target
         self.certificate = certificate
         self.band = band
@@ -227,12 +228,14 @@ class RiskCoverageDisplay(SeveralCurves):
         points = self.curve.courses(
             "coverage", "selective_risk", "accepted_loss", "accepted_weight", max_points=MAX_POINTS
         )
-        label = self.name if name is None else name
+        name = self.name if name is None else name
+        label = None if name is None else shown_name(name)
         color = COLORS[drawn_lines(ax, _CURVE) % len(COLORS)]
         style = {"color": color, "label": label, "gid": _CURVE} | spelled_out(curve_kwargs)
         (self.line_,) = ax.plot(points["coverage"], self.unit * points["selective_risk"], **style)
         if self.confidence_level is not None:
             low, high = rate_band(self.curve, points, self.confidence_level)
+            low, high = self.unit * low, self.unit * high
             draw_band(ax, points["coverage"], low, high, self.line_.get_color())
             ax.update_datalim([(1.0, high[-1])])
         target = "" if self.target is None else f"target {self._said(self.target, 'g')}"

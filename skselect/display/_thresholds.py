@@ -18,6 +18,7 @@ from skselect.display._common import (
     new_axes,
     percent,
     rate_band,
+    shown_name,
     spelled_out,
 )
 from skselect.scoring import answers_of
@@ -168,17 +169,20 @@ class ThresholdDisplay(SeveralCurves):
             If matplotlib is not installed.
         """
         chosen = list(METRICS) if self.metrics is None else list(self.metrics)
+        check.check_any_metric(chosen)
         for metric in chosen:
             check.check_choice("metrics", metric, METRICS)
         ax = new_axes(ax)
         grid = self._grid()
+        left = min([line.get_xdata()[0] for line in ax.lines if line.get_gid() == _CURVE]
+                   + [grid[0]])  # fmt: skip
         name = self.name if name is None else name
         given = spelled_out(curve_kwargs)
         dashes = _DASHES[len({line.get_linestyle() for line in ax.lines
                               if line.get_gid() == _CURVE}) % len(_DASHES)]  # fmt: skip
         self.lines_ = {}
         for metric in chosen:
-            label = f"{name}: {_LABELS[metric]}" if name else _LABELS[metric]
+            label = f"{shown_name(name)}: {_LABELS[metric]}" if name else _LABELS[metric]
             style = {"color": METRICS[metric], "label": label, "gid": _CURVE, "linestyle": dashes}
             (self.lines_[metric],) = ax.plot(grid, self._values(metric, grid), **(style | given))
         if self.confidence_level is not None and "selective_accuracy" in chosen:
@@ -187,7 +191,7 @@ class ThresholdDisplay(SeveralCurves):
             ax.axvline(self.threshold, color=MARK, linestyle="--", linewidth=1,
                        label=f"threshold {self.threshold:.3g}")  # fmt: skip
         ax.set(xlabel="Threshold: least confidence that is answered", ylabel="Value",
-               xlim=(grid[0], 1.0))  # fmt: skip
+               xlim=(left, 1.0))  # fmt: skip
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(percent)
         ax.legend(frameon=False)

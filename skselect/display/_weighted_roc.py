@@ -15,6 +15,7 @@ from skselect.display._common import (
     drawn_lines,
     new_axes,
     percent,
+    shown_name,
     spelled_out,
     thinned,
 )
@@ -173,7 +174,7 @@ class ConfidenceWeightedRocDisplay(SeveralCurves):
         if not drawn:
             ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
         name = self.name if name is None else name
-        named = f"{name}: " if name else ""
+        named = f"{shown_name(name)}: " if name else ""
         label = named + ("weighted" if self.cw_auc is None else f"cwAUC {self.cw_auc:.3f}")
         style: dict[str, Any] = {
             "color": COLORS[drawn % len(COLORS)],
@@ -188,7 +189,7 @@ class ConfidenceWeightedRocDisplay(SeveralCurves):
             style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1,
                      "label": f"{named}AUC {np.trapezoid(tpr, fpr):.3f}"}  # fmt: skip
             ax.plot(*thinned(fpr, tpr), **(style | spelled_out(plain_kwargs)))
-        of = "" if self.pos_label is None else f" of {self.pos_label!s}"
+        of = "" if self.pos_label is None else f" of {shown_name(self.pos_label)}"
         ax.set(xlabel=f"False positive rate{of}", ylabel=f"True positive rate{of}",
                xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")  # fmt: skip
         for axis in (ax.xaxis, ax.yaxis):

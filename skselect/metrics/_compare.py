@@ -18,7 +18,7 @@ from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
 from skselect.metrics._clusters import clustered_error
 from skselect.metrics._door import DoorOptions, metric, predictions_of
-from skselect.metrics._evaluate import request
+from skselect.metrics._evaluate import Judged, request
 from skselect.metrics._interval import (
     FEW_ERRORS,
     Measured,
@@ -31,6 +31,7 @@ from skselect.metrics._interval import (
 )
 from skselect.metrics._metric_spec import MetricSpec, check_comparable
 from skselect.metrics._resampling import Resampler, bootstrap
+from skselect.predictions import Predictions
 
 NOTE = (
     "Intervals and p-values are about new rows for these fitted models; how much another "
@@ -108,6 +109,30 @@ def _adjusted(p: Mapping[tuple[int, int], float], reference: int, n_models: int)
     return np.array([1.0 if a == b else adjusted[a, b] for a, b in against])
 
 
+def compared(
+    judged: Mapping[str, Judged],
+    spec: MetricSpec,
+    parameters: Mapping[str, Any],
+    *,
+    method: str = "analytic",
+    baseline: str | None = None,
+    level: float = 0.95,
+    n_resamples: int = 999,
+    rng: np.random.Generator | None = None,
+    cluster: IntArray | None = None,
+) -> pd.DataFrame:
+    """Return the table of :func:`compare_models` of judged rows, with a column `shaky`."""
+    names = list(judged)
+    found = _comparison(
+        [measure(spec, model, parameters, method) for model in judged.values()],
+        None if baseline is None else names.index(baseline),
+        level=level, n_resamples=n_resamples, rng=rng, cluster=cluster,
+    )  # fmt: skip
+    found.index = pd.Index(names)
+    scores = np.array([spec.as_score(value) for value in found["estimate"]])
+    return found.iloc[np.argsort(-scores, kind="stable")]
+
+
 def _comparison(
     measured: Sequence[Measured],
     baseline: int | None,
@@ -116,7 +141,7 @@ def _comparison(
     cluster: IntArray | None,
     **work: Any,
 ) -> pd.DataFrame:
-    """Return the table of :func:`compare_models`, a row per model, unsorted and unnamed."""
+    """Return a row per model, unsorted and unnamed."""
     work["cluster"] = cluster
     spec, n_models = measured[0].spec, len(measured)
     intervals = [interval_of(model, level=level, **work) for model in measured]
@@ -180,10 +205,11 @@ def compare_models(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
+    y_true : array-like of shape (n,) or None
         True labels.
-    y_probas : mapping of str to array-like of shape (n, K) or (n,)
-        The class probabilities of each model, for the same rows.
+    y_probas : mapping of str to array-like of shape (n, K) or (n,), or to Predictions
+        The class probabilities of each model, for the same rows. Predictions bring answers and a
+        confidence of their own, and the true labels: pass ``y_true=None``.
     metric : str
         Short name as in ``skselect.metrics.SPECS``, such as "augrc".
     baseline : str, default=None
@@ -267,22 +293,25 @@ def compare_models(
     parameters = with_pos_label(spec, parameters, options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     check.check_shared_confidence(confidence)
-    tables = [predictions_of(y_true, y_probas[name], **options) for name in names]
-    check.refuse_weights(tables[0].sample_weight, "a comparison")
-    tables = [replace(table, sample_weight=None) for table in tables]
-    rng = check.check_generator(random_state)
-    clusters = check.check_clusters(cluster, len(tables[0]))
-    judged = [judge_for(spec, table, confidence, loss) for table in tables]
-    found = _comparison(
-        [measure(spec, model, parameters, method) for model in judged],
-        None if baseline is None else names.index(baseline),
+    tables = {name: _table(y_true, y_probas[name], options) for name in names}
+    check.check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
+    check.refuse_weights(tables[names[0]].sample_weight, "a comparison")
+    found = compared(
+        {
+            name: judge_for(spec, replace(table, sample_weight=None), confidence, loss)
+            for name, table in tables.items()
+        },
+        spec,
+        parameters,
+        method=method,
+        baseline=baseline,
         level=level,
         n_resamples=n_resamples,
-        rng=rng,
-        cluster=clusters,
+        rng=check.check_generator(random_state),
+        cluster=check.check_clusters(cluster, len(tables[names[0]])),
     )
-    found.index = pd.Index(names)
-    shaky = found.index[found.pop("shaky")].tolist()
+    few = found.pop("shaky")
+    shaky = [name for name in names if few[name]]
     if shaky:
         warnings.warn(
             f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
@@ -290,8 +319,14 @@ def compare_models(
             stacklevel=2,
         )
     found.attrs["note"] = NOTE
-    scores = np.array([spec.as_score(value) for value in found["estimate"]])
-    return found.iloc[np.argsort(-scores, kind="stable")]
+    return found
+
+
+def _table(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:
+    if isinstance(given, Predictions):
+        check.refuse_second_truth(y_true)
+        return given
+    return predictions_of(y_true, given, **options)
 
 
 def compare_across_datasets(

@@ -87,6 +87,7 @@ def case_of(
         return Case(name, raw, None, threshold, judged, honest, accepted)
     check.check_same_classes(policy.classes, raw.classes, name)
     check.check_reads_proba(policy.response)
+    check.check_own_answers(policy.rule.decision, raw.rule.decision)
     own = policy.groups is not None and not policy.groups.by_answer
     scores = check.check_has_proba(raw.y_proba, "a policy")
     decisions = policy.judge(scores, raw.y_pred, subgroups if own else None)
@@ -153,7 +154,13 @@ def _decisions(case: Case, level: float) -> dict[str, Any] | None:
     """Return what is decided alone and how often that is wrong; None if everything is."""
     if case.accepted is None:
         return None
-    return _counts(case.judged.outcomes.loss, case.accepted, level)
+    found = _counts(case.judged.outcomes.loss, case.accepted, level)
+    rule = case.predictions.rule
+    if rule.cost_matrix is not None and np.any(case.accepted):
+        costs = Outcomes.of(case.predictions, confidence=case.judged.outcomes.confidence,
+                            loss="cost").loss  # fmt: skip
+        found["mean_cost"] = rule.unit * float(np.mean(costs[case.accepted]))
+    return found
 
 
 def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, Any]:
@@ -252,8 +259,9 @@ def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
             "answered": classes[predictions.y_pred[row]],
             "confidence": float(outcomes.confidence[row]),
         }
-        shown = {} if features is None else features.iloc[row].to_dict()
-        known["features"] = {str(name): _plain(value) for name, value in shown.items()}
+        columns = [] if features is None else list(features.columns)
+        # Column by column: a row of numbers of several kinds would turn integers into floats.
+        known["features"] = {str(name): _plain(features[name].iloc[row]) for name in columns}
         found.append(known)
     return found
 
@@ -275,6 +283,15 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]
             for key, rows in rows_of
         ]
     return found
+
+
+def without_nan(value: Any) -> Any:
+    """Return nested values with None in the place of nan, which JSON does not know."""
+    if isinstance(value, dict):
+        return {key: without_nan(held) for key, held in value.items()}
+    if isinstance(value, list):
+        return [without_nan(held) for held in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def class_counts(y_true: IntArray, classes: Any) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-import math
+import warnings
 from importlib import resources
 from typing import Any
 
@@ -86,18 +86,20 @@ def _image(display: Any) -> str:
 def _encoded(figure: Any) -> str:
     plt = check.import_extra("matplotlib.pyplot", "matplotlib", "report")
     held = io.BytesIO()
-    figure.savefig(held, format="svg", metadata={"Date": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a letter that the font lacks is drawn as a box
+        figure.savefig(held, format="svg", metadata={"Date": None})
     plt.close(figure)
     return "data:image/svg+xml;base64," + base64.b64encode(held.getvalue()).decode("ascii")
 
 
 def _number(value: Any) -> str:
     """Return a number with four digits, nothing where there is none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(
         value, int) and not isinstance(value, bool) else str(value)  # fmt: skip
 
 
 def _percent(value: Any) -> str:
-    return "" if value is None or math.isnan(value) else f"{100 * value:.4g} %"
+    return "" if value is None else f"{100 * value:.4g} %"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
 from skselect.certificates import now
-from skselect.metrics import compare_models
+from skselect.metrics._compare import compared
+from skselect.metrics._specs import SPECS
 from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
-from skselect.report._contents import Case, case_of, class_counts, contents_of
+from skselect.report._contents import Case, case_of, class_counts, contents_of, without_nan
 from skselect.report._html import page_of
 from skselect.report._text import text_of
 
@@ -182,6 +183,7 @@ def selective_report(
     }
     truth = check.check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     policies = _policies(policy, threshold, list(tables))
+    threshold = None if threshold is None else check.check_threshold(threshold)
     if features is not None:
         features = pd.DataFrame(features)
         check.check_length("features", features, len(truth), "y_true")
@@ -202,7 +204,7 @@ def selective_report(
         },
         "comparison": _comparison(cases, level),
     }
-    return SelectiveReport(contents, cases)
+    return SelectiveReport(without_nan(contents), cases)
 
 
 def _predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
@@ -216,8 +218,6 @@ def _predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
 def _policies(policy: Any, threshold: float | None, names: list[str]) -> dict[str, Any]:
     """Return the policy of each model."""
     if policy is None:
-        if threshold is not None:
-            check.check_threshold(threshold)
         return dict.fromkeys(names)
     check.refuse_threshold_and_policy(threshold)
     found = dict(policy) if isinstance(policy, Mapping) else dict.fromkeys(names, policy)
@@ -227,15 +227,12 @@ def _policies(policy: Any, threshold: float | None, names: list[str]) -> dict[st
 
 def _comparison(cases: tuple[Case, ...], level: float) -> list[dict[str, Any]] | None:
     """Return the models, the best first, with the p-value of no difference."""
-    if len(cases) < 2 or any(case.predictions.y_proba is None for case in cases):
+    if len(cases) < 2:
         return None
-    classes = cases[0].raw.classes
-    codes = np.arange(len(classes))
-    y_true = cases[0].raw.y_true
-    if np.any(y_true < 0):
-        return None
-    probas = {case.name: case.predictions.y_proba for case in cases}
-    table = compare_models(y_true, probas, "augrc", labels=codes, confidence_level=level)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few errors: the intervals show it
+        judged = {case.name: case.judged for case in cases}
+        table = compared(judged, SPECS["augrc"], {}, level=level)
     columns = ["estimate", "low", "high", "difference", "p_value", "tied_with_best"]
     return [
         {"model": name, **{key: None if pd.isna(row[key]) else row[key] for key in columns}}

@@ -46,10 +46,16 @@ def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
         wanted = ["attribute", "subgroup", "n_rows", "coverage", "risk", "low", "high"]
         parts.append("Subgroups\n" + table_of(model["subgroups"], wanted))
     if model["errors"]:
-        rows = [{**row, **row["features"], **row} for row in model["errors"]]
-        wanted = ["row", "true", "answered", "confidence", *rows[0]["features"]]
+        wanted = ["row", "true", "answered", "confidence", *model["errors"][0]["features"]]
+        rows = [_as_text({**row["features"], **row}) for row in model["errors"]]
         parts.append("Most confident errors\n" + table_of(rows, list(dict.fromkeys(wanted))))
     return parts
+
+
+def _as_text(row: dict[str, Any]) -> dict[str, Any]:
+    """Return labels and features as they are: only numbers of the report are rounded."""
+    own = ("row", "confidence")
+    return {name: value if name in own else str(value) for name, value in row.items()}
 
 
 def origin_of(certificate: dict[str, Any]) -> str:
@@ -69,15 +75,16 @@ def sentence_of(decided: dict[str, Any], level: float) -> str:
     if not decided["n_accepted"]:
         return f"It decides none of the {decided['n_rows']:,} rows alone."
     interval = ""
-    if decided["low"] == decided["low"]:  # not nan
+    if decided["low"] is not None:
         interval = (
             f" ({_percent(level)} interval {_percent(decided['low'])} to "
             f"{_percent(decided['high'])})"
         )
+    cost = f"; they cost {decided['mean_cost']:.4g} each" if "mean_cost" in decided else ""
     return (
         f"It decides {_percent(decided['coverage'])} of the rows alone "
         f"({decided['n_accepted']:,}), "
-        f"{_percent(decided['risk'])} of them wrongly{interval}."
+        f"{_percent(decided['risk'])} of them wrongly{interval}{cost}."
     )
 
 

@@ -163,3 +163,18 @@ def test_the_description_names_the_traps(data_folder):
     text = load_dataset("bank_marketing", data_home=data_folder).DESCR
     assert "Leave out of an honest model: duration" in text
     assert "Licence: CC BY 4.0" in text
+
+
+def test_dropna_says_what_it_leaves(data_folder):
+    with pytest.raises(ValueError, match=r"no row of 'sick'.*'TBG'"):
+        load_dataset("sick", data_home=data_folder, dropna=True)
+    bunch = load_dataset("soybean", data_home=data_folder, dropna=True)
+    assert bunch.target_names == sorted(bunch.target.unique())
+    assert f"Here: the {len(bunch.data):,} rows without missing cells." in bunch.DESCR
+
+
+def test_a_folder_further_down_the_line_does_not_matter(data_folder, monkeypatch):
+    monkeypatch.setenv("SKSELECT_DATA", "/nowhere")
+    assert load_dataset("zoo", data_home=data_folder).source == "data_home"
+    with pytest.raises(ValueError, match="SKSELECT_DATA must be a folder"):
+        load_dataset("zoo")

@@ -65,7 +65,7 @@ def test_models(kind):
 def test_the_truth_of_risk_profiles(kind, n_levels):
     drawn = make_risk_profile(kind, N, n_levels=n_levels, random_state=0)
     check_labels(drawn)
-    for threshold in [-1.0, 0.0, 0.2, 0.5, 0.71, 0.9, 0.97, 1.0]:
+    for threshold in [-1.0, 0.0, 0.07, 0.14, 0.2, 0.28, 0.5, 0.55, 0.71, 0.9, 0.97, 1.0]:
         accepted = drawn.confidence >= threshold
         coverage = float(drawn.coverage(threshold))
         assert accepted.mean() == pytest.approx(coverage, abs=CLOSE)

@@ -9,7 +9,9 @@ from scipy.stats import binomtest
 
 from skselect import (
     ConfidenceWeightedRocDisplay,
+    Outcomes,
     ReliabilityDisplay,
+    RiskCoverageCurve,
     RiskCoverageDisplay,
     ThresholdDisplay,
 )
@@ -117,3 +119,45 @@ def test_bands_count_errors(kind, drawn):
         kind.from_predictions(y, p, confidence_level=0.9, sample_weight=1 + y)
     with pytest.raises(ValueError, match="confidence_level"):
         kind.from_predictions(y, p, confidence_level=1.5)
+
+
+def test_earlier_models_are_not_cut_off(drawn):
+    y, p = drawn
+    shown = ThresholdDisplay.from_models(y, {"a": p, "b": np.where(p > 0.5, 0.99, 0.01)})
+    assert shown["a"].ax_.get_xlim()[0] < 0.5
+
+
+def test_bands_are_in_the_units_of_the_curve(rng):
+    confidence = rng.random(200)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(200) > confidence, confidence))
+    display = RiskCoverageDisplay(curve, unit=10, loss="cost", confidence_level=0.9).plot()
+    band = band_of(display.ax_)
+    x, y = display.line_.get_data()
+    inside = band[np.isclose(band[:, 0], x[150])][:, 1]
+    assert inside.min() < y[150] < inside.max()
+    assert inside.max() > 1
+
+
+def test_odd_names_are_shown(drawn):
+    y, p = drawn
+    shown = RiskCoverageDisplay.from_models(y, {"_one": p, "$two$": p})
+    shown["_one"].figure_.canvas.draw()
+    labels = shown["_one"].ax_.get_legend_handles_labels()[1]
+    assert labels == [" _one", r"\$two\$"]
+
+
+def test_one_target_is_named_once(drawn):
+    y, p = drawn
+    shown = RiskCoverageDisplay.from_models(y, {"a": p, "b": np.sqrt(p)}, target=0.1)
+    labels = shown["a"].ax_.get_legend_handles_labels()[1]
+    assert labels.count("target 10 %") == 1
+
+
+def test_what_cannot_be_drawn_for_subgroups(drawn):
+    y, p = drawn
+    with pytest.raises(ValueError, match="every value is missing"):
+        RiskCoverageDisplay.from_subgroups(y, p, [None] * len(y))
+    with pytest.raises(ValueError, match="confidence: one array"):
+        RiskCoverageDisplay.from_subgroups(y, p, y, confidence=p)
+    with pytest.raises(ValueError, match="metrics is empty"):
+        ThresholdDisplay.from_predictions(y, p, metrics=[])

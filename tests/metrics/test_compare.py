@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from scipy.stats import wilcoxon
 
+from skselect import Predictions
 from skselect.metrics import SPECS, compare_across_datasets, compare_models, metric_interval
 from skselect.metrics._compare import holm
 
@@ -271,3 +272,25 @@ def test_one_confidence_for_all_models_is_a_name_or_a_function():
     assert table.loc["a", "estimate"] == SPECS["augrc"].function(
         y_true, models["a"], confidence="entropy"
     )
+
+
+def test_predictions_bring_answers_and_confidences_of_their_own(rng):
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    proba = np.column_stack([1 - p, p])
+    answers, sure = proba.argmax(axis=1), proba.max(axis=1)
+    blurred = sure + rng.normal(scale=0.2, size=400)
+    given = {
+        "sure": Predictions.from_labels(y, answers, 100 * sure),
+        "blurred": Predictions.from_labels(y, answers, blurred),
+    }
+    found = compare_models(None, given, "augrc")
+    expected = compare_models(y, {"sure": proba, "other": proba[::-1]}, "augrc")
+    assert found.loc["sure", "estimate"] == pytest.approx(expected.loc["sure", "estimate"])
+    assert found.index.tolist() == ["sure", "blurred"]
+    with pytest.raises(ValueError, match="y_true=None"):
+        compare_models(y, given, "augrc")
+    with pytest.raises(ValueError, match="different rows"):
+        compare_models(
+            None, given | {"more": Predictions.from_labels(1 - y, answers, sure)}, "augrc"
+        )

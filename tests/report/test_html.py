@@ -116,3 +116,10 @@ def test_in_a_browser(page, width, tmp_path):
     assert found["broken"] == 0
     assert found["asked"] == []
     assert found["font"] == "16px"
+
+
+@pytest.mark.parametrize("name", ["price $5_$6", "$\\frac$", "_hidden", "日本", "a & <b>"])
+def test_names_of_every_kind(name):
+    p = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+    page = selective_report([0, 1, 1], {name: p, "other": p}).to_html()
+    assert html.escape(name) in page

@@ -22,6 +22,7 @@ from skselect import (
     evaluate,
     selective_report,
 )
+from skselect.decisions import DecisionRule
 from skselect.metrics import compare_models, metric_interval
 
 
@@ -268,3 +269,68 @@ def test_tied_confidences_are_one_line():
     report = selective_report([0, 1, 1, 0], [0.9, 0.9, 0.9, 0.1], pos_label=1)
     rows = report.to_dict()["models"]["model"]["coverages"]
     assert len(rows) == len({row["threshold"] for row in rows})
+
+
+def test_the_comparison_judges_what_the_policies_decide(rows):
+    X, y = rows
+    models = {"bayes": GaussianNB(), "logistic": LogisticRegression(max_iter=500)}
+    probas = {name: m.fit(X[:300], y[:300]).predict_proba(X[300:]) for name, m in models.items()}
+    classes = models["bayes"].classes_
+    policies = [
+        AbstentionPolicy(classes=classes, threshold=0.5, confidence="margin"),
+        AbstentionPolicy(
+            classes=classes, threshold=0.5, confidence="expected_cost",
+            rule=DecisionRule("min_cost", np.array([[0, 1, 5], [1, 0, 1], [9, 1, 0.0]])),
+        ),
+    ]  # fmt: skip
+    for policy in policies:
+        report = selective_report(y[300:], probas, policy=policy)
+        metrics = report.to_frame().query("metric == 'augrc'").set_index("model")["value"]
+        for row in report.to_dict()["comparison"]:
+            assert row["estimate"] == pytest.approx(metrics[row["model"]], abs=1e-12)
+
+
+def test_mean_costs_are_told(rows):
+    X, y = rows
+    costs = np.array([[0, 1, 5], [1, 0, 1], [9, 1, 0.0]])
+    proba = GaussianNB().fit(X, y).predict_proba(X)
+    policy = AbstentionPolicy(
+        classes=np.unique(y), threshold=0.8, confidence="expected_cost",
+        rule=DecisionRule("min_cost", costs),
+    )  # fmt: skip
+    report = selective_report(y, proba, policy=policy)
+    table = policy.decide(proba)
+    accepted = table["accepted"].to_numpy()
+    true, said = (np.searchsorted(policy.classes, z) for z in [y, table["suggestion"].to_numpy()])
+    found = report.to_dict()["models"]["model"]["decisions"]["mean_cost"]
+    assert found == pytest.approx(costs[true, said][accepted].mean())
+    assert "they cost" in str(report)
+
+
+def test_own_answers_are_not_guessed(rows):
+    X, y = rows
+    proba = GaussianNB().fit(X, y).predict_proba(X)
+    policy = AbstentionPolicy(
+        classes=np.unique(y), threshold=0.5, confidence="chosen_proba",
+        rule=DecisionRule("estimator"),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="the estimator's own answers"):
+        selective_report(y, proba, policy=policy)
+    given = Predictions.from_proba(y, proba, decision="estimator", y_pred=np.full(900, "so"))
+    report = selective_report(None, given, policy=policy)
+    assert report.to_dict()["models"]["model"]["accuracy"] == pytest.approx(np.mean(y == "so"))
+
+
+def test_large_numbers_and_dates_of_features_stay_as_they_are():
+    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+    features = pd.DataFrame({"id": [1, 2, 9007199254740993], "share": [0.5, 0.5, 0.25]})
+    report = selective_report(y, p, features=features)
+    (error,) = report.to_dict()["models"]["model"]["errors"]
+    assert error["features"] == {"id": 9007199254740993, "share": 0.25}
+    assert "9007199254740993" in str(report)
+    assert "9007199254740993" in report.to_html()
+
+
+def test_it_is_strict_json(rows):
+    report = selective_report([0, 1], [0.2, 0.7], threshold=np.float32(2.0))
+    json.dumps(report.to_dict(), allow_nan=False)
