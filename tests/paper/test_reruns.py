@@ -1,0 +1,29 @@
+"""The reruns of the papers run, in their small versions, and leave their tables."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+NEEDS = {"paper_000": "xgboost", "paper_001": "xgboost", "paper_003": "optuna",
+         "paper_004": "torch"}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NEEDS)
+def test_quick_reruns(name, data_folder, tmp_path):
+    pytest.importorskip(NEEDS[name])
+    arguments = ["--quick", "--out", str(tmp_path), "--data-home", str(data_folder)]
+    script = BENCHMARKS / f"{name}.py"
+    subprocess.run(
+        [sys.executable, str(script), *arguments], check=True, cwd=tmp_path, timeout=900,
+        env=os.environ | {"MPLBACKEND": "Agg"},
+    )  # fmt: skip
+    tables = list(tmp_path.glob("*.csv"))
+    assert tables
+    assert all(len(pd.read_csv(table)) for table in tables)
+    assert list(tmp_path.glob("*.png"))
