@@ -1,6 +1,5 @@
 """Several models, subgroups, bands: what the pictures share."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,18 +18,6 @@ from skselect import (
 SEVERAL = [
     ConfidenceWeightedRocDisplay, ReliabilityDisplay, RiskCoverageDisplay, ThresholdDisplay,
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
-
-
-@pytest.fixture
-def drawn(rng):
-    p = rng.random(400)
-    return (rng.random(400) < p).astype(int), p
 
 
 def line_of(display):

@@ -1,23 +1,10 @@
 """Two histograms: where it is right, and where it is wrong."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from skselect import ConfidenceHistogramDisplay, SelectiveClassifier
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
-
-
-@pytest.fixture
-def drawn(rng):
-    p = rng.random(500)
-    return (rng.random(500) < p).astype(int), p
 
 
 def test_bins_count_right_and_wrong_rows(drawn):

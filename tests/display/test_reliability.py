@@ -1,6 +1,5 @@
 """The reliability diagram draws the reliability curve."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
@@ -10,12 +9,6 @@ from skselect import (
     SelectiveClassifier,
 )
 from skselect.metrics import reliability_curve, smooth_calibration_error
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 def test_points_are_the_reliability_curve(rng):

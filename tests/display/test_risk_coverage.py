@@ -19,12 +19,6 @@ from skselect import (
 from skselect.thresholds import simultaneous_band
 
 
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture
 def curve(rng):
     confidence = rng.random(300)

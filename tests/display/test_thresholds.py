@@ -1,6 +1,5 @@
 """The picture of all thresholds."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -8,12 +7,6 @@ from sklearn.linear_model import LogisticRegression
 
 from skselect import Outcomes, RiskCoverageCurve, ThresholdDisplay, ThresholdTuner
 from skselect.metrics import coverage_score, cwsa_plus_score, cwsa_score, selective_accuracy_score
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

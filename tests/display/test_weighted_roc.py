@@ -1,6 +1,5 @@
 """The confidence-weighted ROC curve as a picture."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score, roc_curve
@@ -8,18 +7,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from skselect import ConfidenceWeightedRocDisplay
 from skselect.metrics import cw_roc_curve
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
-
-
-@pytest.fixture
-def drawn(rng):
-    p = rng.random(300)
-    return (rng.random(300) < p).astype(int), p
 
 
 def test_lines_are_the_curves(drawn):
