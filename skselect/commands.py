@@ -17,8 +17,7 @@ from skselect import _validation as check
 from skselect._typing import LabelArray
 from skselect.policy import AbstentionPolicy, External, nullable
 from skselect.report import selective_report
-from skselect.selection import select_threshold
-from skselect.selection._pick import policy_facts
+from skselect.selection import policy_facts, select_threshold
 from skselect.tables import (
     Columns,
     TableFile,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray, IntArray
@@ -271,7 +270,7 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]
     loss = case.judged.outcomes.loss
     accepted = np.ones(len(loss), dtype=bool) if case.accepted is None else case.accepted
     frame = check.check_subgroups(subgroups, len(loss))
-    named = isinstance(subgroups, pd.DataFrame)
+    named = hasattr(subgroups, "columns") or hasattr(subgroups, "keys")  # a table, of any make
     found = []
     for attribute in frame.columns:
         codes, keys = subgroup_codes(frame[attribute], len(loss))

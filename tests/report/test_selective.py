@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import binomtest
 from sklearn.compose import make_column_transformer
@@ -334,3 +335,15 @@ def test_large_numbers_and_dates_of_features_stay_as_they_are():
 def test_it_is_strict_json(rows):
     report = selective_report([0, 1], [0.2, 0.7], threshold=np.float32(2.0))
     json.dumps(report.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict, None])
+def test_attributes_keep_their_names(make):
+    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+    columns = {"a": pd.Series([1, 1, 2], name="a"), "b": ["x", "y", "y"]}
+    plain = {name: list(column) for name, column in columns.items()}
+    given = columns["a"] if make is None else make(plain)
+    rows = selective_report(y, p, subgroups=given).to_dict()["models"]["model"]["subgroups"]
+    found = [(row["attribute"], row["subgroup"], row["n_rows"]) for row in rows]
+    assert found[:2] == [("a", "1", 2), ("a", "2", 1)]
+    assert found[2:] in ([], [("b", "x", 1), ("b", "y", 2)])
