@@ -42,7 +42,8 @@ exit codes: 0 written, 2 wrong input, 3 no threshold meets the target (nothing i
 """
 _APPLY = """Appends the columns decision (empty where it is handed over), suggestion, accepted,
 confidence and threshold, and leaves the columns of probabilities out. For answers with a
-confidence it appends decision and accepted. All other columns stay as they are.
+confidence it appends decision and accepted. All other columns stay as they are. Rows that lack
+a probability or the confidence are handed over, and so are those of unknown subgroups.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv

@@ -22,9 +22,8 @@ from skselect.tables import (
     Columns,
     TableFile,
     classes_of,
-    confidence_column_of,
+    known_numbers,
     numbers_of_text,
-    proba_of,
     read_outcomes,
     read_predictions,
     resolved_columns,
@@ -244,14 +243,20 @@ def _doubt_order(columns: Columns, classes: LabelArray, wrong: Any) -> None:
 def _decided(
     policy: AbstentionPolicy, piece: pd.DataFrame, columns: Columns, table: str
 ) -> pd.DataFrame:
-    """Return the decisions for some rows."""
+    """Return the decisions for some rows; those that lack a number are handed over."""
     subgroups = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
-        decided = policy.decide(proba_of(piece, columns, table), subgroups=subgroups)
+        proba, known = known_numbers(piece, columns.proba, table)
+        proba[~known] = 1.0 / len(policy.classes)  # any probabilities: the answer is not given
+        alone = len(columns.proba) == 1
+        decided = policy.decide(proba[:, 0] if alone else proba, subgroups=subgroups)
+        decided.loc[~known, ["label", "suggestion"]] = pd.NA
+        decided.loc[~known, "confidence"] = np.nan
+        decided["accepted"] &= known
         return decided.set_index(piece.index).rename(columns={"label": "decision"})
     check.refuse_calibrated_answers(policy.calibration)
-    sure = confidence_column_of(piece, columns, table)
-    accepted = policy.accepts(sure, subgroups=subgroups)
+    (sure, known) = known_numbers(piece, [str(columns.confidence)], table)
+    accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups) & known
     answers = check.check_labels(piece[str(columns.answer)], f"column {columns.answer!r}")
     decision = nullable(answers)  # one type in all pieces, whether there are answers or not
     decision[~accepted] = pd.NA

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
-from skselect._typing import FloatArray, LabelArray
+from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect.confidence import confidence_of
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
@@ -224,6 +224,16 @@ def proba_of(piece: pd.DataFrame, columns: Columns, table: str) -> FloatArray:
     """Return the probabilities of all classes, or of the second of two, shape (n,)."""
     proba: FloatArray = check.check_numeric(piece[list(columns.proba)], table)
     return proba[:, 0] if len(columns.proba) == 1 else proba
+
+
+def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tuple[Any, BoolArray]:
+    """Return columns as numbers with nan in rows that lack one, and which rows lack none."""
+    frame = piece[list(names)]
+    known = ~(frame.isna() | (frame.astype(object) == "")).any(axis=1).to_numpy(dtype=bool)
+    numbers = check.check_numeric(frame[known], table)
+    found = np.full((len(frame), len(names)), np.nan, dtype=numbers.dtype)
+    found[known] = numbers
+    return found, known
 
 
 def confidence_column_of(piece: pd.DataFrame, columns: Columns, table: str) -> FloatArray:

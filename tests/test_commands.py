@@ -212,11 +212,32 @@ def test_clear_messages_and_exit_code(frame, arguments, message, capsys):
 
 def test_a_bad_row_leaves_no_half_file(frame, capsys, tmp_path):
     main(["tune", "t.csv", *PROBA, "--target", "0.1"])
-    frame.loc[2500, "p_no"] = np.nan
-    frame.to_csv("bad.csv", index=False)
+    frame.astype({"p_no": object}).assign(
+        p_no=frame["p_no"].where(frame.index != 2500, "?")
+    ).to_csv("bad.csv", index=False)
     assert main(["apply", "bad.csv", "--policy", "policy.json", "--out", "d.csv"]) == 2
-    assert "'p_no' has 1 missing values, the first in row 2500" in capsys.readouterr().err
+    assert "column 'p_no' must hold numbers, but row 2500 holds '?'" in capsys.readouterr().err
     assert not list(tmp_path.glob("d.csv*"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
+def test_rows_that_lack_a_number_are_handed_over(frame, kind, columns, monkeypatch, capsys):
+    main(["tune", "t.csv", *columns, "--target", "0.1"])
+    lacking = frame.index.isin([3, 4, 5, 6, 7, 8, 2500])
+    gaps = frame.assign(p_no=frame["p_no"].where(~lacking), score=frame["score"].where(~lacking))
+    getattr(gaps, f"to_{kind}")(f"gaps.{kind}", index=False)
+    getattr(frame, f"to_{kind}")(f"whole.{kind}", index=False)
+    monkeypatch.setattr(tables, "_PIECE", 3)
+    found = []
+    for name in ["gaps", "whole"]:
+        out = f"{name}_d.parquet"
+        assert main(["apply", f"{name}.{kind}", "--policy", "policy.json", "--out", out]) == 0
+        found.append(pd.read_parquet(out))
+    assert not found[0]["accepted"][lacking].any()
+    assert found[0]["decision"][lacking].isna().all()
+    same = ["decision", "accepted"]
+    pd.testing.assert_frame_equal(found[0].loc[~lacking, same], found[1].loc[~lacking, same])
 
 
 def test_python_policies_are_applied_by_class_names(frame, capsys):
