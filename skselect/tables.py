@@ -40,13 +40,10 @@ class TableFile:
     path : Path
     names : tuple of str
         Its columns.
-    n_rows : int or None
-        None: nobody knows before it is read.
     """
 
     path: Path
     names: tuple[str, ...]
-    n_rows: int | None
 
     @classmethod
     def open(cls, path: Path, argument: str = "TABLE") -> TableFile:
@@ -55,15 +52,15 @@ class TableFile:
         if path.suffix.lower() in _PARQUET:
             parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")
             known = check.read_or_name(parquet.read_metadata, path)
-            names, n_rows = known.schema.to_arrow_schema().names, known.num_rows
+            names = known.schema.to_arrow_schema().names
         else:
-            names, n_rows = check.check_csv_head(_first_lines(path, argument), path, argument), None
+            names = check.check_csv_head(_first_lines(path, argument), path, argument)
         check.check_distinct_columns(names, path.name)
-        return cls(path, tuple(names), n_rows)
+        return cls(path, tuple(names))
 
     @property
     def is_text(self) -> bool:
-        """Whether types must be guessed."""
+        """Whether it is a CSV file, in which everything is text."""
         return self.path.suffix.lower() not in _PARQUET
 
     def whole(self) -> pd.DataFrame:

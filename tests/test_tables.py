@@ -101,7 +101,6 @@ def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
     expected = frame.astype(str) if kind == "csv" else frame  # as it is written
     pd.testing.assert_frame_equal(together, expected, check_dtype=False, check_index_type=False)
     pd.testing.assert_frame_equal(file.whole(), frame, check_dtype=False)
-    assert file.n_rows == (None if kind == "csv" else 40)
 
 
 @pytest.mark.parametrize(
