@@ -5,7 +5,7 @@ skselect wrote this file; it runs without skselect. It needs numpy and Python 3.
     from gate import decide
     decide(y_proba)["label"]       # the answer of each row, None where the policy abstains
 
-    python gate.py scores.csv      # suggestion, accepted and confidence of each row, as CSV
+    python gate.py scores.csv      # decision, suggestion, accepted and confidence, as CSV
 
 The policy stands at the end of the file. `POLICY` holds the classes, the calibration, the
 threshold, the day it was made ("created") and the certificate with its guarantee;
@@ -524,7 +524,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     groups, classes = POLICY["groups"], str(POLICY["classes"]).replace("%", "%%")
     which = _number(POLICY["threshold"]) if groups is None else f"per {groups['by']}"
     parser = argparse.ArgumentParser(
-        description="Decide the rows of a CSV file; write suggestion, accepted and confidence.",
+        description="Decide the rows of a CSV file; write decision (empty where it is handed "
+        "over), suggestion, accepted and confidence. Rows that lack a score are handed over.",
         epilog=f"Policy of {POLICY['created']}, threshold {which}.\n\n{CERTIFICATE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -539,18 +540,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     try:
-        decisions = decide(_read(given.scores, header=not given.no_header))
+        scores, known, subgroups = _read(given.scores, header=not given.no_header)
+        decisions = decide(scores, subgroups=subgroups)
     except (OSError, ValueError, csv.Error) as error:
         parser.error(str(error))
-    columns = [decisions[name].tolist() for name in ("suggestion", "accepted", "confidence")]
+    _hand_over(decisions, ~known)
+    names = {"decision": "label", "suggestion": "suggestion", "accepted": "accepted",
+             "confidence": "confidence"}  # fmt: skip
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["suggestion", "accepted", "confidence"])
-    writer.writerows(zip(*columns, strict=True))
+    writer.writerow(names)
+    writer.writerows(zip(*(decisions[name].tolist() for name in names.values()), strict=True))
     return 0
 
 
-def _read(path: str, *, header: bool) -> Floats:
-    """Return the scores of a CSV file, its columns in the order of the classes."""
+def _hand_over(decisions: dict[str, Array], rows: NDArray[np.bool_]) -> None:
+    """Take back what was said of rows that lack a score."""
+    for name in ("label", "suggestion", "confidence"):
+        decisions[name] = decisions[name].astype(object)
+        decisions[name][rows] = None
+    decisions["accepted"][rows] = False
+
+
+def _read(
+    path: str, *, header: bool
+) -> tuple[Floats, NDArray[np.bool_], dict[str, list[Any]] | list[Any] | None]:
+    """Return scores, whether they are known, and subgroups, of the rows of a CSV file."""
     with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - it may be a pipe
         lines = [(number, cells) for number, cells in enumerate(csv.reader(file), 1) if cells]
     first = [cell.strip() for cell in lines[0][1]] if lines else []
@@ -562,8 +576,30 @@ def _read(path: str, *, header: bool) -> Floats:
     scores = [_floats(number, cells, len(first), places) for number, cells in rows]
     if not scores:
         raise ValueError(f"{path} holds no scores.")
-    table = np.array(scores)
-    return table[:, 0] if len(places) == 1 else table
+    known = np.array([score is not None for score in scores])
+    # Any probabilities will do where there are none: the answer is taken back.
+    table = np.array([[1.0 / len(places)] * len(places) if s is None else s for s in scores])
+    table[~known] = 1.0 / max(len(_classes()), 1)
+    return table[:, 0] if len(places) == 1 else table, known, _subgroups_of(first, rows)
+
+
+def _subgroups_of(
+    first: list[str], rows: list[tuple[int, list[str]]]
+) -> dict[str, list[Any]] | list[Any] | None:
+    """Return the columns that hold the subgroups, as the policy knows them, where it has any."""
+    groups = POLICY["groups"]
+    if groups is None or groups["by_answer"]:
+        return None
+    names = POLICY.get("metadata", {}).get("skselect_columns", {}).get("subgroups", [])
+    names = names or groups["columns"] or [groups["by"]]
+    if not set(names) <= set(first):
+        return None
+    keys = [key if isinstance(key, tuple) else (key,) for key in _thresholds_of_groups()]
+    found = {}
+    for k, name in enumerate(names):
+        place, known = first.index(name), {str(key[k]): key[k] for key in keys}
+        found[name] = [known.get(cells[place], cells[place] or None) for _, cells in rows]
+    return found if len(names) > 1 else found[names[0]]
 
 
 def _is_number(text: str) -> bool:
@@ -584,9 +620,12 @@ def _named_columns(first: list[str]) -> list[str]:
     return first if first == classes[1:] else []
 
 
-def _floats(number: int, cells: list[str], n_columns: int, places: list[int]) -> list[float]:
+def _floats(number: int, cells: list[str], n_columns: int, places: list[int]) -> list[float] | None:
+    """Return the scores of a line, None where one is missing."""
     if len(cells) != n_columns:
         raise ValueError(f"line {number} has {len(cells)} cells, the first line has {n_columns}.")
+    if any(not cells[place].strip() for place in places):
+        return None
     try:
         return [float(cells[place]) for place in places]
     except ValueError as error:

@@ -147,10 +147,12 @@ def _described(
     columns = resolved_columns(file, described, classes.tolist())
     check.check_table_columns(columns.used, file.names, file.path.name)
     remembered = [] if policy is None else policy.metadata.get(_COLUMNS, {}).get("proba", [])
-    if sorted(columns.proba) == sorted(remembered) and given.classes is None:
-        proba = tuple(remembered)
-    else:
-        proba = _in_order(columns.proba, given.classes, classes)
+    known = bool(remembered) and sorted(columns.proba) == sorted(remembered)
+    if known and given.classes is None:
+        return replace(columns, proba=tuple(remembered)), classes
+    proba = _in_order(columns.proba, given.classes, classes)
+    if known:
+        check.check_agrees(proba, remembered, classes.tolist())
     return replace(columns, proba=proba), classes
 
 
@@ -223,7 +225,7 @@ def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
     """Tell which class each column is taken for: nobody said so."""
     pairs = zip(proba, names[-len(proba) :], strict=True)
     meant = ", ".join(f"{column} for {name!r}" for column, name in pairs)
-    print(f"skselect: note: probabilities: {meant} (--classes says otherwise)", file=sys.stderr)
+    print(f"skselect: note: probabilities: {meant} (use --classes to change this)", file=sys.stderr)
 
 
 def _doubt_order(columns: Columns, classes: LabelArray, wrong: Any) -> None:

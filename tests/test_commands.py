@@ -162,7 +162,7 @@ def test_a_guess_is_told(frame, capsys):
     named = ["--label", "truth", "--proba", "p_no", "p_yes"]
     assert main(["tune", "t.csv", *named, "--target", "0.1"]) == 0
     told = capsys.readouterr().err
-    assert "p_no for 'no', p_yes for 'yes' (--classes says otherwise)" in told
+    assert "p_no for 'no', p_yes for 'yes' (use --classes to change this)" in told
 
 
 def test_classes_of_numbers(frame, capsys):
@@ -183,7 +183,7 @@ def test_out_of_reach_exits_with_three_and_writes_nothing(frame, capsys, tmp_pat
     ("arguments", "message"),
     [
         (["tune", "no.csv", *PROBA], "there is no file 'no.csv'"),
-        (["tune", "t.csv", "--label", "truht", "--target", ".1"], "did you mean ['truth']?"),
+        (["tune", "t.csv", "--label", "truht", "--target", ".1"], "Did you mean ['truth']?"),
         (["tune", "t.csv", "--label", "truth", "--target", ".1"], "no columns ['no', 'yes']"),
         (["tune", "t.csv", *PROBA], "target"),
         (["tune", "t.csv", *PROBA, "--target", "2"], "target"),
@@ -216,7 +216,10 @@ def test_a_bad_row_leaves_no_half_file(frame, capsys, tmp_path):
         p_no=frame["p_no"].where(frame.index != 2500, "?")
     ).to_csv("bad.csv", index=False)
     assert main(["apply", "bad.csv", "--policy", "policy.json", "--out", "d.csv"]) == 2
-    assert "column 'p_no' must hold numbers, but row 2500 holds '?'" in capsys.readouterr().err
+    assert (
+        "column 'p_no' must hold numbers, but row 2500 (counted from 0) holds '?'"
+        in capsys.readouterr().err
+    )
     assert not list(tmp_path.glob("d.csv*"))
 
 
@@ -435,7 +438,7 @@ def test_the_python_file_knows_the_columns(frame, capsys):
     done = subprocess.run(
         [sys.executable, "gate.py", "t.csv"], capture_output=True, text=True, check=True
     )
-    accepted = [line.split(",")[1] == "True" for line in done.stdout.splitlines()[1:]]
+    accepted = [line.split(",")[2] == "True" for line in done.stdout.splitlines()[1:]]
     policy = AbstentionPolicy.from_json("policy.json")
     expected = policy.decide(frame[["p_no", "p_yes"]].to_numpy())["accepted"]
     assert accepted == expected.tolist()
@@ -447,6 +450,20 @@ def test_doubts_about_the_order_are_told(frame, capsys):
     assert "is the order of --classes right?" in capsys.readouterr().err
     assert main(["evaluate", "t.csv", *PROBA]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_classes_that_contradict_the_policy_are_refused(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    for command in [["apply", "t.csv"], ["evaluate", "t.csv", "--label", "truth"]]:
+        swapped = ["--proba", "p_no", "p_yes", "--classes", "yes", "no"]
+        assert main([*command, "--policy", "policy.json", *swapped]) == 2
+        assert "was tuned with the columns ['p_no', 'p_yes']" in capsys.readouterr().err
+
+
+def test_tables_are_not_written_as_workbooks(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    assert main(["apply", "t.csv", "--policy", "policy.json", "--out", "d.xlsx"]) == 2
+    assert "no workbooks" in capsys.readouterr().err
 
 
 def test_remembered_columns_in_another_order_are_the_same(frame, capsys):
@@ -493,7 +510,7 @@ def test_files_are_never_written_over_what_is_read(frame, capsys):
         ["apply", "t.csv", "--policy", "policy.json", "--out", "t.csv"],
     ]:
         assert main(arguments) == 2
-        assert "is another file of this command already" in capsys.readouterr().err
+        assert "choose another name" in capsys.readouterr().err
     assert before == {path: path.read_bytes() for path in Path().iterdir()}
 
 

@@ -425,13 +425,33 @@ def run(tmp_path, capsys):
 @pytest.mark.parametrize("text", ["no,yes\n.9,.1\n.3,.7\n", "\ufeffyes,no\n.1,.9\n\n.7,.3\n",
                                   ".9,.1\n.3,.7\n", "yes\n.1\n.7\n", ".1\n.7\n"])  # fmt: skip
 def test_a_csv_file_is_decided(run, text):
-    assert run(PLAIN, text) == ["suggestion,accepted,confidence", "no,True,0.9", "yes,False,0.7"]
+    header = "decision,suggestion,accepted,confidence"
+    assert run(PLAIN, text) == [header, "no,no,True,0.9", ",yes,False,0.7"]
+
+
+def test_rows_that_lack_a_score_are_handed_over(run):
+    assert run(PLAIN, "no,yes\n.9,.1\n,.1\n.95, \n")[1:] == [
+        "no,no,True,0.9",
+        ",,False,",
+        ",,False,",
+    ]
+    assert run(PLAIN, "yes\n\n.1\n")[1:] == ["no,no,True,0.9"]
+
+
+@pytest.mark.filterwarnings("ignore:subgroups")
+def test_columns_that_the_policy_was_tuned_on(run):
+    remembered = {"skselect_columns": {"proba": ["p_no", "p_yes"], "subgroups": ["site"]}}
+    groups = GroupThresholds("site", {1: 0.6, 2: 0.95})
+    policy = dataclasses.replace(PLAIN, metadata=remembered, groups=groups)
+    text = "id,site,p_yes,p_no\n7,1,.3,.7\n8,2,.3,.7\n9,3,0,1\n10,,0,1\n"
+    accepted = [line.split(",")[2] for line in run(policy, text)[1:]]
+    assert accepted == ["True", "False", "False", "False"]
 
 
 def test_a_line_of_numbers_may_be_the_names_of_classes(run):
     policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    assert run(policy, "1,0\n.9,.1\n")[1:] == ["1,True,0.9"]
-    assert run(policy, "1,0\n.9,.1\n", "--no-header")[1:] == ["0,True,1.0", "0,True,0.9"]
+    assert run(policy, "1,0\n.9,.1\n")[1:] == ["1,1,True,0.9"]
+    assert run(policy, "1,0\n.9,.1\n", "--no-header")[1:] == ["0,0,True,1.0", "0,0,True,0.9"]
 
 
 @pytest.mark.parametrize(
@@ -441,7 +461,6 @@ def test_a_line_of_numbers_may_be_the_names_of_classes(run):
         ("no,yes\n", "holds no scores"),
         ("no,maybe\n.5,.5\n", "line 1: could not convert .* must name the classes"),
         (".5,.5\n.5\n", "line 2 has 1 cells, the first line has 2"),
-        (".5,.5\n.5,\n", "line 2"),
         (".5,nan\n", "NaN"),
         (".5,.3\n", "sum to one"),
         (".5,.3,.2\n", "3 columns"),
@@ -464,7 +483,9 @@ def test_the_file_runs_as_a_command(tmp_path):
         run = [sys.executable, "gate.py", *arguments]
         return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    assert command("scores.csv").stdout == "suggestion,accepted,confidence\nyes,False,0.75\n"
+    assert command("scores.csv").stdout == (
+        "decision,suggestion,accepted,confidence\n,yes,False,0.75\n"
+    )
     missing = command("nowhere.csv")
     assert missing.returncode == 2
     assert "nowhere.csv" in missing.stderr

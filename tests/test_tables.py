@@ -111,7 +111,7 @@ def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
         (lambda t: t.assign(p_no=t["p_no"].astype(str).where(t.index != 8, "high")),
          "column 'p_no' must hold numbers, but row"),
         (lambda t: t.assign(p_no=t["p_no"] + 1), "y_proba"),
-        (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'; "),
+        (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'"),
         (lambda t: t.iloc[:0], "has no rows"),
     ],
 )  # fmt: skip

@@ -194,6 +194,7 @@ from skselect._validation._stored import (
     check_texts,
 )
 from skselect._validation._tables import (
+    check_agrees,
     check_any_rows,
     check_class_named,
     check_csv_head,
@@ -225,6 +226,7 @@ __all__ = [
     "are_constant",
     "as_array",
     "check_abstain_label",
+    "check_agrees",
     "check_among",
     "check_answerable",
     "check_any_metric",

@@ -13,12 +13,14 @@ import pandas as pd
 
 from skselect._validation._files import check_output
 
+_WORKBOOKS = (".xlsx", ".xls", ".ods")
+
 
 def check_table_file(path: Path, argument: str) -> None:
     """Refuse a path behind which there is no file."""
     if not path.is_file():
         raise ValueError(f"{argument}: there is no file {str(path)!r}.")
-    if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
+    if path.suffix.lower() in _WORKBOOKS:
         raise ValueError(f"{argument}: {path.name} is a workbook; save the sheet as CSV.")
 
 
@@ -86,9 +88,9 @@ def check_table_columns(wanted: Sequence[str], present: Sequence[str], table: st
     for name in wanted:
         if name not in present:
             near = difflib.get_close_matches(name, present)
-            meant = f"did you mean {near}? " if near else ""
+            meant = f" Did you mean {near}?" if near else ""
             raise ValueError(
-                f"{table} has no column {name!r}; {meant}Its columns are {list(present)[:20]}."
+                f"{table} has no column {name!r}.{meant} Its columns are {list(present)[:20]}."
             )
 
 
@@ -119,8 +121,8 @@ def check_numeric(frame: Any, table: str) -> Any:
             bad = pd.to_numeric(column, errors="coerce").isna().to_numpy()
             row = frame.index[bad][0] if bad.any() else frame.index[0]
             raise ValueError(
-                f"{table}: column {name!r} must hold numbers, but row {row} holds "
-                f"{column.loc[row]!r}."
+                f"{table}: column {name!r} must hold numbers, but row {row} (counted from 0) "
+                f"holds {column.loc[row]!r}."
             ) from error
     return np.column_stack(columns)
 
@@ -162,6 +164,15 @@ def check_second_is_meant(proba: Sequence[str], said: Sequence[str], names: Sequ
         )
 
 
+def check_agrees(proba: Sequence[str], tuned_on: Sequence[str], classes: Sequence[Any]) -> None:
+    """Refuse an order of columns that contradicts the one the policy was tuned with."""
+    if list(proba) != list(tuned_on):
+        raise ValueError(
+            f"--classes: the policy was tuned with the columns {list(tuned_on)} for the classes "
+            f"{list(classes)}, in this order."
+        )
+
+
 def check_class_named(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
     """Refuse to guess the columns of the probabilities."""
     missing = [name for name in wanted if name not in present]
@@ -181,7 +192,12 @@ def check_outputs(inputs: Sequence[Path | None], **outputs: Path | None) -> None
             continue
         check_output(path, f"--{name}")
         if path.resolve() in taken:
-            raise ValueError(f"--{name}: {str(path)!r} is another file of this command already.")
+            raise ValueError(
+                f"--{name}: {str(path)!r} is read or written by this command already; choose "
+                "another name."
+            )
+        if path.suffix.lower() in _WORKBOOKS:
+            raise ValueError(f"--{name}: {path.name}: no workbooks are written; take .csv.")
         taken.append(path.resolve())
 
 
