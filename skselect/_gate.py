@@ -578,8 +578,8 @@ def _read(
         raise ValueError(f"{path} holds no scores.")
     known = np.array([score is not None for score in scores])
     # Any probabilities will do where there are none: the answer is taken back.
-    table = np.array([[1.0 / len(places)] * len(places) if s is None else s for s in scores])
-    table[~known] = 1.0 / max(len(_classes()), 1)
+    blank = [1.0 / len(_classes())] * len(places)
+    table = np.array([blank if score is None else score for score in scores])
     return table[:, 0] if len(places) == 1 else table, known, _subgroups_of(first, rows)
 
 

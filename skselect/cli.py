@@ -60,6 +60,14 @@ def _target(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is no number; write 5 % as 0.05") from error
 
 
+def _share(text: str) -> float | str:
+    """Return "auto" or a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text  # the library says what is right
+
+
 Options = list[tuple[list[str], dict[str, Any]]]
 
 # fmt: off
@@ -111,7 +119,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--delta"], {"type": float, "default": 0.05,
                        "help": "probability that the certificate fails (default: %(default)s)"}),
         (["--method"], {"default": "auto", "help": "how it is certified (default: %(default)s)"}),
-        (["--min-coverage"], {"default": "auto", "metavar": "SHARE",
+        (["--min-coverage"], {"type": _share, "default": "auto", "metavar": "SHARE",
                               "help": "smaller accepted sets do not count (default: %(default)s)"}),
         (["--confidence"], {"default": "max_proba", "metavar": "NAME",
                             "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
@@ -185,21 +193,11 @@ def _run(given: argparse.Namespace) -> int:
         )
     from skselect import commands  # noqa: PLC0415
 
-    if given.command == "tune":
-        given.min_coverage = _share(given.min_coverage)
     command: Callable[[argparse.Namespace], int] = getattr(commands, given.command)
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _say
         return command(given)
-
-
-def _share(text: str) -> float | str:
-    """Return "auto" or a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return text  # the library says what is right
 
 
 def _say(message: Warning | str, *_: object, **__: object) -> None:

@@ -56,7 +56,8 @@ def evaluate(given: Namespace) -> int:
     if given.html is not None:
         report.to_html(given.html)
     if given.csv is not None:
-        report.to_frame().to_csv(given.csv, index=False)
+        with check.whole_file(given.csv) as part:
+            report.to_frame().to_csv(part, index=False)
     print(report)
     return 0
 
@@ -160,11 +161,12 @@ def _options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any
     """Return what the command line says of columns, and else what the policy remembers."""
     names = ("label", "proba", "answer", "confidence_column", "subgroups")
     said = {name: vars(given).get(name) for name in names}
-    remembered = {} if policy is None else dict(policy.metadata.get(_COLUMNS, {}))
-    other = ("answer", "confidence_column") if said["proba"] else ("proba",)
-    if said["proba"] or said["answer"] or said["confidence_column"]:
-        remembered = {name: known for name, known in remembered.items() if name not in other}
-    return {name: said[name] or remembered.get(name) for name in names}
+    remembered = {} if policy is None else policy.metadata.get(_COLUMNS, {})
+    by_answer = said["answer"] or said["confidence_column"]
+    # One way to state the columns rules out what is remembered of the other.
+    replaced = ("answer", "confidence_column") if said["proba"] else ("proba",) if by_answer else ()
+    known = {name: value for name, value in remembered.items() if name not in replaced}
+    return {name: said[name] or known.get(name) for name in names}
 
 
 def _in_order(
@@ -176,22 +178,20 @@ def _in_order(
     in the order of the classes, and the user is told so.
     """
     names = [str(label) for label in classes.tolist()]
-    alone = len(proba) == 1 and len(names) == 2
-    if proba and not alone:
-        remedy = "; name one column for each class, in the order of --classes"
-        check.check_class_columns(len(proba), classes, "--proba", remedy)
     if said is not None:
         check.check_named_classes(said, names)
-    if alone:
-        check.check_second_is_meant(proba, names if said is None else said, names)
-        if said is None and proba[0] != names[1]:
-            _say_what_is_meant(proba, names)
+    if not proba:
         return proba
-    if said is not None:
-        return tuple(proba[said.index(name)] for name in names) if proba else proba
-    if set(proba) == set(names):
-        return tuple(names)
-    if proba:
+    if len(proba) == 1 and len(names) == 2:
+        check.check_second_is_meant(proba, said or names, names)
+    else:
+        remedy = "; name one column for each class, in the order of --classes"
+        check.check_class_columns(len(proba), classes, "--proba", remedy)
+        if said is not None:
+            return tuple(proba[said.index(name)] for name in names)
+        if set(proba) == set(names):
+            return tuple(names)
+    if said is None and proba != (names[-1],):
         _say_what_is_meant(proba, names)
     return proba
 
@@ -257,7 +257,7 @@ def _decided(
         decided["accepted"] &= known
         return decided.set_index(piece.index).rename(columns={"label": "decision"})
     check.refuse_calibrated_answers(policy.calibration)
-    (sure, known) = known_numbers(piece, [str(columns.confidence)], table)
+    sure, known = known_numbers(piece, [str(columns.confidence)], table)
     accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups) & known
     answers = check.check_labels(piece[str(columns.answer)], f"column {columns.answer!r}")
     decision = nullable(answers)  # one type in all pieces, whether there are answers or not
@@ -294,17 +294,13 @@ def _writer(out: Path | None) -> Iterator[Callable[[pd.DataFrame], None]]:
     if out is None:
         yield _csv_to(sys.stdout)
         return
-    part = out.with_name(out.name + ".part")
-    try:
+    with check.whole_file(out) as part:
         if out.suffix.lower() in (".parquet", ".pq"):
             with _ParquetRows(part) as rows:
                 yield rows.write
         else:
             with part.open("w", encoding="utf-8", newline="") as file:
                 yield _csv_to(file)
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _csv_to(file: Any) -> Callable[[pd.DataFrame], None]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
-from skselect._typing import BoolArray, FloatArray, LabelArray
+from skselect._typing import BoolArray, LabelArray
 from skselect.confidence import confidence_of
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
@@ -217,12 +217,6 @@ def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame
     return pd.DataFrame(columns, index=table.index)
 
 
-def proba_of(piece: pd.DataFrame, columns: Columns, table: str) -> FloatArray:
-    """Return the probabilities of all classes, or of the second of two, shape (n,)."""
-    proba: FloatArray = check.check_numeric(piece[list(columns.proba)], table)
-    return proba[:, 0] if len(columns.proba) == 1 else proba
-
-
 def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tuple[Any, BoolArray]:
     """Return columns as numbers with nan in rows that lack one, and which rows lack none."""
     frame = piece[list(names)]
@@ -231,12 +225,6 @@ def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tupl
     found = np.full((len(frame), len(names)), np.nan, dtype=numbers.dtype)
     found[known] = numbers
     return found, known
-
-
-def confidence_column_of(piece: pd.DataFrame, columns: Columns, table: str) -> FloatArray:
-    """Return the confidence that comes with the answers, shape (n,)."""
-    confidence: FloatArray = check.check_numeric(piece[[str(columns.confidence)]], table)
-    return confidence[:, 0]
 
 
 def _predictions(
@@ -249,15 +237,15 @@ def _predictions(
             continue
         y_true = _labels(piece[str(columns.label)], classes, file)
         if columns.proba:
-            proba = proba_of(piece, columns, table)
-            if proba.ndim == 1:  # the second of two classes, whatever their order
-                positive = check.check_positive_proba(proba)
+            proba = check.check_numeric(piece[list(columns.proba)], table)
+            if proba.shape[1] == 1:  # the second of two classes, whatever their order
+                positive = check.check_positive_proba(proba[:, 0])
                 proba = np.column_stack([1.0 - positive, positive])
             found = Predictions.from_proba(y_true, proba, labels=classes)
         else:
             answer = _labels(piece[str(columns.answer)], classes, file)
-            sure = confidence_column_of(piece, columns, table)
-            found = Predictions.from_labels(y_true, answer, sure, labels=classes)
+            sure = check.check_numeric(piece[[str(columns.confidence)]], table)
+            found = Predictions.from_labels(y_true, answer, sure[:, 0], labels=classes)
         yield found, piece[list(columns.subgroups)]
 
 

@@ -57,6 +57,7 @@ from skselect._validation._files import (
     check_same_blocks,
     import_extra,
     read_or_name,
+    whole_file,
     write_whole,
 )
 from skselect._validation._groups import (
@@ -404,5 +405,6 @@ __all__ = [
     "warn_like_proba",
     "warn_small_total",
     "warn_small_weights",
+    "whole_file",
     "write_whole",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +93,22 @@ def check_same_blocks(n_true: int, n_proba: int) -> None:
         )
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file or nothing: a half-written one must never be found."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a file beside `path` that takes its place at the end: no half of it is ever found."""
     check_output(path, "path")
     part = path.with_name(path.name + ".part")
     try:
-        part.write_text(text, encoding="utf-8")
+        yield part
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file or nothing."""
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def check_output(path: Path, argument: str) -> None:

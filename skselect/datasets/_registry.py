@@ -23,7 +23,7 @@ class Entry:
         All columns but the target, and those that hold categories.
     class_counts : dict of str to int
         Rows per class, by the text of its label.
-    target_dtype : {"int64", "bool", "str"}
+    target_dtype : {"int64", "str"}
     n_missing, n_duplicates : int
         Missing cells; rows that repeat an earlier one, target included.
     positive_class : object

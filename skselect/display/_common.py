@@ -142,6 +142,13 @@ def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: 
     ax.add_collection(band, autolim=False)
 
 
+def draw_threshold(ax: Any, threshold: float | None) -> None:
+    """Mark a chosen threshold by a line; one that accepts everything or nothing has no place."""
+    if threshold is not None and np.isfinite(threshold):
+        ax.axvline(threshold, color=MARK, linestyle="--", linewidth=1,
+                   label=f"threshold {threshold:.3g}")  # fmt: skip
+
+
 def percent(value: float, _: int) -> str:
     return f"{100 * value:g} %"
 

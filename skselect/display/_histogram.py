@@ -9,7 +9,14 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
-from skselect.display._common import COLORS, MARK, new_axes, percent, shown_name, spelled_out
+from skselect.display._common import (
+    COLORS,
+    draw_threshold,
+    new_axes,
+    percent,
+    shown_name,
+    spelled_out,
+)
 from skselect.outcomes import Outcomes
 from skselect.scoring import answers_of
 
@@ -161,9 +168,7 @@ class ConfidenceHistogramDisplay:
             "right": self._draw(ax, self.right, "right", COLORS[0], False, right_kwargs),
             "wrong": self._draw(ax, self.wrong, "wrong", COLORS[4], True, wrong_kwargs),
         }
-        if self.threshold is not None and np.isfinite(self.threshold):
-            ax.axvline(self.threshold, color=MARK, linestyle="--", linewidth=1,
-                       label=f"threshold {self.threshold:.3g}")  # fmt: skip
+        draw_threshold(ax, self.threshold)
         ax.set(xlabel="Confidence", ylabel="Share of these answers", ylim=(0, None))
         ax.yaxis.set_major_formatter(percent)
         name = self.name if name is None else name

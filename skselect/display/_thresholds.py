@@ -12,9 +12,9 @@ from skselect._typing import FloatArray
 from skselect.curves import RiskCoverageCurve
 from skselect.display._common import (
     COLORS,
-    MARK,
     SeveralCurves,
     draw_band,
+    draw_threshold,
     new_axes,
     percent,
     rate_band,
@@ -187,9 +187,7 @@ class ThresholdDisplay(SeveralCurves):
             (self.lines_[metric],) = ax.plot(grid, self._values(metric, grid), **(style | given))
         if self.confidence_level is not None and "selective_accuracy" in chosen:
             self._draw_band(ax, grid, self.confidence_level)
-        if self.threshold is not None and np.isfinite(self.threshold):
-            ax.axvline(self.threshold, color=MARK, linestyle="--", linewidth=1,
-                       label=f"threshold {self.threshold:.3g}")  # fmt: skip
+        draw_threshold(ax, self.threshold)
         ax.set(xlabel="Threshold: least confidence that is answered", ylabel="Value",
                xlim=(left, 1.0))  # fmt: skip
         for axis in (ax.xaxis, ax.yaxis):

@@ -114,11 +114,11 @@ def compared(
     spec: MetricSpec,
     parameters: Mapping[str, Any],
     *,
+    rng: np.random.Generator,
     method: str = "analytic",
     baseline: str | None = None,
     level: float = 0.95,
     n_resamples: int = 999,
-    rng: np.random.Generator | None = None,
     cluster: IntArray | None = None,
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models` of judged rows, with a column `shaky`."""

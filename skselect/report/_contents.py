@@ -15,7 +15,7 @@ from skselect.certificates import fingerprint, threshold_to_json
 from skselect.groups import name_of_subgroups, subgroup_codes
 from skselect.metrics._evaluate import Judged, evaluate, judge, kernel_value
 from skselect.metrics._influence import INFLUENCES
-from skselect.metrics._interval import interval_of, measure
+from skselect.metrics._interval import interval_around
 from skselect.metrics._overconfidence import csr_test_of
 from skselect.metrics._specs import SPECS
 from skselect.outcomes import Outcomes
@@ -132,21 +132,27 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
         beyond = name.startswith("cwsa") and not 0 <= parameters.get("threshold", 0) < 1
         if outside or beyond:
             continue
-        low = high = np.nan
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # nan and "few errors" are printed
-            if name in INFLUENCES:
-                rng = np.random.default_rng(0)
-                measured = measure(spec, judged, parameters, "analytic")
-                interval = interval_of(measured, level=level, n_resamples=2, rng=rng)
-                value, low, high = interval.estimate, interval.low, interval.high
-            else:
-                value = kernel_value(spec, judged, parameters)
+            value = kernel_value(spec, judged, parameters)
+            low, high = _closed_interval(name, judged, parameters, level)
         better = "higher" if spec.greater_is_better else "lower"
         better = "near 1" if name == "csr" else better
         found.append({"metric": name, "value": value, "low": low, "high": high,
                       "better": better, "meaning": spec.use})  # fmt: skip
     return found
+
+
+def _closed_interval(
+    name: str, judged: Judged, parameters: dict[str, Any], level: float
+) -> tuple[float, float]:
+    """Return the interval of a metric from its closed form, nan where these rows have none."""
+    closed = INFLUENCES.get(name)
+    influence = None if closed is None else closed(judged, **parameters)
+    if influence is None or np.isnan(influence.estimate):
+        return np.nan, np.nan
+    low, high, *_ = interval_around(influence, level)
+    return low, high
 
 
 def _decisions(case: Case, level: float) -> dict[str, Any] | None:

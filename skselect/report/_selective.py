@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
@@ -202,7 +203,7 @@ def selective_report(
             case.name: contents_of(case, subgroups, features, n_errors, level, seed)
             for case in cases
         },
-        "comparison": _comparison(cases, level),
+        "comparison": _comparison(cases, level, seed),
     }
     return SelectiveReport(without_nan(contents), cases)
 
@@ -225,14 +226,15 @@ def _policies(policy: Any, threshold: float | None, names: list[str]) -> dict[st
     return found
 
 
-def _comparison(cases: tuple[Case, ...], level: float) -> list[dict[str, Any]] | None:
+def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[str, Any]] | None:
     """Return the models, the best first, with the p-value of no difference."""
     if len(cases) < 2:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # few errors: the intervals show it
         judged = {case.name: case.judged for case in cases}
-        table = compared(judged, SPECS["augrc"], {}, level=level)
+        rng = np.random.default_rng(seed)  # a few rows have no closed form
+        table = compared(judged, SPECS["augrc"], {}, rng=rng, level=level)
     columns = ["estimate", "low", "high", "difference", "p_value", "tied_with_best"]
     return [
         {"model": name, **{key: None if pd.isna(row[key]) else row[key] for key in columns}}

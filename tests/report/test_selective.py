@@ -347,3 +347,15 @@ def test_attributes_keep_their_names(make):
     found = [(row["attribute"], row["subgroup"], row["n_rows"]) for row in rows]
     assert found[:2] == [("a", "1", 2), ("a", "2", 1)]
     assert found[2:] in ([], [("b", "x", 1), ("b", "y", 2)])
+
+
+def test_without_a_closed_form_there_is_no_interval():
+    y, p = [1] * 9 + [0], np.linspace(0.6, 0.99, 10)  # one error: its AUROC has no standard error
+    table = selective_report(y, p, pos_label=1).to_frame().set_index("metric")
+    assert 0 <= table.loc["failure_auroc", "value"] <= 1
+    assert np.isnan(table.loc["failure_auroc", ["low", "high"]].astype(float)).all()
+
+
+def test_two_rows_can_be_compared():
+    report = selective_report([0, 1], {"a": [0.2, 0.7], "b": [0.6, 0.7]}, pos_label=1)
+    assert [row["model"] for row in report.to_dict()["comparison"]] == ["a", "b"]
