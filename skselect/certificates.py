@@ -392,4 +392,5 @@ def _percent(share: float, *, up: bool = False) -> str:
 def _of_hundred(delta: float) -> str:
     """Return 100 (1 - delta), rounded down: a promise must not be overstated."""
     share = round(100.0 - 100.0 * delta, 10)
-    return f"{math.floor(100.0 * share) / 100.0:g}" if delta > 1e-4 else f"{share:.12g}"
+    hundredths = math.floor(round(100.0 * share, 6))  # 99.29 must not become 99.28
+    return f"{hundredths / 100.0:g}" if delta > 1e-4 else f"{share:.12g}"

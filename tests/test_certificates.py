@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from skselect import Certificate, Outcomes, select_threshold
+from skselect.certificates import _of_hundred
 
 
 def make(rng, n=1000, **options):
@@ -136,3 +137,11 @@ def test_a_mean_with_another_doubt_is_hedged(rng):
     assert "\nIf future cases" in str(certificate)
     doubted = replace(certificate, why_not=("fold models differ", *certificate.why_not))
     assert "\nOnly if these doubts did not matter" in str(doubted)
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"),
+    [(0.05, "95"), (0.025, "97.5"), (0.05 / 3, "98.33"), (0.0071, "99.29"), (1e-6, "99.9999")],
+)
+def test_how_often_is_rounded_down(delta, said):
+    assert _of_hundred(delta) == said

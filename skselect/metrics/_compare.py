@@ -295,7 +295,8 @@ def compare_models(
     check.check_shared_confidence(confidence)
     tables = {name: _table(y_true, y_probas[name], options) for name in names}
     check.check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
-    check.refuse_weights(tables[names[0]].sample_weight, "a comparison")
+    for table in tables.values():
+        check.refuse_weights(table.sample_weight, "a comparison")
     found = compared(
         {
             name: judge_for(spec, replace(table, sample_weight=None), confidence, loss)

@@ -294,3 +294,6 @@ def test_predictions_bring_answers_and_confidences_of_their_own(rng):
         compare_models(
             None, given | {"more": Predictions.from_labels(1 - y, answers, sure)}, "augrc"
         )
+    weighted = Predictions.from_labels(y, answers, sure, sample_weight=1 + y)
+    with pytest.raises(ValueError, match="a comparison"):
+        compare_models(None, given | {"weighted": weighted}, "augrc")
