@@ -15,51 +15,53 @@ from skselect.predictions import Predictions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_DATA = """y_true : array-like of shape (n,)
-        True labels: numbers, strings or booleans.
-    y_proba : array-like of shape (n, K) or (n,)
-        Class probabilities, columns in the order of `labels` (a DataFrame's columns are
-        matched by name), or the probability of `pos_label` for two classes.
-    """
+# What shared parameters say in a docstring, at the indentation that `inspect.cleandoc` leaves.
+_DATA = """\
+y_true : array-like of shape (n,)
+    True labels: numbers, strings or booleans.
+y_proba : array-like of shape (n, K) or (n,)
+    Class probabilities, columns in the order of `labels` (a DataFrame's columns are
+    matched by name), or the probability of `pos_label` for two classes."""
 
-_AVERAGE = """average : {"macro", "weighted", "micro", "binary", None}, default="macro"
-        How the classes' values become one, as in scikit-learn: their mean, their mean
-        weighted by support, the value of all counts together, the value of `pos_label`
-        (two classes), or no average. Classes without a value are left out of a mean, where
-        scikit-learn counts 0.
-    """
+_AVERAGE = """\
+average : {"macro", "weighted", "micro", "binary", None}, default="macro"
+    How the classes' values become one, as in scikit-learn: their mean, their mean
+    weighted by support, the value of all counts together, the value of `pos_label`
+    (two classes), or no average. Classes without a value are left out of a mean, where
+    scikit-learn counts 0."""
 
 #: Every shared keyword: its default and what its docstring says.
 _OPTIONS: dict[str, tuple[Any, str]] = {
     "confidence": (
         None,
-        """confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of \
-shape (n,), default=None
-        How sure the classifier is of each row. None means "max_proba".
-    """,
+        """\
+confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,), \
+default=None
+    How sure the classifier is of each row. None means "max_proba".""",
     ),
     "loss": (
         "zero_one",
-        """loss : {"zero_one"} or callable, default="zero_one"
-        A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
-    """,
+        """\
+loss : {"zero_one"} or callable, default="zero_one"
+    A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.""",
     ),
     "labels": (
         None,
-        """labels : array-like of shape (K,), default=None
-        All classes, in the order of the columns. Default: the sorted labels in `y_true`.
-    """,
+        """\
+labels : array-like of shape (K,), default=None
+    All classes, in the order of the columns. Default: the sorted labels in `y_true`.""",
     ),
     "pos_label": (
         None,
-        """pos_label : label, default=None
-        The class that a one-dimensional `y_proba` belongs to; 1 for {0, 1} and {-1, 1}.
-    """,
+        """\
+pos_label : label, default=None
+    The class that a one-dimensional `y_proba` belongs to; 1 for {0, 1} and {-1, 1}.""",
     ),
     "sample_weight": (
         None,
-        """sample_weight : array-like of shape (n,), default=None
-        How often each row counts.""",
+        """\
+sample_weight : array-like of shape (n,), default=None
+    How often each row counts.""",
     ),
 }
 
@@ -95,12 +97,18 @@ def _sharing(options: type[Any]) -> Callable[[_Function], _Function]:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_OPTIONS[name][0])
         for name in names
     ]
-    text_of_options = "".join(_OPTIONS[name][1] for name in names)
+    shared_words = {
+        "%(data)s": _DATA,
+        "%(average)s": _AVERAGE,
+        "%(options)s": "\n".join(_OPTIONS[name][1] for name in names),
+    }
 
     def decorate(function: _Function) -> _Function:
-        text = function.__doc__ or ""
-        text = text.replace("%(data)s\n    ", _DATA).replace("%(average)s\n    ", _AVERAGE)
-        function.__doc__ = text.replace("%(options)s", text_of_options)
+        # Python 3.13 strips the indentation itself, earlier versions leave it.
+        text = inspect.cleandoc(function.__doc__ or "")
+        for placeholder, words in shared_words.items():
+            text = text.replace(placeholder, words)
+        function.__doc__ = text
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         shown = signature.replace(parameters=[*own, *shared])
