@@ -53,7 +53,7 @@ class ReliabilityDisplay(SeveralCurves):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = GaussianNB().fit(X[:300], y[:300])
     >>> display = ReliabilityDisplay.from_estimator(model, X[300:], y[300:], n_bins=5)
-    >>> display.curve.round(3)
+    >>> display.curve.round(3)  # doctest: +DIGITS_VARY
        confidence  accuracy    low   high  share
     0       0.963     0.852  0.729  0.934  0.201
     1       1.000     0.981  0.901  1.000  0.201
