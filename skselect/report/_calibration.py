@@ -114,7 +114,8 @@ def calibration_report(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> table = calibration_report(GaussianNB(), X, y, calibrations=["temperature", "isotonic"],
     ...                            random_state=0)
-    >>> print(table[["log_loss", "csr", "csr_p_value"]].to_string(float_format="%.3g"))  # doctest: +DIGITS_VARY
+    >>> columns = ["log_loss", "csr", "csr_p_value"]
+    >>> print(table[columns].to_string(float_format="%.3g"))  # doctest: +DIGITS_VARY
                  log_loss      csr  csr_p_value
     raw             0.652 1.41e+06        0.001
     temperature      0.16     1.08        0.377

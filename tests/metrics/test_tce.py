@@ -146,7 +146,8 @@ def test_every_count_has_the_p_value_of_scipy(n):
 
 
 @examples(100)
-@given(st.integers(1, 3000), st.floats(0, 1), st.floats(0, 1))
+# scipy itself warns about an overflow at subnormal rates.
+@given(st.integers(1, 3000), st.floats(0, 1), st.floats(0, 1, allow_subnormal=False))
 def test_any_count_has_the_p_value_of_scipy(n, share, rate):
     k = round(share * n)
     actual = binomial_p_values(np.array([float(k)]), np.array([float(n)]), np.array([rate]))
