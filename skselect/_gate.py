@@ -9,7 +9,8 @@ skselect wrote this file; it runs without skselect. It needs numpy and Python 3.
 
 The policy stands at the end of the file. `POLICY` holds the classes, the calibration, the
 threshold, the day it was made ("created") and the certificate with its guarantee;
-`CERTIFICATE` says in words what is promised of these decisions.
+`CERTIFICATE` says in words what is promised of these decisions. Do not edit them: `DIGEST` says
+whether they are as they were written, and the file stops where they are not.
 
 Every number is computed by the operations of skselect in their order. So with the same numpy on
 the same kind of processor accepted rows, answers and confidences are those of skselect, bit by bit.
@@ -21,7 +22,9 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +43,8 @@ SUM_TOLERANCE = 1e-3
 RANGE_TOLERANCE = 1e-6
 #: Up to here columns are summed one after the other.
 FEW = 4
+#: What a cell of a file says where a score is missing, in small letters.
+MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
 
 
 def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[str, Array]:
@@ -49,8 +54,10 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
     ----------
     y_proba : array-like of shape (n, K) or (n,)
         The classifier's raw output (``POLICY["response"]``), columns in the order of
-        ``POLICY["classes"]``; columns of a DataFrame are matched by name. (n,) is the
-        probability (or decision value) of the second of two classes.
+        ``POLICY["classes"]``; columns of a DataFrame are matched by name. (n,) or (n, 1) is the
+        probability (or decision value) of the second of two classes. Two bare probabilities
+        are refused, for they may be one row with both classes: pass [[.9, .1]], or
+        [[.9], [.1]] for two rows.
     y_pred : array-like of shape (n,), default=None
         The classifier's own answers, where ``POLICY["decision"]`` is "estimator" only.
     subgroups : array-like of shape (n,), mapping or DataFrame, default=None
@@ -124,7 +131,9 @@ def _classes() -> Array:
 def _scores(values: Any) -> Array:
     """Return checked raw scores, one column per class (or one decision value for two classes)."""
     columns = getattr(values, "columns", None)
-    raw = np.asarray(values)
+    raw = given = np.asarray(values)
+    if columns is None and len(_classes()) == 2 and given.shape[1:] == (1,):
+        raw = given[:, 0]
     if POLICY["response"] == "decision_function":
         return _decision_values(raw)
     if raw.ndim == 1:
@@ -134,11 +143,12 @@ def _scores(values: Any) -> Array:
                 "not probabilities."
             )
         positive = _vector(raw, "y_proba")
-        if len(positive) == 2 and abs(positive[0] + positive[1] - 1.0) < 1e-9:
-            warnings.warn(
-                "y_proba: two numbers in a row are taken for two rows, each the probability of "
-                "the second class; for one row with two classes pass [[...]].",
-                stacklevel=3,
+        if given.shape == (2,) and len(_classes()) == 2:
+            first, second = given
+            raise ValueError(
+                f"y_proba is [{first!s}, {second!s}]: that may be one row with both classes, or "
+                f"two rows with the second class. One row: pass [[{first!s}, {second!s}]]; two "
+                f"rows: pass a column, [[{first!s}], [{second!s}]]."
             )
         raw, columns = np.column_stack([1.0 - positive, positive]), None
     if columns is not None:
@@ -521,12 +531,31 @@ def _plain(value: Any, name: str) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Decide the rows of a CSV file; return 0, or stop with the status 2 after a clear message."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        scores, known, subgroups = _read(given.scores, header=not given.no_header)
+        decisions = decide(scores, subgroups=subgroups)
+        _hand_over(decisions, ~known)
+        _write(decisions)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except (OSError, ValueError, csv.Error) as error:
+        parser.error(str(error))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     groups, classes = POLICY["groups"], str(POLICY["classes"]).replace("%", "%%")
     which = _number(POLICY["threshold"]) if groups is None else f"per {groups['by']}"
+    about = f"Policy of {POLICY['created']}, threshold {which}.\n\n{CERTIFICATE}"
     parser = argparse.ArgumentParser(
         description="Decide the rows of a CSV file; write decision (empty where it is handed "
         "over), suggestion, accepted and confidence. Rows that lack a score are handed over.",
-        epilog=f"Policy of {POLICY['created']}, threshold {which}.\n\n{CERTIFICATE}",
+        # argparse takes a text for a format where it names the program, and only there.
+        epilog=about.replace("%", "%%") if "%(prog)" in about else about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
@@ -538,19 +567,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--no-header", action="store_true", help="the first line holds scores, whatever it says"
     )
-    given = parser.parse_args(arguments)
-    try:
-        scores, known, subgroups = _read(given.scores, header=not given.no_header)
-        decisions = decide(scores, subgroups=subgroups)
-    except (OSError, ValueError, csv.Error) as error:
-        parser.error(str(error))
-    _hand_over(decisions, ~known)
+    return parser
+
+
+def _write(decisions: dict[str, Array]) -> None:
+    """Write decisions as CSV."""
+    if sys.stdout is None:
+        raise ValueError("there is no standard output to write to.")
     names = {"decision": "label", "suggestion": "suggestion", "accepted": "accepted",
              "confidence": "confidence"}  # fmt: skip
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(zip(*(decisions[name].tolist() for name in names.values()), strict=True))
-    return 0
+    try:
+        writer.writerow(names)
+        writer.writerows(zip(*(decisions[name].tolist() for name in names.values()), strict=True))
+        sys.stdout.flush()
+    except OSError:
+        # What could not be written would be tried again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _hand_over(decisions: dict[str, Array], rows: NDArray[np.bool_]) -> None:
@@ -571,16 +605,20 @@ def _read(
     named = _named_columns(first) if header else []
     if named and all(map(_is_number, named)):
         sys.stderr.write("The first line is taken for names; --no-header says otherwise.\n")
+    names = named or [str(k) for k in range(1, len(first) + 1)]
     places = [first.index(name) for name in named] or list(range(len(first)))
+    columns = dict(zip(names, places, strict=True))
     rows = lines[1:] if named else lines
-    scores = [_floats(number, cells, len(first), places) for number, cells in rows]
+    scores = [
+        _floats(f"{path}, line {number}", cells, len(first), columns) for number, cells in rows
+    ]
     if not scores:
         raise ValueError(f"{path} holds no scores.")
     known = np.array([score is not None for score in scores])
     # Any probabilities will do where there are none: the answer is taken back.
     blank = [1.0 / len(_classes())] * len(places)
     table = np.array([blank if score is None else score for score in scores])
-    return table[:, 0] if len(places) == 1 else table, known, _subgroups_of(first, rows)
+    return table, known, _subgroups_of(first, rows)
 
 
 def _subgroups_of(
@@ -610,6 +648,10 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _is_finite(text: str) -> bool:
+    return _is_number(text) and math.isfinite(float(text))
+
+
 def _named_columns(first: list[str]) -> list[str]:
     """Return the columns that the policy was tuned on, or those named like the classes."""
     tuned_on = POLICY.get("metadata", {}).get("skselect_columns", {}).get("proba", [])
@@ -620,22 +662,31 @@ def _named_columns(first: list[str]) -> list[str]:
     return first if first == classes[1:] else []
 
 
-def _floats(number: int, cells: list[str], n_columns: int, places: list[int]) -> list[float] | None:
+def _floats(
+    line: str, cells: list[str], n_columns: int, columns: dict[str, int]
+) -> list[float] | None:
     """Return the scores of a line, None where one is missing."""
     if len(cells) != n_columns:
-        raise ValueError(f"line {number} has {len(cells)} cells, the first line has {n_columns}.")
-    if any(not cells[place].strip() for place in places):
+        raise ValueError(f"{line} has {len(cells)} cells, the first line has {n_columns}.")
+    texts = {name: cells[place].strip() for name, place in columns.items()}
+    if any(text.lower() in MISSING for text in texts.values()):
         return None
-    try:
-        return [float(cells[place]) for place in places]
-    except ValueError as error:
+    strange = [name for name, text in texts.items() if not _is_finite(text)]
+    if strange:
         raise ValueError(
-            f"line {number}: {error} (a first line of names must name the classes "
-            f"{POLICY['classes']})."
-        ) from error
+            f"{line}, column {strange[0]!r}: {texts[strange[0]]!r} is no finite number (a first "
+            f"line of names must name the classes {POLICY['classes']})."
+        )
+    return [float(text) for text in texts.values()]
 
 
 # The policy -------------------------------------------------------------------------------------
+
+
+def digest_of(policy: dict[str, Any], certificate: str) -> str:
+    """Return a digest of a policy and of what is promised."""
+    return hashlib.sha256(ascii((policy, certificate)).encode()).hexdigest()
+
 
 POLICY: dict[str, Any] = {
     "classes": ["no", "yes"],
@@ -652,7 +703,16 @@ POLICY: dict[str, Any] = {
 
 CERTIFICATE = "An example promises nothing."
 
+DIGEST = digest_of(POLICY, CERTIFICATE)
+
 # The end of the policy --------------------------------------------------------------------------
+
+if digest_of(POLICY, CERTIFICATE) != DIGEST:
+    raise (SystemExit if __name__ == "__main__" else ValueError)(
+        "POLICY or CERTIFICATE was changed after skselect wrote this file, so that nothing is "
+        "promised of its decisions. Change the policy, and write the file again with "
+        "policy.to_python(path)."
+    )
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -241,7 +241,10 @@ class Certificate:
         """Rebuild a certificate from :meth:`to_dict`."""
         values = dict(stored)
         values["threshold"] = threshold_from_json(stored["threshold"])
-        values["risk"] = float("nan") if stored["risk"] is None else stored["risk"]
+        risk = stored["risk"]
+        values["risk"] = (
+            math.nan if risk is None else check.check_number("risk", risk, 0.0, closed="left")
+        )
         for name in ("why_not", "assumptions"):
             values[name] = tuple(check.check_texts(name, stored[name]))
         check.check_certificate(values)
@@ -368,11 +371,9 @@ def threshold_to_json(threshold: float) -> float | str | None:
 
 def threshold_from_json(stored: Any) -> float:
     """Return the threshold that :func:`threshold_to_json` wrote."""
-    return (
-        math.inf
-        if stored is None
-        else check.check_threshold(-math.inf if stored == "-inf" else stored)
-    )
+    if stored is None or stored == "-inf":
+        return math.inf if stored is None else -math.inf
+    return check.check_number("threshold", stored, closed="neither")
 
 
 def amount(value: float, loss: str) -> str:

@@ -250,8 +250,7 @@ def _decided(
     if columns.proba:
         proba, known = known_numbers(piece, columns.proba, table)
         proba[~known] = 1.0 / len(policy.classes)  # any probabilities: the answer is not given
-        alone = len(columns.proba) == 1
-        decided = policy.decide(proba[:, 0] if alone else proba, subgroups=subgroups)
+        decided = policy.decide(proba, subgroups=subgroups)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known

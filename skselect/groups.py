@@ -52,6 +52,10 @@ class GroupThresholds:
         check.check_group_names(self.by, list(self.thresholds), self.by_answer, self.columns)
         checked = {group: check.check_threshold(t) for group, t in self.thresholds.items()}
         object.__setattr__(self, "thresholds", checked)
+        for group, certificate in self.certificates.items():
+            threshold = checked.get(group, np.inf)  # rows of an unknown subgroup are not answered
+            what = f"The subgroup {group!r} has the threshold {threshold!r}"
+            check.check_certified(certificate, threshold, what, f"certificates={{{group!r}: None}}")
 
     def of_rows(self, subgroups: Any, n: int) -> FloatArray:
         """Return the threshold of each row; complain of rows of an unknown subgroup (inf).

@@ -6,8 +6,10 @@ so they give the same rows.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
+import math
 import os
 import pprint
 from collections.abc import Callable
@@ -85,6 +87,7 @@ class AbstentionPolicy:
     abstain_label : label, default=None
         What an estimator's ``predict`` returns where it abstains.
     certificate : Certificate or None, default=None
+        What is promised of this threshold; of another one it is refused.
     coverage : float or None, default=None
         Share of accepted rows when the threshold was tuned (for drift checks).
     n : int or None, default=None
@@ -142,6 +145,11 @@ class AbstentionPolicy:
         check.check_calibrated_decisions(self.response, self.calibration)
         if self.calibration is not None:
             self.calibration.check_fits(len(self.classes), self.response)
+        used, what = self.threshold, f"threshold={self.threshold!r}"
+        if self.groups is not None:
+            used, what = np.inf, "groups: there is a threshold per subgroup"
+        check.check_certified(self.certificate, used, what, "certificate=None")
+        check.check_facts(self)
 
     # Deciding ----------------------------------------------------------------------------
 
@@ -152,8 +160,9 @@ class AbstentionPolicy:
         ----------
         y_proba : array-like of shape (n, K) or (n,)
             The classifier's raw output (`response`), columns in the order of `classes`; the
-            columns of a DataFrame are matched by name and its index is kept. (n,) is the
-            probability of the second of two classes.
+            columns of a DataFrame are matched by name and its index is kept. (n,) or (n, 1) is
+            the probability of the second of two classes. Two bare numbers are refused, for
+            they may be one row with both classes: pass [[.9, .1]], or [[.9], [.1]] for two rows.
         y_pred : array-like of shape (n,), default=None
             The classifier's own answers, for a policy with ``decision="estimator"`` only.
         subgroups : array-like of shape (n,) or DataFrame, default=None
@@ -281,12 +290,14 @@ class AbstentionPolicy:
 
     def _scores(self, values: Any) -> FloatArray:
         names = check.column_names(values)
-        raw = np.asarray(values)
+        raw = given = np.asarray(values)
+        if names is None and len(self.classes) == 2 and given.shape[1:] == (1,):
+            raw = given[:, 0]
         if self.response == "decision_function":
             return self._decision_values(raw)
         if raw.ndim == 1:
             positive = check.check_positive_proba(raw)
-            check.warn_if_one_row(positive)
+            check.refuse_one_row_or_two(given, len(self.classes))
             raw, names = np.column_stack([1.0 - positive, positive]), None
         if names is not None:
             remedy = f"or pass an array with its columns in the order of {self.classes.tolist()}"
@@ -351,6 +362,10 @@ class AbstentionPolicy:
     ) -> str | None:
         """Save the policy as JSON: calibration, threshold and certificate in one file.
 
+        The file ends with a digest of all that it holds, so that one that was changed
+        afterwards is not loaded. Change the policy in Python instead, as in
+        ``dataclasses.replace(policy, metadata={"ticket": 7})``, and save it again.
+
         Parameters
         ----------
         path : path, default=None
@@ -374,8 +389,9 @@ class AbstentionPolicy:
         stored = self.to_dict(allow_external=allow_external)
         try:
             json.dumps(self.metadata, allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"metadata must hold plain JSON values: {error}") from error
+        stored["digest"] = _digest(stored)
         text = json.dumps(stored, indent=2, allow_nan=False)
         if path is None:
             return text
@@ -454,20 +470,22 @@ class AbstentionPolicy:
         Raises
         ------
         ValueError
-            If the file is not a policy, is damaged, or comes from a newer version.
+            If the file is not a policy, is damaged or was changed after it was saved, or
+            comes from a newer version.
         """
-        text = str(path_or_text)
+        text = str(path_or_text).removeprefix("\ufeff")
+        source: str | bytes = text
         if not text.lstrip().startswith("{"):
-            path = Path(path_or_text)
             try:
-                text = path.read_text(encoding="utf-8", errors="replace")
+                source = Path(path_or_text).read_bytes()
             except OSError as error:
                 raise ValueError(
                     f"path_or_text: there is no policy file {text[:200]!r} ({error.strerror})."
                 ) from error
         try:
-            stored = json.loads(text)
-        except json.JSONDecodeError as error:
+            # Bytes may be UTF-16 or begin with a byte order mark, as Windows writes them.
+            stored = json.loads(source, parse_float=_finite, parse_constant=_finite)
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"This is not a policy file; it is damaged JSON: {error}") from error
         return cls._from_dict(stored)
 
@@ -483,13 +501,20 @@ class AbstentionPolicy:
             )
         try:
             return cls._restore(stored)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+                RecursionError) as error:  # fmt: skip
             raise ValueError(
                 f"The policy is damaged ({type(error).__name__}: {error}). Save it again."
             ) from error
 
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
+        # Files of before have no digest.
+        if "digest" in stored and stored["digest"] != _digest(stored):
+            raise ValueError(
+                "its digest does not fit, so that something in it was changed after it was saved; "
+                "change a policy in Python, with dataclasses.replace(policy, ...)"
+            )
         confidence: Any = stored["confidence"]
         if str(confidence).startswith("external:"):
             confidence = External(str(confidence).removeprefix("external:"))
@@ -508,11 +533,11 @@ class AbstentionPolicy:
             abstain_label=stored["abstain_label"],
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             coverage=stored["coverage"],
-            n=None if stored["n"] is None else check.check_count("n", stored["n"]),
-            confidence_quantiles=dict(stored["confidence_quantiles"]),
-            metadata=dict(stored["metadata"]),
+            n=stored["n"],
+            confidence_quantiles=stored["confidence_quantiles"],
+            metadata=stored["metadata"],
             created=stored["created"],
-            fingerprints=dict(stored["fingerprints"]),
+            fingerprints=stored["fingerprints"],
         )
 
 
@@ -531,13 +556,36 @@ class External:
         )
 
 
+def _finite(text: str) -> float:
+    """Return a number of a JSON file; NaN and what no float can hold are none."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no finite number")
+    return number
+
+
+def _digest(stored: dict[str, Any]) -> str:
+    """Return a digest of what a policy's file says, however it is laid out."""
+    plain = json.loads(json.dumps(stored), parse_float=_whole_or_float)
+    plain.pop("digest", None)
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _whole_or_float(text: str) -> float:
+    """Return 1.0 as 1: they are one number, and some programs write the one for the other."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
 def _python_source(stored: dict[str, Any], certificate: str) -> str:
     """Return the source of `_gate`, with a policy and its promise in words in their place."""
     source = inspect.getsource(_gate)
     start, end = source.index("\nPOLICY: ") + 1, source.index("\n# The end of the policy")
     policy = pprint.pformat(stored, width=100, compact=True, sort_dicts=False)
     words = pprint.pformat(certificate, width=100)
-    slot = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {words}\n"
+    digest = _gate.digest_of(stored, certificate)
+    slot = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {words}\n\nDIGEST = {digest!r}\n"
     return source[:start] + slot + source[end:]
 
 

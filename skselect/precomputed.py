@@ -136,6 +136,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             places = check.match_columns(names, classes, "X", remedy)
         else:
             places = None
+        check.refuse_one_row_or_two(X, len(classes), "X")
         table = check.check_matrix(X if places is None else _take(X, names, places), "X")
         if (table.shape[1], len(classes)) != (1, 2):
             remedy = "; name those that hold predictions with columns="

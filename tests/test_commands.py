@@ -390,6 +390,22 @@ def test_one_column_of_the_first_class_is_refused(frame, capsys):
     assert "single column is the probability of 'yes'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_one_column_is_enough_for_any_number_of_rows(frame, n, kind, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    for columns in (["p_no", "p_yes"], ["p_yes"]):
+        rows = frame.loc[: n - 1, ["id", *columns]]
+        rows.to_csv("n.csv", index=False)
+        rows.to_parquet("n.parquet", index=False)
+        named = ["--proba", *columns, "--out", f"{len(columns)}.csv"]
+        assert main(["apply", f"n.{kind}", "--policy", "policy.json", *named]) == 0
+    found, expected = pd.read_csv("1.csv"), pd.read_csv("2.csv")
+    assert len(found) == n
+    assert found["accepted"].tolist() == expected["accepted"].tolist()
+    assert found["suggestion"].tolist() == expected["suggestion"].tolist()
+
+
 @pytest.mark.parametrize("table", ["t.csv", "t.parquet"])
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
 def test_pieces_of_a_file_have_one_type(frame, table, columns, monkeypatch, capsys):

@@ -1,14 +1,18 @@
 """The Python file of a policy decides as the policy does, bit by bit, with numpy alone."""
 
+import ast
 import dataclasses
 import itertools
 import json
 import pickle
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import types
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,7 +22,15 @@ from hypothesis import strategies as st
 from scipy import special
 from sklearn.linear_model import LogisticRegression
 
-from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner, _gate, _rowwise
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    SelectiveClassifier,
+    ThresholdTuner,
+    _gate,
+    _rowwise,
+    select_threshold,
+)
 from skselect._validation import _proba
 from skselect.calibration import CALIBRATORS, ClassCalibration, ConfidenceCalibration
 from skselect.calibration._common import expit, softmax
@@ -429,6 +441,15 @@ def test_a_csv_file_is_decided(run, text):
     assert run(PLAIN, text) == [header, "no,no,True,0.9", ",yes,False,0.7"]
 
 
+@pytest.mark.parametrize(
+    "token", [*sorted(_gate.MISSING), " ", " NA ", "NaN", "NULL", "None", "N/A"]
+)
+def test_usual_names_of_a_missing_score_are_handed_over(run, token):
+    rows = run(PLAIN, f"no,yes\n.9,.1\n{token},.1\n.95,{token}\n.2,.8\n")[1:]
+    assert rows == ["no,no,True,0.9", ",,False,", ",,False,", "yes,yes,True,0.8"]
+    assert run(PLAIN, f'yes\n"{token}"\n.1\n')[1:] == [",,False,", "no,no,True,0.9"]
+
+
 def test_rows_that_lack_a_score_are_handed_over(run):
     assert run(PLAIN, "no,yes\n.9,.1\n,.1\n.95, \n")[1:] == [
         "no,no,True,0.9",
@@ -459,9 +480,15 @@ def test_a_line_of_numbers_may_be_the_names_of_classes(run):
     [
         ("", "holds no scores"),
         ("no,yes\n", "holds no scores"),
-        ("no,maybe\n.5,.5\n", "line 1: could not convert .* must name the classes"),
-        (".5,.5\n.5\n", "line 2 has 1 cells, the first line has 2"),
-        (".5,nan\n", "NaN"),
+        ("no,maybe\n.5,.5\n", "line 1, column '1': 'no' is no finite .* must name the classes"),
+        (".5,.5\n.5\n", "scores.csv, line 2 has 1 cells, the first line has 2"),
+        (
+            "id,yes,no\n1,.5,.5\n\n7,.5, inf\n",
+            "scores.csv, line 4, column 'no': 'inf' is no finite",
+        ),
+        (".5,.5\n.5,-nan\n", "scores.csv, line 2, column '2': '-nan' is no finite number"),
+        ("no,yes\n.9,1e999\n", "line 2, column 'yes': '1e999' is no finite number"),
+        ('no,yes\n.9,"0,1"\n', "line 2, column 'yes': '0,1' is no finite number"),
         (".5,.3\n", "sum to one"),
         (".5,.3,.2\n", "3 columns"),
     ],
@@ -490,3 +517,113 @@ def test_the_file_runs_as_a_command(tmp_path):
     assert missing.returncode == 2
     assert "nowhere.csv" in missing.stderr
     assert "PROMISES NOTHING" in command("--help").stdout
+
+
+@pytest.mark.parametrize("group", ["%(prog)s", "%(", "100 %", "%(prog)s 100 % {x} %%"])
+def test_any_name_of_a_subgroup_can_stand_in_the_help(capsys, group):
+    certificate = certificate_of(0.6, cases=f"of site {group!r}")
+    groups = GroupThresholds(f"site {group}", {group: 0.6}, {group: certificate})
+    policy = AbstentionPolicy(np.array(["no", group]), 0.8, groups=groups)
+    with pytest.raises(SystemExit) as done:
+        gate_of(policy).main(["--help"])
+    assert done.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"threshold per site {group}." in said
+    assert f"all cases of site {group!r} alone" in said
+    assert f"classes ['no', {group!r}]" in said
+
+
+def certificate_of(threshold, **change):
+    """Return the certificate of a threshold that was chosen for its coverage."""
+    rows = Outcomes(np.zeros(400), np.linspace(0.5, 1.0, 400))
+    found = select_threshold(rows, objective="coverage", target=0.5).certificate
+    return dataclasses.replace(found, threshold=threshold, **change)
+
+
+@pytest.mark.parametrize(
+    ("written", "edited"),
+    [
+        ("'threshold': 0.8,\n 'groups'", "'threshold': 0.2,\n 'groups'"),
+        ("'classes': ['no', 'yes']", "'classes': ['yes', 'no']"),
+        ("at least 50 %", "at least 90 %"),
+        ("DIGEST = '", "DIGEST = '0"),
+    ],
+)
+def test_an_edited_file_does_not_decide(tmp_path, written, edited):
+    text = dataclasses.replace(PLAIN, certificate=certificate_of(0.8)).to_python()
+    assert text.count(written) == 1
+    changed = text.replace(written, edited)
+    with pytest.raises(ValueError, match="was changed after skselect wrote this file"):
+        exec(changed, {})
+    (tmp_path / "gate.py").write_text(changed)
+    done = run_in_shell("python gate.py --help", tmp_path)
+    assert done.returncode == 1
+    assert "CERTIFIED" not in done.stdout
+    assert done.stderr.startswith("POLICY or CERTIFICATE was changed")
+
+
+def test_a_file_that_was_only_laid_out_anew_decides():
+    policy = dataclasses.replace(
+        PLAIN, certificate=certificate_of(0.8), metadata={"ü": [1.5, None, "\udc80"]}
+    )
+    tree = ast.parse(policy.to_python())
+    gate = types.ModuleType("gate")
+    exec(compile(ast.unparse(tree), "gate.py", "exec"), gate.__dict__)
+    assert gate.decide([[0.9, 0.1]])["label"].tolist() == ["no"]
+    assert gate.CERTIFICATE.startswith("CERTIFIED")
+
+
+# Where its answers go ---------------------------------------------------------------------------
+
+
+def run_in_shell(command, folder):
+    """Run a command line whose `python` is this one; a pipe has the status of its first part."""
+    line = command.replace("python", shlex.quote(sys.executable))
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a gate and many rows, more than a pipe or a buffer holds."""
+    if shutil.which("bash") is None:
+        pytest.skip("no bash")
+    folder = tmp_path_factory.mktemp("gate")
+    PLAIN.to_python(folder / "gate.py")
+    (folder / "scores.csv").write_text("no,yes\n" + "0.25,0.75\n" * 50_000)
+    (folder / "few.csv").write_text("no,yes\n0.25,0.75\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("python gate.py scores.csv | head -n 1 > first.csv", 0, ""),
+        ("python gate.py scores.csv >&-", 2, "error: there is no standard output"),
+        ("python gate.py few.csv >&-", 2, "error: there is no standard output"),
+        ("python gate.py scores.csv > /dev/full", 2, "error: [Errno 28] No space left"),
+        ("python gate.py few.csv > /dev/full", 2, "error: [Errno 28] No space left"),
+    ],
+)
+def test_an_output_that_takes_no_more_ends_without_a_traceback(folder, command, status, said):
+    if "/dev/full" in command and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    done = run_in_shell(command, folder)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    if "head" in command:
+        assert done.stderr == ""
+
+
+def test_an_interrupt_ends_without_a_traceback(monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    gate = gate_of(PLAIN)
+    monkeypatch.setattr(gate, "_read", interrupted)
+    assert gate.main(["scores.csv"]) == 130
+    assert capsys.readouterr() == ("", "")

@@ -168,6 +168,7 @@ MEMBER = {"group": "F", "threshold": 0.5, "certificate": None}
 )
 def test_damaged_groups_are_a_clear_error(change, message):
     stored = json.loads(policy(BY_SEX).to_json())
+    del stored["digest"]  # which finds every change, whatever it is
     stored["groups"] |= change
     with pytest.raises(ValueError, match=message):
         AbstentionPolicy.from_json(json.dumps(stored))

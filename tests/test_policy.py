@@ -1,7 +1,10 @@
 """A policy decides the same rows in memory, from JSON, and in a fresh process."""
 
 import dataclasses
+import hashlib
+import itertools
 import json
+import re
 import subprocess
 import sys
 
@@ -9,12 +12,18 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from skselect import (
     AbstentionPolicy,
     PrecomputedClassifier,
+    Predictions,
     SelectiveClassifier,
     ThresholdTuner,
+    select_threshold,
 )
 from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.decisions import DecisionRule
@@ -25,6 +34,13 @@ from skselect.policy import VERSION
 @pytest.fixture
 def policy():
     return AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+
+
+def without_digest(policy):
+    """Return the file of a policy as it was before there were digests, which find any change."""
+    stored = json.loads(policy.to_json())
+    del stored["digest"]
+    return stored
 
 
 def test_decide_marks_what_is_not_sure_enough(policy):
@@ -43,7 +59,54 @@ def test_columns_are_matched_by_name_and_the_index_is_kept(policy):
 
 
 def test_one_column_is_the_second_class(policy):
-    assert policy.decide([0.1, 0.95])["label"].tolist() == ["no", "yes"]
+    for second in ([0.1, 0.95, 0.2], [0.1], [[0.1], [0.95]], [[0.1]], np.float32([[0.1], [0.95]])):
+        expected = ["no" if p < 0.5 else "yes" for p in np.ravel(second)]
+        assert policy.decide(second)["label"].tolist() == expected
+
+
+BARE = [[0.9, 0.1], [0.8999, 0.1], [0.9, 0.8], np.float32([0.9, 0.1]), pd.Series([0.9, 0.1]),
+        np.array([0.9, 0.1], dtype=object)]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", BARE)
+def test_two_bare_numbers_are_neither_one_row_nor_two(policy, pair):
+    gate = {}
+    exec(policy.to_python(), gate)
+    first, second = map(str, pair)
+    one_row, two_rows = re.escape(f"[[{first}, {second}]]"), re.escape(f"[[{first}], [{second}]].")
+    for decide in (policy.decide, gate["decide"]):
+        with pytest.raises(ValueError, match=f"One row: pass {one_row}; two rows: .* {two_rows}"):
+            decide(pair)
+
+
+def test_single_rows_of_xgboost_are_not_swapped():
+    xgboost = pytest.importorskip("xgboost")
+    X, y = load_breast_cancer(return_X_y=True)
+    raw = xgboost.XGBClassifier(n_estimators=20, max_depth=2, n_jobs=1).fit(X, y).predict_proba(X)
+    assert raw.dtype == np.float32
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    together = policy.decide(raw)
+    for i in range(0, len(raw), 19):
+        with pytest.raises(ValueError, match="may be one row with both classes"):
+            policy.decide(raw[i])
+        alone = policy.decide(raw[[i]])
+        assert alone["suggestion"].tolist() == [int(raw[i].argmax())]
+        pd.testing.assert_frame_equal(
+            alone, together.iloc[[i]].reset_index(drop=True), check_exact=True
+        )
+
+
+def test_two_decision_values_are_two_rows():
+    """No classifier gives two decision values for one row of two classes."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SelectiveClassifier(
+        make_pipeline(StandardScaler(), LinearSVC()), calibration="platt", threshold=0.8
+    ).fit(X, y)
+    assert len(model.decide(X[:2])) == len(model.predict(X[:2])) == 2
+    values = model.raw_scores(X[:2])
+    assert values.shape == (2,)
+    for given in (values, values[:, None]):
+        pd.testing.assert_frame_equal(model.policy_.decide(given), model.decide(X[:2]))
 
 
 @pytest.mark.parametrize("kind", [None, "temperature"])
@@ -173,7 +236,7 @@ def test_unreadable_policies_say_why(text, message):
      ("classes", None), ("metadata", 3)],
 )  # fmt: skip
 def test_a_damaged_field_is_refused(policy, field, value):
-    stored = json.loads(policy.to_json())
+    stored = without_digest(policy)
     stored[field] = value
     with pytest.raises(ValueError, match="damaged"):
         AbstentionPolicy.from_json(json.dumps(stored))
@@ -198,7 +261,7 @@ def test_a_damaged_calibration_is_found_when_loading(rng, damage):
 
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
     model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.5).fit(X, y)
-    stored = json.loads(model.policy_.to_json())
+    stored = without_digest(model.policy_)
     damage(stored)
     with pytest.raises(ValueError, match=r"damaged|version"):
         AbstentionPolicy.from_json(json.dumps(stored))
@@ -259,7 +322,7 @@ def stored_policy(kind, n_classes, scope):
     model = SelectiveClassifier(
         PrecomputedClassifier(np.arange(n_classes)), calibration=kind, calibration_scope=scope
     ).fit(P, rng.integers(0, n_classes, 100))
-    return json.loads(model.policy_.to_json())
+    return without_digest(model.policy_)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +349,7 @@ def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
     stored = stored_policy(kind, n_classes, scope)
     AbstentionPolicy.from_json(json.dumps(stored))
     stored["calibration"]["maps"][0] |= damage
-    with pytest.raises(ValueError, match="The policy is damaged"):
+    with pytest.raises(ValueError, match=r"The policy is damaged|NaN is no finite number"):
         AbstentionPolicy.from_json(json.dumps(stored))
 
 
@@ -295,13 +358,13 @@ def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
 def test_a_damaged_offset_is_not_loaded(scope, offset):
     stored = stored_policy("platt", 2, scope)
     stored["calibration"]["offset"] = offset
-    with pytest.raises(ValueError, match="The policy is damaged"):
+    with pytest.raises(ValueError, match=r"The policy is damaged|NaN is no finite number"):
         AbstentionPolicy.from_json(json.dumps(stored))
 
 
 def test_files_of_version_1_still_load():
     policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    stored = json.loads(policy.to_json()) | {"version": 1}
+    stored = without_digest(policy) | {"version": 1}
     for name in ("decision", "cost_matrix", "groups"):
         del stored[name]
     restored = AbstentionPolicy.from_json(json.dumps(stored))
@@ -323,7 +386,7 @@ def test_files_of_version_1_still_load():
 def test_damaged_decisions_are_a_clear_error(change, message):
     policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
     with pytest.raises(ValueError, match=f"The policy is damaged .*{message}"):
-        AbstentionPolicy.from_json(json.dumps(json.loads(policy.to_json()) | change))
+        AbstentionPolicy.from_json(json.dumps(without_digest(policy) | change))
 
 
 def test_decision_values_need_a_calibration():
@@ -333,11 +396,225 @@ def test_decision_values_need_a_calibration():
         )
 
 
-def test_one_row_as_a_flat_list_is_asked_about():
-    policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.5)
-    with pytest.warns(UserWarning, match=r"pass \[\[\.\.\.\]\]"):
-        assert len(policy.decide([0.9, 0.1])) == 2
-    gate = {}
-    exec(policy.to_python(), gate)
-    with pytest.warns(UserWarning, match=r"pass \[\[\.\.\.\]\]"):
-        assert len(gate["decide"]([0.9, 0.1])["label"]) == 2
+# Thresholds that nobody certified, files that were changed --------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certified():
+    """Return policies with a certificate: for all rows, for two sites."""
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1.0, 2000)
+    wrong = rng.random(2000) < 0.4 * (1.0 - sure)
+    rows = Predictions.from_proba(wrong.astype(int), np.column_stack([sure, 1.0 - sure]))
+    sites = np.repeat(["A", "B"], 1000)
+    return {
+        name: select_threshold(rows, objective="risk", target=0.1, subgroups=subgroups).policy
+        for name, subgroups in {"all": None, "sites": sites}.items()
+    }
+
+
+def test_another_threshold_is_not_certified(certified):
+    policy = certified["all"]
+    assert policy.certificate.is_certified
+    with pytest.raises(ValueError, match=r"threshold=0\.2, but .* the threshold 0\.\d+.*None"):
+        dataclasses.replace(policy, threshold=0.2)
+    bolder = dataclasses.replace(policy, threshold=0.2, certificate=None)
+    assert AbstentionPolicy.from_json(bolder.to_json()).threshold == 0.2
+    assert "PROMISES NOTHING" in bolder.to_python()
+    noted = dataclasses.replace(policy, metadata={"ticket": 7})
+    assert noted.certificate == policy.certificate
+    one_for_all = dataclasses.replace(policy, groups=None)
+    assert one_for_all.threshold == policy.threshold
+
+
+def test_another_threshold_of_a_subgroup_is_not_certified(certified):
+    groups = certified["sites"].groups
+    assert all(certificate.is_certified for certificate in groups.certificates.values())
+    bolder = {**groups.thresholds, "B": 0.2}
+    with pytest.raises(ValueError, match=r"subgroup 'B' has the threshold 0\.2, but .*'B': None"):
+        dataclasses.replace(groups, thresholds=bolder)
+    open_about_it = {**groups.certificates, "B": None}
+    groups = dataclasses.replace(groups, thresholds=bolder, certificates=open_about_it)
+    assert dataclasses.replace(certified["sites"], groups=groups).groups.thresholds["B"] == 0.2
+    with pytest.raises(ValueError, match="a threshold per subgroup, but the certificate is about"):
+        dataclasses.replace(certified["all"], groups=groups)
+    with pytest.raises(ValueError, match="subgroup 'B' has the threshold inf, but"):
+        GroupThresholds("site", {"A": np.inf}, {"B": certified["all"].certificate})
+
+
+#: What an editor may do to a file: the path of a value, and its new value.
+EDITS = [
+    ("all", ["threshold"], 0.2),
+    ("all", ["threshold"], None),
+    ("all", ["certificate", "threshold"], 0.99),
+    ("all", ["certificate", "target"], 0.0001),
+    ("all", ["certificate", "delta"], 1e-300),
+    ("all", ["certificate", "n_errors"], 0),
+    ("all", ["certificate"], None),
+    ("all", ["classes"], [1, 0]),
+    ("all", ["groups"], {"by": "site", "by_answer": False, "columns": [], "unseen": "abstain",
+                         "members": [{"group": 1, "threshold": 0.1, "certificate": None}]}),
+    ("all", ["metadata", "ticket"], 7),
+    ("all", ["digest"], None),
+    ("all", ["digest"], "0" * 64),
+    ("sites", ["groups", "members", 0, "threshold"], 0.2),
+    ("sites", ["groups", "members", 1, "group"], "C"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "path", "value"), EDITS)
+def test_an_edited_file_is_refused(certified, name, path, value):
+    stored = json.loads(certified[name].to_json())
+    place = stored
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(ValueError, match=r"its digest does not fit.*dataclasses\.replace"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize("name", ["all", "sites"])
+def test_the_layout_of_a_file_does_not_matter(certified, name, tmp_path):
+    notes = {"1.0": 1.0, "ü": [0.1, 1e22, -0.0, {"b": 1e-300, "a": 2**70}], "": None, "t": (1, 2),
+             10: 1, 9: 2}  # fmt: skip
+    policy = dataclasses.replace(certified[name], metadata=notes)
+    stored = json.loads(policy.to_json())
+    texts = [
+        json.dumps(stored),
+        json.dumps(stored, sort_keys=True, ensure_ascii=False, separators=(",", ":")),
+        json.dumps(dict(reversed(stored.items())), indent=7),
+        json.dumps(stored).replace("1.0,", "1,").replace("1e+22", "1" + 22 * "0"),
+    ]
+    for text in texts:
+        assert json.loads(AbstentionPolicy.from_json(text).to_json()) == stored
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"):
+        (tmp_path / "policy.json").write_bytes(texts[1].encode(encoding))
+        loaded = AbstentionPolicy.from_json(tmp_path / "policy.json")
+        assert loaded.metadata["ü"] == notes["ü"]
+    assert AbstentionPolicy.from_json("\ufeff" + texts[0]).metadata["t"] == [1, 2]
+
+
+def test_the_digest_is_what_the_schema_says(certified):
+    stored = json.loads(certified["all"].to_json())
+    digest = stored.pop("digest")
+
+    def whole(value):
+        if isinstance(value, dict):
+            return {key: whole(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [whole(inner) for inner in value]
+        return int(value) if isinstance(value, float) and value == int(value) else value
+
+    text = json.dumps(whole(stored), sort_keys=True, separators=(",", ":"))
+    assert digest == hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["all", "sites"])
+def test_files_without_a_digest_still_load(certified, name):
+    restored = AbstentionPolicy.from_json(json.dumps(without_digest(certified[name])))
+    assert restored.to_json() == certified[name].to_json()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["coverage"], 7, r"coverage must be a number in \[0, 1\]"),
+        (["coverage"], "much", "coverage must be a number"),
+        (["n"], -3, "n must be an integer"),
+        (["confidence_quantiles"], [], "confidence_quantiles must be a mapping"),
+        (
+            ["confidence_quantiles", "0.5"],
+            "half",
+            r"confidence_quantiles\['0.5'\] must be a number",
+        ),
+        (["metadata"], [], "metadata must be a mapping"),
+        (["created"], 5, "created must be text, got 5"),
+        (["fingerprints"], "abc", "fingerprints must be a mapping"),
+        (["fingerprints", "data"], 3, r"fingerprints\['data'\] must be text"),
+        (["threshold"], 0.2, r"threshold=0\.2, but the certificate is about"),
+        (["threshold"], True, "threshold must be a number"),
+        (["certificate", "threshold"], 0.99, "the certificate is about the threshold 0.99"),
+        (["certificate", "risk"], "<b>", "risk must be a number"),
+        (["certificate", "risk"], -0.1, "risk must be a number"),
+        (["certificate", "target"], 1.5, "no target can be above 1"),
+        (["certificate", "delta"], 0, r"delta must be a number in \(0, 1\)"),
+        (["certificate", "n"], 1999.5, "n must be an integer"),
+        (["certificate", "n_accepted"], 10**400, "must rise in this order"),
+        (["certificate", "method"], 3, "certificate: method must be text"),
+        (["certificate", "created"], None, "certificate: created must be text"),
+        (["certificate", "cases"], ["x"], "certificate: cases must be text"),
+        (["certificate", "fingerprints"], {"data": 1}, "certificate: fingerprints.* must be text"),
+        (["certificate", "loss"], "none", "loss must be one of"),
+    ],
+)
+def test_a_file_without_a_digest_is_checked_field_by_field(certified, path, value, message):
+    stored = without_digest(certified["all"])
+    place = stored
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(ValueError, match=f"The policy is damaged .*({message})"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "Infinity", "NaN"])
+def test_what_no_float_can_hold_is_no_number(policy, number):
+    text = json.dumps(without_digest(policy)).replace('"threshold": 0.8', f'"threshold": {number}')
+    with pytest.raises(ValueError, match=f"damaged JSON: {number} is no finite number"):
+        AbstentionPolicy.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a":' * 100_000 + "1" + "}" * 100_000, "[" * 100_000, "5", '"x"', b"\xff\xfe{", b"",
+     '{"schema": "skselect.policy", "version": 2, "x": ' + "[" * 500 + "]" * 500 + "}"],
+    ids=["braces", "brackets", "number", "text", "bytes", "empty", "deep"],
+)  # fmt: skip
+def test_no_file_ends_in_a_traceback(tmp_path, text):
+    data = text if isinstance(text, bytes) else text.encode()
+    (tmp_path / "policy.json").write_bytes(data)
+    with pytest.raises(ValueError, match=r"not a policy|is damaged"):
+        AbstentionPolicy.from_json(tmp_path / "policy.json")
+
+
+def places(stored):
+    """Return every container with each of its keys."""
+    keys = stored if isinstance(stored, dict) else range(len(stored))
+    found = [(stored, key) for key in keys]
+    for key in keys:
+        if isinstance(stored[key], dict | list):
+            found += places(stored[key])
+    return found
+
+
+ODD = [None, True, -1, 0, 7, 0.5, 10**400, -(10**400), 1e308, "", "<b>", "nan", "-inf", [], [[]],
+       [0, 1], {}, {"a": 1}, ["a", None]]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["all", "sites", "calibrated", "costly"])
+def test_any_wrong_value_is_refused_or_works(certified, name):
+    costly = AbstentionPolicy(
+        classes=np.array(["no", "yes"]), threshold=0.5, confidence="expected_cost",
+        rule=DecisionRule("min_cost", np.array([[0.0, 1.0], [9.0, 0.0]])), abstain_label="?",
+    )  # fmt: skip
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
+    maps = ClassCalibration.fit("platt", "predict_proba", proba, np.arange(90) % 3, 3)
+    calibrated = AbstentionPolicy(classes=np.arange(3), threshold=0.5, calibration=maps)
+    policies = {**certified, "costly": costly, "calibrated": calibrated}
+    stored = without_digest(policies[name])
+    text = json.dumps(stored)
+    for (place, key), odd in itertools.product(places(stored), ODD):
+        kept, place[key] = place[key], odd
+        try:
+            changed = json.dumps(stored)
+            try:
+                loaded = AbstentionPolicy.from_json(changed)
+            except ValueError:
+                continue
+            again = AbstentionPolicy.from_json(loaded.to_json())
+            assert again.to_json() == loaded.to_json()
+            assert str(loaded.certificate) == str(again.certificate)
+            assert loaded.to_python()
+        finally:
+            place[key] = kept
+    assert json.dumps(stored) == text

@@ -54,13 +54,29 @@ def test_all_kinds_are_the_same_probabilities(answers, kind, turn):
 
 @pytest.mark.parametrize(
     ("kind", "column"),
-    [("proba", [0.2, 0.9]), ("logit", np.log([0.25, 9.0])), ("logprob", np.log([0.2, 0.9]))],
+    [
+        ("proba", [0.2, 0.9, 0.5]),
+        ("logit", np.log([0.25, 9.0, 1.0])),
+        ("logprob", np.log([0.2, 0.9, 0.5])),
+    ],
 )
 @pytest.mark.parametrize("shape", [(-1, 1), (-1,)])
 def test_one_column_is_that_of_the_second_class(kind, column, shape):
     model = PrecomputedClassifier([0, 1], kind=kind)
     found = model.predict_proba(np.reshape(column, shape))
-    np.testing.assert_allclose(found, [[0.8, 0.2], [0.1, 0.9]], atol=1e-12)
+    np.testing.assert_allclose(found, [[0.8, 0.2], [0.1, 0.9], [0.5, 0.5]], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["proba", "logit", "logprob"])
+def test_two_bare_numbers_are_neither_one_row_nor_two(kind):
+    model = PrecomputedClassifier([0, 1], kind=kind)
+    row = np.log([0.9, 0.1]) if kind != "proba" else np.array([0.9, 0.1], dtype=np.float32)
+    for X in (row, row.tolist(), pd.Series(row)):
+        for ask in (model.predict_proba, model.predict, model.fit):
+            with pytest.raises(ValueError, match=r"One row: pass \[\[.*two rows: pass a col"):
+                ask(X)
+    assert model.predict(row[None]).tolist() == [0]
+    assert len(model.predict(row[:, None])) == 2
 
 
 def test_columns_are_found_by_name_or_position(answers):
@@ -156,6 +172,7 @@ def test_it_travels(answers):
             r"columns: X has no \['b'\]; it has \['a', 'c'\]",
         ),
         (PrecomputedClassifier([0, 1]), [["a", "b"]], "X must hold numbers"),
+        (PrecomputedClassifier([0, 1]), [[0.5, 0.5], [1.0]], "X is not a table of numbers"),
         (PrecomputedClassifier([0, 1]), [[np.nan, 1.0]], "X has NaN or infinite"),
         (PrecomputedClassifier([0, 1], kind="logprob"), [[3.0, 800.0]], "logits need kind='logit'"),
         (

@@ -129,9 +129,9 @@ from skselect._validation._proba import (
     column_names,
     match_columns,
     named_classes,
+    refuse_one_row_or_two,
     resolve_one_class,
     resolve_pos_label,
-    warn_if_one_row,
     warn_like_proba,
 )
 from skselect._validation._reports import (
@@ -189,6 +189,8 @@ from skselect._validation._states import (
 )
 from skselect._validation._stored import (
     check_certificate,
+    check_certified,
+    check_facts,
     check_map,
     check_offset,
     check_stored_classes,
@@ -244,6 +246,7 @@ __all__ = [
     "check_calibration",
     "check_calibrations",
     "check_certificate",
+    "check_certified",
     "check_choice",
     "check_chow",
     "check_class_average",
@@ -270,6 +273,7 @@ __all__ = [
     "check_dataset_shape",
     "check_distinct_columns",
     "check_eps",
+    "check_facts",
     "check_file_columns",
     "check_files",
     "check_finite_range",
@@ -391,6 +395,7 @@ __all__ = [
     "refuse_groups_without_proba",
     "refuse_judged",
     "refuse_missing_dataset",
+    "refuse_one_row_or_two",
     "refuse_rows_of_curve",
     "refuse_second_truth",
     "refuse_subgroups",
@@ -401,7 +406,6 @@ __all__ = [
     "resolve_pos_label",
     "same_kind",
     "stays_within",
-    "warn_if_one_row",
     "warn_like_proba",
     "warn_small_total",
     "warn_small_weights",

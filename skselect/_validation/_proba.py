@@ -115,14 +115,16 @@ def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
     )
 
 
-def warn_if_one_row(positive: FloatArray) -> None:
-    """Ask about two numbers that sum to one: they look like the probabilities of one row."""
-    if len(positive) == 2 and abs(positive[0] + positive[1] - 1.0) < 1e-9:
-        warnings.warn(
-            "y_proba: two numbers in a row are taken for two rows, each the probability of the "
-            "second class; for one row with two classes pass [[...]].",
-            UserWarning, stacklevel=4,
-        )  # fmt: skip
+def refuse_one_row_or_two(values: Any, n_classes: int, name: str = "y_proba") -> None:
+    """Refuse two bare numbers for two classes: nobody knows whether they are one row or two."""
+    table = values if hasattr(values, "shape") else as_array(values, name)
+    if n_classes == 2 and tuple(table.shape) == (2,):
+        first, second = as_array(values, name)
+        raise ValueError(
+            f"{name} is [{first!s}, {second!s}]: that may be one row with both classes, or two "
+            f"rows with the second class. One row: pass [[{first!s}, {second!s}]]; two rows: pass "
+            f"a column, [[{first!s}], [{second!s}]]."
+        )
 
 
 def resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skselect._typing import FloatArray, LabelArray
+from skselect._validation._options import ROUNDING, check_count, check_number
 
 
 def _rises(x: FloatArray) -> bool:
@@ -59,18 +60,46 @@ def check_offset(value: Any) -> float:
 
 def check_stored_classes(classes: Any, dtype: str) -> LabelArray:
     """Return class labels in their dtype, if it holds them."""
-    labels = np.asarray(classes).astype(dtype)
+    with np.errstate(invalid="ignore"):  # 1e308 becomes some integer, and is refused below
+        labels = np.asarray(classes).astype(dtype)
     if labels.tolist() != list(classes):
         raise ValueError(f"classes_dtype: {dtype!r} cannot hold the classes {classes[:10]!r}.")
     return labels
 
 
-_NUMBERS = {
-    "target": (0.0, math.inf), "delta": (0.0, 1.0), "coverage": (0.0, 1.0),
-    "pointwise_bound": (0.0, math.inf), "min_coverage": (0.0, 1.0), "unit": (0.0, math.inf),
-    "n": (1, math.inf), "n_accepted": (0, math.inf), "n_errors": (0, math.inf),
-    "rows_needed": (0, math.inf),
-}  # fmt: skip
+def check_certified(certificate: Any, threshold: float, what: str, remedy: str) -> None:
+    """Refuse a certificate beside another threshold than the one it is about."""
+    if certificate is not None and certificate.threshold != threshold:
+        raise ValueError(
+            f"{what}, but the certificate is about the threshold {certificate.threshold!r}. Pass "
+            f"{remedy} as well: nothing is promised about another threshold until certify() or "
+            "select_threshold() has looked at fresh rows."
+        )
+
+
+def check_facts(policy: Any) -> None:
+    """Refuse what a policy cannot remember of the rows that tuned it."""
+    for name in ("confidence_quantiles", "metadata"):
+        _check_mapping(name, getattr(policy, name))
+    if policy.coverage is not None:
+        check_number("coverage", policy.coverage, 0.0, 1.0)
+    if policy.n is not None:
+        check_count("n", policy.n)
+    for name, value in policy.confidence_quantiles.items():
+        check_number(f"confidence_quantiles[{name!r}]", value, closed="neither")
+    _check_made(policy.created, policy.fingerprints)
+
+
+#: Name, lowest and highest value, and which of the two are possible.
+_NUMBERS = (
+    ("target", 0.0, math.inf, "left"),
+    ("delta", 0.0, 1.0, "neither"),
+    ("coverage", 0.0, 1.0, "both"),
+    ("pointwise_bound", 0.0, math.inf, "left"),
+    ("min_coverage", 0.0, 1.0, "both"),
+    ("unit", 0.0, math.inf, "neither"),
+)
+_COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0}
 _NAMES = {
     "objective": ("risk", "generalized_risk", "coverage"),
     "guarantee": ("high_probability", "mean", "none"),
@@ -83,15 +112,39 @@ def check_certificate(fields: Mapping[str, Any]) -> None:
     for name, known in _NAMES.items():
         if fields.get(name, known[0]) not in known:
             raise ValueError(f"certificate: {name} must be one of {list(known)}.")
-    for name, (low, high) in _NUMBERS.items():
-        value = fields.get(name, low)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not low <= value <= high:
-            raise ValueError(f"certificate: {name} must be a number in [{low:g}, {high:g}].")
+    for name, low, high, closed in _NUMBERS:
+        if name in fields:
+            check_number(f"certificate: {name}", fields[name], low, high, closed=closed)
+    for name, least in _COUNTS.items():
+        check_count(f"certificate: {name}", fields[name], least)
+    most = 1.0 if fields["objective"] == "coverage" else fields.get("unit", 1.0)
+    if fields["target"] > most * (1.0 + ROUNDING):
+        raise ValueError(f"certificate: no target can be above {most:g}, got {fields['target']:g}.")
     if not isinstance(fields["exact"], bool) or fields["exact"] == bool(fields["why_not"]):
         raise ValueError("certificate: exact must be true where why_not is empty, else false.")
     if fields["n_errors"] > fields["n_accepted"] or fields["n_accepted"] > fields["n"]:
         raise ValueError("certificate: n_errors, n_accepted and n must rise in this order.")
+    _check_text("certificate: method", fields["method"])
+    _check_text("certificate: cases", fields.get("cases", ""))
+    _check_made(fields["created"], fields["fingerprints"], "certificate: ")
+
+
+def _check_made(created: Any, fingerprints: Any, where: str = "") -> None:
+    """Refuse a date, or digests, that are no text."""
+    _check_text(f"{where}created", created)
+    _check_mapping(f"{where}fingerprints", fingerprints)
+    for name, digest in fingerprints.items():
+        _check_text(f"{where}fingerprints[{name!r}]", digest)
+
+
+def _check_mapping(name: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a mapping, got {value!r}.")  # noqa: TRY004 - one kind
+
+
+def _check_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be text, got {value!r}.")  # noqa: TRY004 - one kind of error
 
 
 def check_texts(name: str, values: Any) -> list[str]:
