@@ -38,7 +38,7 @@ AS_PUBLISHED = {
 #: The text's models in the library, by the name that the tables are compared under.
 AS_DESCRIBED = {
     "calibrated": "calibrated", "overconfident 90 %": "overconfident",
-    "underconfident": "underconfident", "perfect": "perfect", "random": "random",
+    "underconfident": "underconfident", "perfect": "perfect_certain", "random": "random",
 }  # fmt: skip
 #: What is drawn; the paper's figures call the last one CWSA.
 METRICS = {

@@ -56,9 +56,8 @@ def make_model(seed, **settings):
 
 
 def suggested(trial):
-    """Return settings to try; the paper's own ranges were not at hand."""
+    """Return settings to try; the paper does not print its ranges."""
     return {
-        "n_estimators": trial.suggest_int("n_estimators", 50, 200),
         "max_depth": trial.suggest_int("max_depth", 3, 8),
         "learning_rate": trial.suggest_float("learning_rate", 0.01, 0.3, log=True),
         "subsample": trial.suggest_float("subsample", 0.5, 1.0),
@@ -79,7 +78,8 @@ def tuned_settings(X, codes, n_trials, seed):
     )
 
     def loss(trial):
-        model = make_model(seed, **suggested(trial)).fit(X_fit, fit)
+        rounds = trial.suggest_int("n_estimators", 50, 200)
+        model = make_model(seed, n_estimators=rounds, **suggested(trial)).fit(X_fit, fit)
         return log_loss(valid, model.predict_proba(X_valid), labels=model.classes_)
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

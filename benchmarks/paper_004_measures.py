@@ -28,13 +28,16 @@ DELTA, DRAWS = 0.05, 500
 
 def measured(y, proba):
     """Return all measures of one table of probabilities."""
-    found = evaluate(Predictions.from_proba(y, proba), MEASURES).to_dict()
+    predictions = Predictions.from_proba(y, proba)
+    found = evaluate(predictions, MEASURES).to_dict()
+    right_first = evaluate(predictions, {"failure_average_precision": {"positive": "correct"}})
     parts = cau_components(y, proba)
     right = proba.argmax(axis=1) == y
     h = normalized_entropy(proba)
     return found | {
         "accuracy": right.mean(), "log_loss": log_loss(y, proba), "entropy": h.mean(),
         "cau_1": parts.cau_1, "cau_0": parts.cau_0,
+        "average_precision_right": right_first["failure_average_precision"],
         # What eqs. 5 and 8 print in place of the logarithms.
         "cau_as_printed": (1 - h[right]).mean() + h[~right].mean(),
     }  # fmt: skip

@@ -8,7 +8,8 @@ import pytest
 from kernels import acts_of
 from timing import best_in_turn
 
-#: About twice what docs/performance.md measured.
+#: About twice what docs/performance.md measured on the machine whose np.sort is fast; on others
+#: the ratios are smaller.
 LIMITS = {
     "all metrics + curves, with checks": 16.0,
     "all metrics": 7.0,

@@ -30,7 +30,8 @@ This page is written by `python docs/make_datasets_table.py` from `skselect.data
 - *leaky columns* know the answer: `bunch.leaky_features` names them, `bunch.data` still holds them;
 - *training rows*: the first so many rows are the official training part, `bunch.n_train`.
 
-"Constant" is the accuracy of always giving the most frequent answer.
+"Constant" is the accuracy of always giving the most frequent answer. In brackets after the number of columns: how many
+are categories, or text.
 
 ## The table
 
@@ -41,6 +42,13 @@ def _if_any(value: object, form: str) -> str:
     return form.format(value) if pd.notna(value) and value else ""
 
 
+def _columns(facts: dict) -> str:
+    """Return how many columns there are and, in brackets, how many are no numbers."""
+    categories, texts = facts["n_categorical"], facts["n_text"]
+    others = [f"{categories}"] * (categories > 0) + [f"{texts} text"] * (texts > 0)
+    return f"{facts['n_features']}" + (f" ({', '.join(others)})" if others else "")
+
+
 def _row(name: str, facts: dict) -> str:
     sources = (
         _if_any(facts["openml"], "[OpenML {0}](https://www.openml.org/d/{0})"),
@@ -48,8 +56,7 @@ def _row(name: str, facts: dict) -> str:
     )
     cells = [
         f"`{name}`", facts["title"], f"{facts['n_rows']:,}",
-        f"{facts['n_features']}{_if_any(facts['n_categorical'], ' ({})')}",
-        f"{facts['n_classes']}", f"{100 * facts['majority']:.1f} %", f"{facts['n_missing']:,}",
+        _columns(facts), f"{facts['n_classes']}", f"{100 * facts['majority']:.1f} %", f"{facts['n_missing']:,}",
         f"{facts['n_duplicates']:,}", _if_any(facts["positive_class"], "{}"),
         _if_any(facts["n_train"], "{:,}"), _if_any(facts["leaky_features"], "{}"),
         facts["license"], ", ".join(filter(None, sources)),

@@ -141,7 +141,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         calibration is chosen. ``FrozenEstimator(fitted)`` is used as it is: what is passed to
         ``fit`` then goes to the calibration alone.
     threshold : float or None, default=None
-        RawRows with confidence >= threshold are answered. None never abstains, inf always.
+        Rows with confidence >= threshold are answered. None never abstains, inf always.
     confidence : str or callable, default="auto"
         How sure it is of a row, from the (calibrated) probabilities: "max_proba", "margin",
         "entropy", "gini", or of its answer, "chosen_proba" and "expected_cost" (one minus the

@@ -51,6 +51,17 @@ def test_every_public_name_has_a_complete_docstring(thing):
                 assert re.search(rf"\b{name}\b", text), name
 
 
+#: Names of other packages' classes that docstrings use as words.
+KNOWN_CLASSES = {"FrozenEstimator"}
+
+
+@pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: thing.__name__)
+def test_docstrings_speak_of_no_private_class(thing):
+    # A renamed class once took the first word of a sentence along: "RawRows with confidence ...".
+    words = set(re.findall(r"(?m)^ *([A-Z][a-z]+[A-Z]\w*) (?!or )[a-z]", inspect.getdoc(thing)))
+    assert words <= {*dir(skselect), *KNOWN_CLASSES}
+
+
 #: What other functions return, shown in their examples, and what has nothing to show.
 NO_EXAMPLE = {
     "Calibrator",

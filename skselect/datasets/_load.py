@@ -114,8 +114,9 @@ def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per data set, indexed by name. ``majority`` is the accuracy of a constant answer,
-        ``found`` where it would come from without a download ("" if from nowhere).
+        One row per data set, indexed by name. ``n_categorical`` and ``n_text`` of the features are
+        categories and free text, ``majority`` is the accuracy of a constant answer, ``found``
+        where it would come from without a download ("" if from nowhere).
 
     Examples
     --------
@@ -173,7 +174,7 @@ def _summary(entry: Entry, places: list[tuple[str, Path]]) -> dict[str, Any]:
     return {
         "title": entry.title, "n_rows": entry.n_rows, "n_features": len(entry.features),
         "n_categorical": len(entry.categorical), "n_classes": len(entry.class_counts),
-        "majority": round(entry.majority, 4), "n_missing": entry.n_missing,
+        "n_text": len(entry.texts), "majority": entry.majority, "n_missing": entry.n_missing,
         "n_duplicates": entry.n_duplicates, "positive_class": entry.positive_class,
         "n_train": entry.n_train, "leaky_features": ", ".join(entry.leaky_features),
         "openml": entry.sources.get("openml"), "uci": entry.sources.get("uci"),

@@ -62,6 +62,7 @@ MODELS = {
     "overconfident": (0.9, (0.9, 1.0), (0.9, 1.0)),
     "underconfident": (0.9, (0.4, 0.6), (0.4, 0.6)),
     "perfect": (1.0, (0.95, 1.0), (0.95, 1.0)),
+    "perfect_certain": (1.0, (1.0, 1.0), (1.0, 1.0)),
     "random": (1 / 3, (0.3, 1.0), (0.3, 1.0)),
 }
 
@@ -146,11 +147,12 @@ def make_confidence_profile(
 def make_model_profile(
     kind: str = "calibrated", n_samples: int = 1000, *, random_state: Any = None
 ) -> Bunch:
-    """Draw predictions of one of five model characters.
+    """Draw predictions of one of six model characters.
 
     Parameters
     ----------
-    kind : {"calibrated", "overconfident", "underconfident", "perfect", "random"}
+    kind : {"calibrated", "overconfident", "underconfident", "perfect", "perfect_certain", \
+"random"}, default="calibrated"
         See the table.
     n_samples : int, default=1000
         Number of rows n.
@@ -177,13 +179,15 @@ def make_model_profile(
     overconfident    90 %       U(.9, 1)            U(.9, 1)
     underconfident   90 %       U(.4, .6)           U(.4, .6)
     perfect          100 %      U(.95, 1)
+    perfect_certain  100 %      exactly 1
     random           a third    U(.3, 1)            U(.3, 1)
     ===============  =========  ==================  ==================
 
     "calibrated", "overconfident" and "random" are as the paper's text describes those of tables 1
-    to 3; the ranges of the other two are those of the authors' published code (which lets a third
-    of the wrong answers be right by luck). The names are the paper's: "calibrated" knows when it
-    is wrong, which is more than calibration asks.
+    to 3; the ranges of "underconfident" and "perfect" are those of the authors' published code
+    (which lets a third of the wrong answers be right by luck). The perfect model of the text is
+    "perfect_certain": CWSA, CWSA+ and coverage are 1 at every threshold, ECE and AURC 0. The names
+    are the paper's: "calibrated" knows when it is wrong, which is more than calibration asks.
 
     References
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -37,6 +37,8 @@ class Entry:
     license, citation, notes : str
     digest : str
         Of the contents, see :func:`skselect.datasets._contents.digest_of`.
+    texts : list of str
+        Columns of text that are no categories.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Entry:
     citation: str
     notes: str
     digest: str
+    texts: list[str] = field(default_factory=list)
 
     @property
     def classes(self) -> list[Any]:

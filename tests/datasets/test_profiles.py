@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from skselect import Outcomes, RiskCoverageCurve, evaluate
 from skselect.datasets import make_confidence_profile, make_model_profile, make_risk_profile
 from skselect.datasets._profiles import CALIBRATION_MODES, DISTRIBUTIONS, MODELS, RISKS
 
@@ -40,7 +41,7 @@ def test_names_tell_the_direction(mode, sign):
     assert np.all(np.sign(drawn.chance - drawn.confidence) == sign)
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "perfect_certain"])
 def test_models(kind):
     drawn = make_model_profile(kind, N, random_state=0)
     check_labels(drawn)
@@ -58,6 +59,20 @@ def test_models(kind):
         assert wrong.min() >= 0.5
     elif kind != "perfect":
         assert stats.kstest(wrong, "uniform", args=(low, high - low)).pvalue > 1e-4
+
+
+def test_the_perfect_model_of_the_text():
+    drawn = make_model_profile("perfect_certain", 100, random_state=0)
+    check_labels(drawn)
+    assert drawn.correct.all()
+    assert np.all(drawn.confidence == 1)
+    outcomes = Outcomes(~drawn.correct, drawn.confidence)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    thresholds = np.linspace(0.5, 0.99, 50)
+    assert np.all(curve.accepted_at(thresholds).weight == 100)
+    assert np.all(curve.cwsa(thresholds) == 1)
+    assert np.all(curve.cwsa_plus(thresholds) == 1)
+    assert evaluate(outcomes, ["ece", "aurc", "augrc"]).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("n_levels", [None, 1, 7, 100])

@@ -7,13 +7,15 @@ conventions that the tables follow.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr
 
 from skselect import Outcomes
-from skselect.metrics import _overconfidence
+from skselect.metrics import _overconfidence, ecd_score
 from skselect.metrics._overconfidence import csr_z
 from tests.paper.kernels import of_rows
 from tests.paper.profiles import LAWS, MODES, judge, stream
@@ -203,3 +205,163 @@ def test_all_880_cells(reference):
     printed = scores(cells, "paper", math.sqrt(2))
     assert printed.abs().max() < 4.5
     assert np.sum(printed.abs() > 3) <= 4
+
+
+# Tables 2, 6, 7 and 12: real data --------------------------------------------------------
+
+PRINTED = Path(__file__).resolve().parents[2] / "benchmarks" / "paper_003.csv"
+
+#: The paper clips confidences to 1 - 1e-8 in float64, and then takes 1 - c.
+EPS = 1 - (1 - 1e-8)
+
+#: The isotonic rows of table 6 above 1000: CSR, sigma, test rows, answers and errors at certainty.
+AT_CERTAINTY = {
+    "accelerometer": (31256.2721, 74.4730, 6399, 2271, 2),
+    "adult": (33201.5178, 37.6852, 15060, 3221, 5),
+    "breast_cancer": (2631578.9341, 924.1801, 114, 111, 3),
+    "covertype": (2582.7239, 10.3478, 116203, 14458, 3),
+    "pima_diabetes": (649352.0315, 267.7342, 154, 17, 1),
+    "higgs_boson": (2001.0498, 6.2706, 50000, 983, 1),
+    "ilpd": (854704.2294, 452.2652, 117, 28, 1),
+    "naticusdroid": (34089.5707, 92.1192, 5867, 2921, 2),
+    "obesity": (472813.2757, 444.1677, 423, 353, 2),
+    "phishing": (180913.8123, 190.6580, 2211, 1777, 4),
+}
+
+
+@pytest.fixture(scope="module")
+def printed() -> pd.DataFrame:
+    return pd.read_csv(PRINTED).set_index(["dataset", "calibration"])
+
+
+#: Nowhere printed: 20 % of the sets, or their official test parts (of adult the complete rows).
+TEST_ROWS = {name: row[2] for name, row in AT_CERTAINTY.items()} | {
+    "bank_marketing": 8238, "cifar10": 10_000, "credit_default": 6000, "mnist": 10_000,
+    "wine_quality": 1300,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEST_ROWS)
+def test_accuracy_and_tce_are_counts_of_the_test_rows(name, printed):
+    n = TEST_ROWS[name]
+    rows = printed.loc[name]
+    for shares, digits in [(rows["accuracy"], 4), (rows["tce_percent"] / 100, 6)]:
+        counts = (shares * n).round()
+        np.testing.assert_allclose(counts / n, shares, rtol=0, atol=0.5001 * 10**-digits)
+
+
+def certain_rows(n: int, certain: int, errors: int, doubt: float = 0.5) -> Outcomes:
+    """Return rows with so many answers and errors at confidence 1; the others are right."""
+    rows = np.arange(n)
+    return Outcomes(rows < errors, np.where(rows < certain, 1.0, 1.0 - doubt))
+
+
+@pytest.mark.parametrize("name", AT_CERTAINTY)
+def test_isotonic_rows_above_1000_count_errors_at_certainty(name, printed):
+    value, sigma, n, certain, errors = AT_CERTAINTY[name]
+    assert tuple(printed.loc[(name, "isotonic"), ["csr", "sigma"]]) == (value, sigma)
+    rows = certain_rows(n, certain, errors)
+    # What is left belongs to the errors elsewhere. One error more or less is at least 800.
+    assert -5e-5 <= value - csr(rows, EPS) < 4
+    # Sigma counts the answers at certainty, right or wrong: it has room for so many at most.
+    one_more = certain_rows(n, certain + 1, errors)
+    assert csr_sigma(rows, EPS) <= sigma + 5e-5 < csr_sigma(one_more, EPS)
+
+
+def test_every_isotonic_row_above_1000_is_there(printed):
+    isotonic = printed.xs("isotonic", level=1)
+    assert set(isotonic.index[isotonic["csr"] > 1000]) == set(AT_CERTAINTY)
+    # There is none between the two kinds: without an error at certainty CSR is near 1.
+    assert isotonic["csr"][isotonic["csr"] <= 1000].max() < 1.2
+
+
+def test_breast_cancer_to_the_last_digit():
+    value, sigma, n, certain, errors = AT_CERTAINTY["breast_cancer"]
+    rows = certain_rows(n, certain, errors)
+    assert round(csr(rows, EPS), 4) == round(errors / n / EPS, 4) == value
+    assert csr(rows, 1e-8) == pytest.approx(errors * 1e8 / n, rel=1e-15)  # 2631578.9474
+    # The three answers elsewhere hardly count, whatever their confidences up to .99.
+    for doubt in [0.01, 0.5]:
+        found = csr_sigma(certain_rows(n, certain, errors, doubt), EPS)
+        assert found == pytest.approx(sigma, abs=1e-4)
+
+
+def ecd_of(rows: Outcomes, eps: float) -> float:
+    """Return ECD of binary answers 1 with the confidences of `rows`."""
+    c = rows.confidence
+    return ecd_score(1 - rows.loss.astype(int), np.column_stack([1 - c, c]), eps=eps)
+
+
+def test_the_printed_ecd_needs_another_clip():
+    # Isotonic, breast_cancer: .6596. All three errors are among the 111 answers at certainty.
+    # The other three are right, and (c - 1) log(c/(1 - c)) lies in [-.2785, 0].
+    _, _, n, certain, errors = AT_CERTAINTY["breast_cancer"]
+    doubts = 1 - np.linspace(0.5, 1, 10_001)[:-1]
+    lowest = np.min(-doubts * np.log((1 - doubts) / doubts))
+
+    def possible(eps: float) -> tuple[float, float]:
+        largest = ecd_of(certain_rows(n, certain, errors), eps)  # the others at 1/2 add nothing
+        return largest + (n - certain) * lowest / n, largest
+
+    low, high = possible(1e-8)
+    assert high == pytest.approx(0.4848, abs=1e-4)
+    assert high < 0.6596 < low / math.log(2)  # neither natural logarithms nor base 2
+    low, high = possible(1e-11)
+    assert low < 0.6596 < high
+
+
+def test_gain_p_risk_and_table_2_follow_from_table_6(printed):
+    accuracy, cwa = printed["accuracy"], printed["cw_accuracy"]
+    least = np.minimum(accuracy, cwa)
+    rounded = 0.005 + 100 * 1.5e-4 / (1 - least)
+    assert np.all(np.abs(100 * (cwa - accuracy) / (1 - least) - printed["cw_gain_percent"])
+                  < rounded)  # fmt: skip
+    z = np.array([csr_z(*row) for row in printed[["csr", "sigma"]].to_numpy()])
+    p_risk_percent = np.where(z > 0, 100 * ndtr(z), 0)
+    np.testing.assert_allclose(p_risk_percent, printed["p_risk_percent"], atol=0.06)
+    # Table 2: accuracy, cwA, CSR, sigma, P_risk, and sets beyond 1 and 3 sigma.
+    table_2 = {
+        "raw": (0.8552, 0.8757, 1.1231, 1.1854, 46.22, 6, 2),
+        "isotonic": (0.8552, 0.8841, 326166.5578, 176.2217, 83.46, 11, 10),
+        "platt": (0.8552, 0.8789, 0.9004, 0.1618, 21.96, 3, 0),
+    }
+    columns = ["accuracy", "cw_accuracy", "csr", "sigma", "p_risk_percent"]
+    for name, wanted in table_2.items():
+        chosen = printed.index.get_level_values(1) == name
+        means = printed.loc[chosen, columns].mean().to_numpy()
+        assert np.all(np.abs(means - np.array(wanted[:5])) <= [1e-4, 1e-4, 1e-4, 1e-4, 0.01])
+        assert (np.sum(z[chosen] > 1), np.sum(z[chosen] > 3)) == wanted[5:]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["accelerometer", "adult", "bank_marketing", "breast_cancer", "credit_default",
+     "pima_diabetes", "ilpd", "phishing", "naticusdroid", "higgs_boson"],
+)  # fmt: skip
+def test_cwsa_of_table_7_follows_from_table_6(name, printed):
+    # Two classes, raw: all confidences reach .5, so all rows are accepted there, and with
+    # phi = 2c - 1 accuracy, cwA and CWSA+ give the mean confidence and with it CWSA.
+    row = printed.loc[(name, "raw")]
+    mean = (row.cwsa_plus + row.accuracy) / (2 * row.cw_accuracy)
+    wrong = 2 * mean * (1 - row.cw_accuracy) - (1 - row.accuracy)
+    assert row.cwsa_plus - wrong == pytest.approx(row.cwsa, abs=3e-4)
+
+
+def test_the_printed_numbers_are_those_of_the_reference(printed, reference):
+    names = {"adult_income": "adult", "credit": "credit_default", "diabetes": "pima_diabetes",
+             "liver": "ilpd", "wine": "wine_quality", "none": "raw"}  # fmt: skip
+    columns = {
+        6: {"acc": "accuracy", "cwa": "cw_accuracy", "csr": "csr", "sigma_csr": "sigma",
+            "p_risk_pct": "p_risk_percent"},
+        7: {"ece_15": "ece", "brier": "top_label_brier", "ecd": "ecd", "ecd_test": "ecd_verdict",
+            "tce_0_05_pct": "tce_percent", "t_cal": "t_cal", "t_cal_reject": "t_cal_rejects",
+            "mcaldist": "isotonic_distance", "cwsa_0_5": "cwsa", "cwsa_plus_0_5": "cwsa_plus"},
+        12: {"acc": "accuracy", "cwa": "cw_accuracy", "gain_pct": "cw_gain_percent",
+             "auc": "auc", "cwauc": "cw_auc"},
+    }  # fmt: skip
+    for table, same in columns.items():
+        known = reference(f"printed_003_table{table}.csv").replace(names)
+        known = known.set_index(["dataset", "regime"])[list(same)].rename(columns=same)
+        ours = printed[list(same.values())].reindex(known.index)
+        assert len(known) == len(printed) == 45
+        assert (ours == known).all(axis=None)
