@@ -52,8 +52,10 @@ rise as the threshold falls below the lowest confidence, although no decision ch
 at one threshold.
 
 Calibration errors, `csr` and the confidence-weighted family read the confidence as the probability of
-being right. Scorers and `evaluate` therefore give them the largest probability, whatever confidence the
-threshold is about.
+being right. On every path (function, `evaluate`, scorer, interval, comparison, by group, report) they are
+given the probability of the answer, whatever confidence the threshold is about and whatever name
+`confidence=` says. Only the values of an array or a callable are read as they are: a learnt chance of
+being right, say.
 """
 
 

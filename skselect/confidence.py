@@ -172,6 +172,36 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
     return values
 
 
+def claimed_confidence(
+    predictions: Predictions, confidence: ConfidenceSpec | None = None
+) -> ConfidenceSpec | None:
+    """Return the confidence that is read as the probability of being right.
+
+    Whatever a model's rows are ranked by, it claims to be right with the probability of its
+    answer. Only an array or a callable can say otherwise: its values are read as they are.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    confidence : str, callable, array of shape (n,) or None, default=None
+        The confidence that was asked for.
+
+    Returns
+    -------
+    str, callable, array of shape (n,) or None
+        For :func:`confidence_of`. Without probabilities the confidence that was asked for, or
+        that came with the predictions, is the claim.
+    """
+    named = confidence is None or isinstance(confidence, str)
+    if predictions.y_proba is None or not named:
+        return confidence
+    rule = predictions.rule
+    if confidence is not None:
+        check.check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+        check.check_confidence_fits(confidence, rule.decision, rule.cost_matrix)
+    return rule.claim
+
+
 def confidence_of(predictions: Predictions, confidence: ConfidenceSpec | None = None) -> FloatArray:
     """Return the confidence of each row of `predictions`.
 

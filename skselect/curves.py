@@ -80,6 +80,9 @@ class RiskCoverageCurve:
         Whether every row counts once.
     graded : GradedLosses or None
         None where losses are 0 or 1.
+    in_cells : bool
+        Whether an entry stands for all confidences from its threshold up to the entry before,
+        as in the curves of ``SelectiveState(mode="certified")``.
 
     Examples
     --------
@@ -99,6 +102,7 @@ class RiskCoverageCurve:
     blocks: TieBlocks
     counted: bool = True
     graded: GradedLosses | None = None
+    in_cells: bool = False
     _courses: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     # Construction ------------------------------------------------------------------------
@@ -523,8 +527,12 @@ class RiskCoverageCurve:
 
         Between two confidences the accepted set is fixed and CWSA+ falls with the threshold:
         its best value is the limit at the lower end, which no data point attains. The last
-        entry accepts everything, from threshold 0 on.
+        entry accepts everything, from threshold 0 on. A curve in cells knows no confidence
+        between two entries: there it is the entry's own threshold.
         """
+        if self.in_cells:
+            own = np.append(self.thresholds[:-1], 0.0)
+            return own, self.cwsa_at(own, plus=plus)
         name = "cwsa_plus_limit" if plus else "cwsa_limit"
         found = self.courses("threshold", name)
         # The next float above one that is not negative has the next bits.

@@ -143,7 +143,7 @@ def _checked_target(objective: str, target: float | None, unit: float) -> float:
         if target is not None:
             raise ValueError(
                 f"target: the objective {objective!r} takes the best value there is, so it has no "
-                f"target (got {target!r}). Leave it out, or use objective='risk'."
+                f"target (got {check.shown(target)}). Leave it out, or use objective='risk'."
             )
         return math.nan
     wanted = {
@@ -156,8 +156,8 @@ def _checked_target(objective: str, target: float | None, unit: float) -> float:
         raise ValueError(f"target is missing: objective={objective!r} needs {wanted}.")
     if hasattr(target, "items"):
         raise ValueError(
-            f"target={target!r} has one entry per subgroup; say what the subgroups are with "
-            "group_by= (ThresholdTuner) or subgroups= (select_threshold)."
+            f"target={check.shown(target)} has one entry per subgroup; say what the subgroups are "
+            "with group_by= (ThresholdTuner) or subgroups= (select_threshold)."
         )
     if objective == "coverage":
         return check.check_number("target", target, 0.0, 1.0, closed="right")

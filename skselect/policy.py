@@ -290,7 +290,7 @@ class AbstentionPolicy:
 
     def _scores(self, values: Any) -> FloatArray:
         names = check.column_names(values)
-        raw = given = np.asarray(values)
+        raw = given = check.as_array(values, "y_proba")
         if names is None and len(self.classes) == 2 and given.shape[1:] == (1,):
             raw = given[:, 0]
         if self.response == "decision_function":
@@ -313,11 +313,13 @@ class AbstentionPolicy:
     def _decision_values(self, raw: LabelArray) -> FloatArray:
         scores = raw.astype(np.float64)
         shape = (len(scores),) if len(self.classes) == 2 else (len(scores), len(self.classes))
-        if scores.shape != shape or not np.all(np.isfinite(scores)):
+        if scores.shape != shape:
             raise ValueError(
                 f"y_proba: this policy was built on decision_function; it needs finite decision "
                 f"values of shape {shape}, got the shape {scores.shape}."
             )
+        if not np.all(np.isfinite(scores)):
+            raise ValueError("y_proba: the decision values hold NaN or infinite ones.")
         return scores
 
     # Saving ------------------------------------------------------------------------------

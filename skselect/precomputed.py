@@ -145,10 +145,10 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _take(X: Any, names: list[Any] | None, places: list[int]) -> Any:
-    """Return some columns of an array, or of a pandas or polars frame."""
+    """Return some columns of an array, or of a table with named ones."""
     if names is None:
-        return np.asarray(X)[:, places]
-    return X[[names[place] for place in places]]
+        return check.as_array(X, "X")[:, places]
+    return check.take_columns(X, [names[place] for place in places])
 
 
 def _of_one(scores: FloatArray, link: Any) -> FloatArray:

@@ -119,13 +119,15 @@ class Predictions:
         raw = check.as_array(y_proba, "y_proba")
         if raw.ndim not in (1, 2):
             raise ValueError(
-                f"y_proba must have one row per case and one column per class, got {y_proba!r}."
+                "y_proba must have one row per case and one column per class, got "
+                f"{check.shown(y_proba)}."
             )
         check.check_length("y_proba", raw, len(truth))
         if raw.ndim == 1:
             classes, proba = _two_columns(raw, truth, labels, pos_label)
         else:
             classes = _column_classes(truth, labels, names)
+            check.check_one_of_two(pos_label, classes)
             if names is not None:  # first: a column that is no class need not be a number
                 raw = raw[:, check.match_columns(names, classes)]
             proba = check.check_proba(raw)
@@ -242,7 +244,9 @@ def _two_columns(
         # Every row is of the positive class; the other one only needs a name.
         others = [_other_name(seen, pos)]
     if not check.same_kind(seen, np.array([pos])):
-        raise ValueError(f"pos_label={pos!r} is not of the kind of the labels {seen.tolist()}.")
+        raise ValueError(
+            f"pos_label={pos!r} is not of the kind of the labels {seen[:10].tolist()}."
+        )
     classes = np.array([False, True]) if seen.dtype.kind == "b" else np.sort([others[0], pos])
     column = int(np.flatnonzero(classes == pos)[0])
     proba = np.empty((len(positive), 2))

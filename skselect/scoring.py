@@ -45,16 +45,13 @@ class _Answers:
     Parameters
     ----------
     own : Judged
-        With the estimator's own confidence, which its threshold is about.
-    honest : Judged
-        With the chance of being right that the estimator claims as confidence: the largest
-        (calibrated) probability, or its calibrated confidence.
+        With the estimator's own confidence, which its threshold is about; as claim the
+        probability of its answer, or its calibrated confidence.
     threshold : ndarray of shape (n,) or None
         None: the estimator never abstains.
     """
 
     own: Judged
-    honest: Judged
     threshold: FloatArray | None
 
     @property
@@ -124,8 +121,7 @@ def answers_of(estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -
         y_proba=proba,
         sample_weight=check.check_weight(sample_weight, len(labels)),
     )
-    own = judge(predictions, confidence=confidence)
-    return _Answers(own, judge(predictions, confidence=claim, like=own), threshold)
+    return _Answers(judge(predictions, confidence=confidence, claim=claim), threshold)
 
 
 def _proba(estimator: Any, X: Any) -> FloatArray:
@@ -207,10 +203,9 @@ class SelectiveScorer(BaseScorer):
         spec = _BY_SCORER_NAME[self.name]
         if spec.at_threshold:
             return spec.as_score(self._at_threshold(spec, answers))
-        judged = answers.honest if spec.reads_probability else answers.own
-        if spec.needs_right and not np.any(judged.outcomes.loss < 1):
+        if spec.needs_right and not np.any(answers.own.outcomes.loss < 1):
             return float("nan")
-        return spec.as_score(kernel_value(spec, judged, self.params))
+        return spec.as_score(kernel_value(spec, answers.own, self.params))
 
     def _at_threshold(self, spec: MetricSpec, answers: _Answers) -> float:
         params = {key: value for key, value in self.params.items() if key != "threshold"}

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from skselect import Outcomes, RiskCoverageCurve, SelectiveState, metrics
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    PrecomputedClassifier,
+    RiskCoverageCurve,
+    SelectiveState,
+    ThresholdTuner,
+    metrics,
+)
 from skselect.metrics import SPECS
 
 REQUIRED = {
@@ -63,3 +71,28 @@ def test_a_tensor_that_numpy_cannot_hold_is_named():
     torch = pytest.importorskip("torch", exc_type=ImportError)
     with pytest.raises(ValueError, match="confidence"):
         SelectiveState().update_confidence(torch.tensor([0.5]).bfloat16(), [0])
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["table", "record batch"])
+def test_a_table_of_arrow_is_read_by_its_names(batch, rng):
+    arrow = pytest.importorskip("pyarrow")
+    y = rng.integers(0, 2, 100)
+    proba = np.clip(rng.dirichlet([1, 1], 100), 0.01, 0.99)
+
+    def table(**more):
+        # The second class first, as only names can tell.
+        made = arrow.table({"1": proba[:, 1], "0": proba[:, 0], **more})
+        return made.to_batches()[0] if batch else made
+
+    assert metrics.aurc_score(y, table()) == metrics.aurc_score(y, proba)
+    assert SelectiveState().update(y, table()).n_errors == np.sum(proba.argmax(axis=1) != y)
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    assert policy.decide(table()).equals(policy.decide(proba))
+    answers = PrecomputedClassifier([0, 1], columns=["0", "1"])
+    assert np.array_equal(answers.predict_proba(table()), proba)
+    if batch:  # scikit-learn takes no rows of it
+        return
+    tuner = ThresholdTuner(
+        answers, objective="coverage", target=0.5, delta=0.2, group_by="site", abstain_label=-1
+    ).fit(table(site=["a", "b"] * 50), y)
+    assert sorted(tuner.thresholds_) == ["a", "b"]

@@ -167,6 +167,11 @@ def test_it_travels(answers):
         (PrecomputedClassifier([0, 1]), [[0.2, 0.3, 0.5]], "X has 3 columns for the 2 classes"),
         (PrecomputedClassifier([0, 1, 2], columns=[0, 1]), [[0.5, 0.5]], "columns names 2 columns"),
         (
+            PrecomputedClassifier([0, 1], columns=["a", "a"]),
+            pd.DataFrame({"a": [0.5], "b": [0.5]}),
+            r"columns=\['a', 'a'\] names a column twice",
+        ),
+        (
             PrecomputedClassifier([0, 1], columns=["a", "b"]),
             pd.DataFrame({"a": [1.0], "c": [0.0]}),
             r"columns: X has no \['b'\]; it has \['a', 'c'\]",

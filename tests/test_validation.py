@@ -9,6 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
 from skselect import (
     AbstentionPolicy,
@@ -16,12 +17,21 @@ from skselect import (
     Predictions,
     RiskCoverageCurve,
     SelectiveClassifier,
+    SelectiveState,
     ThresholdTuner,
     evaluate,
     get_scorer,
     select_threshold,
 )
-from skselect.metrics import augrc_score, aurc_score, cwsa_plus_score, cwsa_score
+from skselect.calibration import VennAbersCalibrator
+from skselect.metrics import (
+    augrc_score,
+    aurc_score,
+    cw_f1_score,
+    cwsa_plus_score,
+    cwsa_score,
+    metric_interval,
+)
 
 Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
 X, Y_MANY = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
@@ -37,6 +47,14 @@ def cut_off():
 def newer_policy():
     stored = json.loads(POLICY.to_json()) | {"version": 3}
     return AbstentionPolicy.from_json(json.dumps(stored))
+
+
+def masked(values):
+    return np.ma.masked_array(values, np.arange(np.size(values)).reshape(np.shape(values)) == 0)
+
+
+def calibrated_values():
+    return SelectiveClassifier(LinearSVC(), calibration="platt").fit(X, Y_MANY).policy_.calibration
 
 
 CASES = {
@@ -154,6 +172,43 @@ CASES = {
     "policy that is no JSON": (lambda: AbstentionPolicy.from_json("{"), "damaged JSON"),
     "policy that is not there": (lambda: AbstentionPolicy.from_json("x.json"), "path_or_text"),
     "newer policy": (newer_policy, "format version 3; this skselect reads up to 2. Update skselect"),
+    "masked labels": (lambda: aurc_score(masked(Y), P), "y_true has masked values; drop those"),
+    "masked probabilities": (lambda: aurc_score(Y, masked(P)), "y_proba has masked values"),
+    "masked column": (lambda: aurc_score(Y, masked([0.1, 0.2, 0.6])), "y_proba has masked values"),
+    "masked weights": (
+        lambda: aurc_score(Y, P, sample_weight=masked([1.0, 1, 1])), "sample_weight has masked"
+    ),
+    "masked loss": (lambda: Outcomes(masked(Y), [1, 1, 1]), "loss has masked values"),
+    "masked confidence": (lambda: Outcomes(Y, masked([1, 1, 1])), "confidence has masked values"),
+    "masked rows of a state": (
+        lambda: SelectiveState().update_confidence([1, 1, 1], masked(Y)), "loss has masked values"
+    ),
+    "masked rows of a policy": (lambda: POLICY.decide(masked(P)), "y_proba has masked values"),
+    "masked clusters": (
+        lambda: metric_interval(Y, P, "aurc", cluster=masked(Y)), "cluster has masked values"
+    ),
+    "masked scores of a calibrator": (
+        lambda: VennAbersCalibrator().fit(masked([0.1, 0.2, 0.3]), Y), "score has masked values"
+    ),
+    "dates as labels": (
+        lambda: aurc_score(np.array(["2020-01-01"] * 3, dtype="M8[D]"), P),
+        "y_true holds labels of the kind 'datetime64.*use strings, numbers or booleans",
+    ),
+    "durations as classes": (
+        lambda: SelectiveState(labels=np.array([1, 2], dtype="m8[D]")),
+        "labels holds labels of the kind 'timedelta64",
+    ),
+    "dates that an estimator is to learn": (
+        lambda: SelectiveClassifier(GaussianNB()).fit(X, Y_MANY.astype("M8[D]")),
+        "y holds labels of the kind 'datetime64",
+    ),
+    "nan decision values of a policy": (
+        lambda: AbstentionPolicy(
+            classes=np.array([0, 1]), threshold=0.8, response="decision_function",
+            calibration=calibrated_values(),
+        ).decide([0.3, np.nan]),
+        "the decision values hold NaN or infinite",
+    ),
     "policy for other columns": (
         lambda: POLICY.decide([[0.2, 0.3, 0.5]]),
         "y_proba has 3 columns, but the policy is for the classes .*pass one column for each",
@@ -168,6 +223,50 @@ def test_bad_input_is_a_clear_error(case):
         warnings.simplefilter("error")  # a fitted, unfrozen classifier warns: here it raises
         with pytest.raises((ValueError, UserWarning), match=message):
             act()
+
+
+PREDICTIONS, OUTCOMES = Predictions.from_proba(Y, P), Outcomes(Y, [0.9, 0.8, 0.6])
+#: Arguments that must not end up whole in a message.
+DOORS = {
+    "y_true": lambda x: aurc_score(x, P),
+    "y_proba": lambda x: aurc_score(Y, x),
+    "labels": lambda x: aurc_score(Y, P, labels=x),
+    "pos_label": lambda x: aurc_score(Y, [0.1, 0.9, 0.6], pos_label=x),
+    "confidence": lambda x: aurc_score(Y, P, confidence=x),
+    "loss": lambda x: aurc_score(Y, P, loss=x),
+    "sample_weight": lambda x: aurc_score(Y, P, sample_weight=x),
+    "cwsa threshold": lambda x: cwsa_score(Y, P, threshold=x),
+    "average": lambda x: cw_f1_score(Y, P, average=x),
+    "metrics": lambda x: evaluate(PREDICTIONS, {"cwsa": x}),
+    "objective": lambda x: select_threshold(OUTCOMES, objective=x),
+    "target": lambda x: select_threshold(OUTCOMES, objective="risk", target=x),
+    "delta": lambda x: select_threshold(OUTCOMES, objective="risk", target=0.1, delta=x),
+    "among": lambda x: select_threshold(PREDICTIONS, objective="risk", target=0.1, among=x),
+    "constraint": lambda x: select_threshold(OUTCOMES, objective="cwsa", constraint=x),
+    "policy": POLICY.decide,
+    "policy threshold": lambda x: AbstentionPolicy(classes=np.array([0, 1]), threshold=x),
+    "estimator": lambda x: SelectiveClassifier(x).fit(X, Y_MANY),
+    "calibration": lambda x: SelectiveClassifier(GaussianNB(), calibration=x).fit(X, Y_MANY),
+    "abstain_label": lambda x: SelectiveClassifier(
+        GaussianNB(), threshold=0.5, abstain_label=x).fit(X, Y_MANY),
+    "group_by": lambda x: ThresholdTuner(GaussianNB(), group_by=x).fit(X, Y_MANY),
+    "state": lambda x: SelectiveState("certified", thresholds=x),
+    "scorer": lambda x: get_scorer("cwsa", threshold=x),
+}  # fmt: skip
+DATA = {
+    "array": np.full((30, 20, 2), 1.5),
+    "dict": dict.fromkeys(range(3000), 0.5),
+    "list": list(range(3000)),
+    "text": "text" * 3000,
+}
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("door", DOORS)
+def test_a_message_does_not_print_the_data(door, data):
+    with pytest.raises((ValueError, TypeError)) as found:
+        DOORS[door](DATA[data])
+    assert len(str(found.value)) < 800
 
 
 def test_frozen_outcomes_do_not_follow_later_edits():

@@ -5,6 +5,7 @@ A message names the argument, says what it was, and what would be right.
 
 from skselect._validation._arrays import (
     as_array,
+    shown,
 )
 from skselect._validation._datasets import (
     check_contents,
@@ -104,6 +105,7 @@ from skselect._validation._options import (
     check_eps,
     check_generator,
     check_interval,
+    check_keywords,
     check_max_points,
     check_means,
     check_models,
@@ -124,6 +126,7 @@ from skselect._validation._proba import (
     check_has_proba,
     check_log_proba,
     check_matrix,
+    check_one_of_two,
     check_positive_proba,
     check_proba,
     column_names,
@@ -132,6 +135,7 @@ from skselect._validation._proba import (
     refuse_one_row_or_two,
     resolve_one_class,
     resolve_pos_label,
+    take_columns,
     warn_like_proba,
 )
 from skselect._validation._reports import (
@@ -180,6 +184,7 @@ from skselect._validation._rows import (
 from skselect._validation._states import (
     check_bounded,
     check_bounded_parameters,
+    check_counts_probability,
     check_given_threshold,
     check_has_rows,
     check_is_kind,
@@ -265,6 +270,7 @@ __all__ = [
     "check_countable",
     "check_counted_rows",
     "check_counts",
+    "check_counts_probability",
     "check_csv_head",
     "check_cwsa_threshold",
     "check_cwsa_thresholds",
@@ -295,6 +301,7 @@ __all__ = [
     "check_interval",
     "check_is_kind",
     "check_is_predictions",
+    "check_keywords",
     "check_known",
     "check_labels",
     "check_largest_weight",
@@ -320,6 +327,7 @@ __all__ = [
     "check_offset",
     "check_once",
     "check_one_column",
+    "check_one_of_two",
     "check_one_role",
     "check_one_way",
     "check_outputs",
@@ -405,7 +413,9 @@ __all__ = [
     "resolve_one_class",
     "resolve_pos_label",
     "same_kind",
+    "shown",
     "stays_within",
+    "take_columns",
     "warn_like_proba",
     "warn_small_total",
     "warn_small_weights",

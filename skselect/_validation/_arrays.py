@@ -6,16 +6,22 @@ whose sort of packed keys outruns theirs, and in the same bits whatever the libr
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+#: Longer collections, and longer texts, are not shown whole in messages.
+_LONG, _LONGEST = 10, 200
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array, or say which argument is none."""
     if hasattr(values, "tocsr"):
         raise ValueError(f"{name} must be a dense array, got a sparse matrix; use .toarray().")
+    if np.ma.is_masked(values):  # numpy would pass on what lies below the mask
+        raise ValueError(f"{name} has masked values; drop those rows, or fill them, first.")
     try:
         if hasattr(values, "detach"):  # torch: off the graph, into the machine's own memory
             values = values.detach().cpu()
@@ -24,3 +30,15 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"{name} is not a table of numbers: {error}") from error
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message: in full if that is short, else what it is and its size."""
+    kind, shape = type(value).__name__, getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{kind} of shape {shape}"
+    sized = shape is None and isinstance(value, Collection) and not isinstance(value, str)
+    if sized and len(value) > _LONG:
+        return f"{kind} of length {len(value)}"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{kind}, {text[:_LONGEST]}..."

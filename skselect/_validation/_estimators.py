@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from skselect._typing import BoolArray, FloatArray, LabelArray
+from skselect._validation._arrays import shown
 from skselect._validation._labels import check_labels, encode_labels, plain_labels
 from skselect._validation._proba import RANGE_TOLERANCE
 
@@ -19,7 +20,7 @@ def check_has_fit(estimator: Any) -> None:
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise ValueError(
             "estimator must be a classifier object such as LogisticRegression(), got "
-            f"{estimator!r}."
+            f"{shown(estimator)}."
         )
 
 
@@ -80,11 +81,13 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
             )
     if kind in "US":
         if not isinstance(label, str):
-            raise ValueError(f"abstain_label must be a string like the classes, got {label!r}.")
+            raise ValueError(
+                f"abstain_label must be a string like the classes, got {shown(label)}."
+            )
     elif isinstance(label, str) or not isinstance(label, numbers.Real):
         raise ValueError(
             f"abstain_label must be a number, since the classes are {plain[:5].tolist()}, got "
-            f"{label!r}; for example abstain_label=-9."
+            f"{shown(label)}; for example abstain_label=-9."
         )
     if not isinstance(label, str) and math.isnan(label):
         raise ValueError("abstain_label must not be nan, which equals nothing, itself included.")

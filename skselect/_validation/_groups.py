@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from skselect._typing import BoolArray, LabelArray
-from skselect._validation._proba import column_names
+from skselect._validation._arrays import shown
+from skselect._validation._proba import column_names, take_columns
 from skselect._validation._rows import check_subgroups
 
 
@@ -35,7 +36,7 @@ def check_among(among: Any, classes: LabelArray) -> tuple[str, Any]:
     if not pair or among[0] not in ("predicted", "true") or among[1] not in classes.tolist():
         raise ValueError(
             "among must be ('predicted', label) or ('true', label) with one of the classes "
-            f"{classes[:10].tolist()}, got {among!r}."
+            f"{classes[:10].tolist()}, got {shown(among)}."
         )
     label = among[1]
     return among[0], label.item() if isinstance(label, np.generic) else label
@@ -67,19 +68,19 @@ def check_group_columns(group_by: Any, X: Any) -> Any:
     missing = [column for column in wanted if column not in known]
     if missing or not wanted:
         raise ValueError(
-            f"group_by={group_by!r}: X has no column {missing}; it has {known[:20]}. Pass columns "
-            "of X, a function of X, or 'predicted_class'."
+            f"group_by={shown(group_by)}: X has no column {shown(missing)}; it has {known[:20]}. "
+            "Pass columns of X, a function of X, or 'predicted_class'."
         )
     if names is None:
         return pd.DataFrame({column: np.asarray(X)[:, column] for column in wanted})
-    return X[wanted]
+    return take_columns(X, wanted)
 
 
 def check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any) -> None:
     """Refuse subgroups that could not be told apart, or not be named."""
     if not isinstance(by, str):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"by must be text that names the subgroups, got {by!r}."
+            f"by must be text that names the subgroups, got {shown(by)}."
         )
     if not groups:
         raise ValueError("thresholds is empty; a policy per subgroup needs at least one.")

@@ -30,6 +30,11 @@ def check_labels(values: Any, name: str = "y_true") -> LabelArray:
 
 def plain_labels(labels: LabelArray, name: str) -> LabelArray:
     """Turn an object array of strings, booleans or numbers into a plain array of that kind."""
+    if labels.dtype.kind in "cmMV":
+        raise ValueError(
+            f"{name} holds labels of the kind {labels.dtype.name!r}; use strings, numbers or "
+            "booleans."
+        )
     if labels.dtype.kind != "O":
         return labels
     kinds = {
@@ -53,7 +58,7 @@ def check_classes(labels: Any, name: str = "labels") -> LabelArray:
     """Return the classes in the order given; each may occur once."""
     classes = check_labels(labels, name)
     if len(np.unique(classes)) != len(classes):
-        raise ValueError(f"{name} lists a class more than once: {classes.tolist()}.")
+        raise ValueError(f"{name} lists a class more than once: {classes[:20].tolist()}.")
     return classes
 
 

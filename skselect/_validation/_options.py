@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
 from collections.abc import Iterable, Mapping
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skselect._typing import FloatArray
-from skselect._validation._arrays import as_array
+from skselect._validation._arrays import as_array, shown
 
 #: Sums of floats round; a share or a risk this close to a bound counts as reaching it.
 ROUNDING = 1e-12
@@ -20,7 +21,7 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     """Return `value` if it is one of `options`."""
     options = list(options)
     if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} must be one of {options}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {options}, got {shown(value)}.")
     return value
 
 
@@ -40,7 +41,8 @@ def check_calibration(calibration: Any, known: Iterable[str]) -> None:
     if calibration is not None and not is_object and not named:
         raise ValueError(
             f"calibration must be one of {known}, None, or a calibrator: a scikit-learn estimator "
-            f"object with fit(score, y, sample_weight) and predict(score); got {calibration!r}."
+            "object with fit(score, y, sample_weight) and predict(score); "
+            f"got {shown(calibration)}."
         )
 
 
@@ -63,7 +65,7 @@ def check_calibrations(calibrations: Any, known: Iterable[str]) -> dict[str, Any
     if isinstance(calibrations, str) or not isinstance(calibrations, Iterable):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"calibrations must be a list of names, such as {known[:2]}, or a mapping of names to "
-            f"calibrators, got {calibrations!r}."
+            f"calibrators, got {shown(calibrations)}."
         )
     if isinstance(calibrations, Mapping):
         names, given = list(calibrations), list(calibrations.values())
@@ -102,7 +104,7 @@ def check_number(
     right = "]" if closed in ("both", "right") else ")"
     wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{wanted}, got {value!r}.")  # noqa: TRY004 - one kind of error
+        raise ValueError(f"{wanted}, got {shown(value)}.")  # noqa: TRY004 - one kind of error
     number = float(value)
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
@@ -114,7 +116,7 @@ def check_number(
 def check_count(name: str, value: Any, low: int = 1) -> int:
     """Return `value` as an integer that is at least `low`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
-        raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least {low}, got {shown(value)}.")
     return int(value)
 
 
@@ -123,9 +125,11 @@ def check_counts(n_errors: Any, n: Any) -> tuple[FloatArray, FloatArray]:
     errors, rows = as_array(n_errors, "n_errors"), as_array(n, "n")
     for name, counts in (("n_errors", errors), ("n", rows)):
         if counts.dtype.kind not in "iuf" or not np.all(counts == np.rint(counts)):
-            raise ValueError(f"{name} must hold whole numbers, got {counts.tolist()!r}.")
+            raise ValueError(f"{name} must hold whole numbers, got {shown(counts)}.")
     if np.any(errors < 0) or np.any(errors > rows):
-        raise ValueError(f"n_errors must lie between 0 and n, got {n_errors!r} of n={n!r}.")
+        raise ValueError(
+            f"n_errors must lie between 0 and n, got {shown(n_errors)} of n={shown(n)}."
+        )
     return errors.astype(np.float64), rows.astype(np.float64)
 
 
@@ -133,7 +137,7 @@ def check_means(mean: Any, n: Any) -> tuple[FloatArray, FloatArray]:
     """Return mean losses in [0, 1] and the number of rows behind each as floats."""
     means, (_, rows) = as_array(mean, "mean"), check_counts(0, n)
     if means.dtype.kind not in "iuf" or not np.all((means >= 0) & (means <= 1)):
-        raise ValueError(f"mean must lie in [0, 1], got {mean!r}.")
+        raise ValueError(f"mean must lie in [0, 1], got {shown(mean)}.")
     return means.astype(np.float64), rows
 
 
@@ -141,7 +145,7 @@ def check_not_negative(name: str, values: Any) -> FloatArray:
     """Return finite numbers that are not negative."""
     given = as_array(values, name)
     if given.dtype.kind not in "iuf" or not np.all((given >= 0) & np.isfinite(given)):
-        raise ValueError(f"{name} must be finite and not negative, got {values!r}.")
+        raise ValueError(f"{name} must be finite and not negative, got {shown(values)}.")
     return given.astype(np.float64)
 
 
@@ -155,7 +159,7 @@ def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
         )
     names = list(models)
     if baseline is not None and baseline not in names:
-        raise ValueError(f"baseline must be one of {names}, got {baseline!r}.")
+        raise ValueError(f"baseline must be one of {names}, got {shown(baseline)}.")
     return names
 
 
@@ -180,17 +184,35 @@ def check_shared_confidence(confidence: Any) -> None:
         )
 
 
-def check_average(average: Any) -> None:
-    """Refuse an average that scikit-learn does not know."""
-    known = ["macro", "weighted", "micro", "binary", None]
+def check_average(average: Any, pos_label: Any) -> str | None:
+    """Return an average over classes, "auto" resolved; refuse `pos_label` beside another."""
+    known = ["auto", "macro", "weighted", "micro", "binary", None]
     if average not in known:
-        raise ValueError(f"average must be one of {known}, got {average!r}.")
+        raise ValueError(f"average must be one of {known}, got {shown(average)}.")
+    if average == "auto":
+        return "macro" if pos_label is None else "binary"
+    if pos_label is not None and average != "binary":
+        raise ValueError(
+            f"pos_label={shown(pos_label)} goes with average='binary' (which 'auto' takes then): "
+            f"average={average!r} is about every class. Leave one of them out."
+        )
+    return str(average) if average else None
+
+
+def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse keywords that a function does not have, as Python does."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            meant = f". Did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")
 
 
 def check_class_average(average: Any) -> None:
     """Refuse an average that is not one over classes."""
     if average not in ("macro", "weighted", None):
-        raise ValueError(f"average must be 'macro', 'weighted' or None, got {average!r}.")
+        raise ValueError(f"average must be 'macro', 'weighted' or None, got {shown(average)}.")
 
 
 def check_generator(random_state: Any) -> np.random.Generator:
@@ -201,7 +223,7 @@ def check_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"random_state must be a seed, a Generator or None, got {random_state!r}."
+            f"random_state must be a seed, a Generator or None, got {shown(random_state)}."
         ) from error
 
 
@@ -209,7 +231,7 @@ def check_threshold(value: Any, name: str = "threshold") -> float:
     """Return a threshold: any number, `inf` (nothing is accepted) included, but not nan."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
     if not number or math.isnan(value):
-        raise ValueError(f"{name} must be a number (inf accepts nothing), got {value!r}.")
+        raise ValueError(f"{name} must be a number (inf accepts nothing), got {shown(value)}.")
     return float(value)
 
 
@@ -229,7 +251,7 @@ def check_cwsa_threshold(value: Any) -> float:
     if not 0 <= check_threshold(value) < 1:
         raise ValueError(
             f"threshold must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
-            f"{value!r}."
+            f"{shown(value)}."
         )
     return float(value)
 
@@ -247,7 +269,7 @@ def check_unit_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
         or thresholds.ndim > 1
         or not np.all((thresholds >= 0) & (thresholds <= 1))
     ):
-        raise ValueError(f"{name} must lie in [0, 1], got {values!r}.")
+        raise ValueError(f"{name} must lie in [0, 1], got {shown(values)}.")
     return thresholds.astype(np.float64)
 
 
@@ -261,7 +283,7 @@ def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
     ):
         raise ValueError(
             f"{name} must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
-            f"{values!r}."
+            f"{shown(values)}."
         )
     return thresholds.astype(np.float64)
 
@@ -271,7 +293,7 @@ def check_interval(name: str, value: Any) -> tuple[float, float]:
     try:
         low, high = value
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be two numbers (low, high), got {value!r}.") from None
+        raise ValueError(f"{name} must be two numbers (low, high), got {shown(value)}.") from None
     low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
     return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")
 
@@ -295,7 +317,7 @@ def check_constraints(constraint: Any, names: Iterable[str]) -> tuple[tuple[str,
     except (TypeError, ValueError):
         raise ValueError(
             "constraint must be a pair such as ('risk', 0.05), or a list of pairs, got "
-            f"{constraint!r}."
+            f"{shown(constraint)}."
         ) from None
     for name, bound in pairs:
         check_choice("constraint", name, names)
@@ -307,5 +329,5 @@ def check_shares(name: str, values: Any) -> tuple[float, ...]:
     """Return one share of the rows, or several."""
     shares = np.atleast_1d(as_array(values, name))
     if shares.ndim != 1 or len(shares) == 0:
-        raise ValueError(f"{name} must be one share of the rows, or several, got {values!r}.")
+        raise ValueError(f"{name} must be one share of the rows, or several, got {shown(values)}.")
     return tuple(check_number(name, share, 0.0, 1.0) for share in shares.tolist())

@@ -9,8 +9,8 @@ import numpy as np
 
 from skselect._rowwise import row_sums
 from skselect._typing import FloatArray, LabelArray
-from skselect._validation._arrays import as_array
-from skselect._validation._labels import check_classes
+from skselect._validation._arrays import as_array, shown
+from skselect._validation._labels import check_classes, check_two_classes
 from skselect._validation._rows import check_vector
 
 #: How far a row of probabilities may be from summing to one (tables are often rounded).
@@ -20,9 +20,15 @@ RANGE_TOLERANCE = 1e-6
 
 
 def column_names(table: Any) -> list[Any] | None:
-    """Return the column names of a pandas or polars frame, None for anything else."""
-    columns = getattr(table, "columns", None)
+    """Return the column names of a pandas, polars or Arrow table, None for anything else."""
+    arrow = hasattr(type(table), "column_names")  # whose `columns` are the data
+    columns = table.column_names if arrow else getattr(table, "columns", None)
     return None if columns is None or getattr(table, "ndim", 2) != 2 else list(columns)
+
+
+def take_columns(table: Any, names: list[Any]) -> Any:
+    """Return some columns of a pandas, polars or Arrow table."""
+    return table.select(names) if hasattr(type(table), "select") else table[names]
 
 
 def check_proba(values: Any, name: str = "y_proba") -> FloatArray:
@@ -102,7 +108,8 @@ def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
     if pos_label is not None:
         if len(classes_seen) > 1 and pos_label not in classes_seen.tolist():
             raise ValueError(
-                f"pos_label={pos_label!r} is not one of the classes {classes_seen[:5].tolist()}."
+                f"pos_label={shown(pos_label)} is not one of the classes "
+                f"{classes_seen[:5].tolist()}."
             )
         return pos_label
     if classes_seen.dtype.kind in "biuf" and (
@@ -125,6 +132,13 @@ def refuse_one_row_or_two(values: Any, n_classes: int, name: str = "y_proba") ->
             f"rows with the second class. One row: pass [[{first!s}, {second!s}]]; two rows: pass "
             f"a column, [[{first!s}], [{second!s}]]."
         )
+
+
+def check_one_of_two(pos_label: Any, classes: LabelArray) -> None:
+    """Refuse a positive class, where one is given, that is not one of two classes."""
+    if pos_label is not None:
+        check_two_classes(classes, f"pos_label={shown(pos_label)}", "; leave it out")
+        resolve_pos_label(classes, pos_label)
 
 
 def resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:
@@ -163,14 +177,14 @@ def match_columns(
     missing = [label for label in wanted if label not in position]
     if missing:
         raise ValueError(
-            f"{name}: the columns {names} do not name the classes {classes.tolist()}: "
-            f"{missing} are missing. Rename the columns to the classes, {remedy}."
+            f"{name}: the columns {names[:20]} do not name the classes {classes[:20].tolist()}: "
+            f"{missing[:20]} are missing. Rename the columns to the classes, {remedy}."
         )
     if len(names) != len(wanted):
         extra = [column for column in position if column not in wanted]
         raise ValueError(
-            f"{name}: beside the classes {classes.tolist()} there are the columns {extra}. Leave "
-            f"them out, {remedy}."
+            f"{name}: beside the classes {classes[:20].tolist()} there are the columns "
+            f"{extra[:20]}. Leave them out, {remedy}."
         )
     return [position[label] for label in wanted]
 
@@ -193,14 +207,16 @@ def check_columns(
     if len(wanted) != n_classes and (len(wanted), n_classes) != (1, 2):
         raise ValueError(f"columns names {len(wanted)} columns for {n_classes} classes.")
     known = list(range(shape[1])) if names is None else names
+    if len(set(wanted)) != len(wanted):
+        raise ValueError(f"columns={shown(wanted)} names a column twice: one class, one column.")
     missing = [column for column in wanted if column not in known]
     if missing:
-        raise ValueError(f"columns: X has no {missing}; it has {known[:20]}.")
+        raise ValueError(f"columns: X has no {shown(missing)}; it has {known[:20]}.")
     given, labels = [str(c) for c in wanted], [str(label) for label in classes.tolist()]
     if names is not None and given != labels and sorted(given) == sorted(labels):
         raise ValueError(
-            f"columns={wanted} names the classes {classes.tolist()} in another order, so that "
-            "answers would be swapped. List the columns in the order of classes."
+            f"columns={shown(wanted)} names the classes {classes.tolist()} in another order, so "
+            "that answers would be swapped. List the columns in the order of classes."
         )
     return [known.index(column) for column in wanted]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skselect._typing import IntArray, LabelArray
+from skselect._validation._arrays import shown
 
 
 def check_any_model(models: Mapping[Any, Any]) -> None:
@@ -16,7 +17,7 @@ def check_any_model(models: Mapping[Any, Any]) -> None:
         raise ValueError("y_proba is an empty mapping; it must hold at least one model by name.")
     names = list(map(str, models))
     if len(set(names)) < len(names):
-        raise ValueError(f"y_proba: each model needs a name of its own, got {list(models)}.")
+        raise ValueError(f"y_proba: each model needs a name of its own, got {shown(list(models))}.")
 
 
 def refuse_second_truth(y_true: Any) -> None:
@@ -74,8 +75,8 @@ def check_policies(policies: Mapping[Any, Any], names: list[str], kind: type[Any
     """Refuse policies that belong to no model, and what is no policy."""
     if set(policies) != set(names):
         raise ValueError(
-            f"policy: a mapping needs one for each model of {names}, got {list(policies)}; None "
-            "stands for a model without a policy."
+            f"policy: a mapping needs one for each model of {names}, got "
+            f"{shown(list(policies))}; None stands for a model without a policy."
         )
     for name, policy in policies.items():
         if policy is not None and not isinstance(policy, kind):

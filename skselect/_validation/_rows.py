@@ -27,8 +27,8 @@ def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
 
 
 def check_vector(values: Any, name: str) -> FloatArray:
+    vector = as_array(values, name)
     try:
-        vector = as_array(values, name)
         if vector.dtype.kind == "c":
             raise TypeError  # noqa: TRY301 - complex numbers are no numbers here
         vector = vector.astype(np.float64, copy=False)
@@ -144,7 +144,7 @@ def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | Non
         return None
     # numpy would turn a list such as ["a", nan] into strings without a word.
     listed = isinstance(values, list | tuple)
-    array = np.asarray(values, dtype=object) if listed else np.asarray(values)
+    array = np.asarray(values, dtype=object) if listed else as_array(values, name)
     if array.ndim != 1:
         raise ValueError(
             f"{name} must hold one name or number per row, got the shape {array.shape}."
@@ -179,7 +179,7 @@ def check_subgroups(
     else:
         title = getattr(values, "name", None)
         column = np.empty(len(values), dtype=object)
-        column[:] = list(values)
+        column[:] = [None if value is np.ma.masked else value for value in values]
         frame = pd.DataFrame({"subgroup" if title is None else title: column}).infer_objects()
     check_length(name, frame, n, other)
     if frame.shape[1] == 0:
@@ -310,7 +310,7 @@ def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -
         warnings.warn(
             f"sample_weight sums to {total:g} for {n_rows} rows, but {metric} counts weights as "
             f"rows. Scale them to mean one{remedy}.",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -35,6 +35,15 @@ def check_has_rows(n: int) -> None:
         raise ValueError("This state has counted no rows yet; call update first.")
 
 
+def check_counts_probability(metrics: list[str], confidence: Any) -> None:
+    """Refuse metrics that read the probability of being right where it was not counted."""
+    if metrics and isinstance(confidence, str) and confidence != "max_proba":
+        raise ValueError(
+            f"metrics: {metrics[0]!r} reads the probability of being right, but this state counts "
+            f"confidence={confidence!r}; feed another with confidence='max_proba'."
+        )
+
+
 def check_state_version(version: Any, known: int) -> None:
     """Refuse a state that another version pickled."""
     if version != known:

@@ -227,7 +227,8 @@ class VennAbersCalibrator(BaseEstimator):
         scores = np.asarray(score, dtype=np.float64)
         above = np.append(self.upper_, 1.0)[np.searchsorted(self.knots_, scores, side="left")]
         below = np.append(0.0, self.lower_)[np.searchsorted(self.knots_, scores, side="right")]
-        return below, above
+        missing = np.isnan(scores)
+        return np.where(missing, np.nan, below), np.where(missing, np.nan, above)
 
 
 def _fits_with_a_success(total: FloatArray, success: FloatArray) -> FloatArray:

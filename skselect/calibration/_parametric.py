@@ -154,7 +154,8 @@ class BetaCalibrator(Safeguarded):
 
 def _sides(score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log q and -log(1 - q) of log-odds."""
-    return -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
+    with np.errstate(invalid="ignore"):  # nan stays nan
+        return -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
 
 
 def _base_rate(y: FloatArray, weight: FloatArray) -> float:

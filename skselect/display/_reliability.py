@@ -16,6 +16,7 @@ from skselect.display._common import (
     spelled_out,
 )
 from skselect.metrics import evaluate
+from skselect.metrics._door import claimed_outcomes_of
 from skselect.metrics._reliability import reliability
 from skselect.outcomes import Outcomes
 from skselect.scoring import answers_of
@@ -83,7 +84,7 @@ class ReliabilityDisplay(SeveralCurves):
         ax: Any = None,
     ) -> ReliabilityDisplay:
         """Draw class probabilities; arguments as in the metrics."""
-        outcomes = Outcomes.from_proba(
+        outcomes = claimed_outcomes_of(
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
@@ -103,7 +104,7 @@ class ReliabilityDisplay(SeveralCurves):
         ax: Any = None,
     ) -> ReliabilityDisplay:
         """Draw a fitted estimator: the chance of being right that it claims."""
-        outcomes = answers_of(estimator, X, y, sample_weight).honest.outcomes
+        outcomes = answers_of(estimator, X, y, sample_weight).own.honest.outcomes
         name = type(estimator).__name__ if name is None else name
         return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
 

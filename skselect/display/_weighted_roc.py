@@ -19,7 +19,7 @@ from skselect.display._common import (
     spelled_out,
     thinned,
 )
-from skselect.metrics._door import confident_predictions_of
+from skselect.metrics._door import claimed_predictions_of
 from skselect.metrics._weighted_counts import mass_of
 from skselect.metrics._weighted_roc import roc_points
 from skselect.predictions import Predictions
@@ -98,7 +98,7 @@ class ConfidenceWeightedRocDisplay(SeveralCurves):
     ) -> ConfidenceWeightedRocDisplay:
         """Draw class probabilities; of more than two classes, `pos_label` against the rest."""
         shape = np.shape(y_proba)
-        predictions = confident_predictions_of(
+        predictions = claimed_predictions_of(
             y_true, y_proba, labels=labels, confidence=confidence, sample_weight=sample_weight,
             pos_label=pos_label if len(shape) == 1 or shape[1] <= 2 else None,
         )  # fmt: skip
@@ -119,7 +119,7 @@ class ConfidenceWeightedRocDisplay(SeveralCurves):
         """Draw a fitted estimator; of more than two classes, `pos_label` against the rest."""
         answers = answers_of(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
-        predictions = answers.honest.predictions
+        predictions = answers.own.honest.predictions
         assert predictions is not None  # an estimator's answers are rows
         return cls._of(predictions, pos_label, name).plot(ax)
 

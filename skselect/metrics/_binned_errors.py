@@ -18,10 +18,10 @@ from skselect.curves import RiskCoverageCurve
 from skselect.metrics._door import (
     ClassOptions,
     DoorOptions,
+    claim_metric,
+    claimed_curve_of,
+    claimed_outcomes_of,
     class_metric,
-    curve_of,
-    metric,
-    outcomes_of,
     predictions_of,
 )
 from skselect.outcomes import Outcomes
@@ -170,7 +170,7 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
 # Doors -----------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def expected_calibration_error(
     y_true: Any,
     y_proba: Any,
@@ -219,10 +219,10 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.325
     """
-    return ece(curve_of(y_true, y_proba, **options), n_bins, strategy)
+    return ece(claimed_curve_of(y_true, y_proba, **options), n_bins, strategy)
 
 
-@metric
+@claim_metric
 def maximum_calibration_error(
     y_true: Any,
     y_proba: Any,
@@ -267,7 +267,7 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7
     """
-    return mce(curve_of(y_true, y_proba, **options), n_bins, strategy)
+    return mce(claimed_curve_of(y_true, y_proba, **options), n_bins, strategy)
 
 
 @class_metric
@@ -320,7 +320,7 @@ def classwise_calibration_error(
     return classwise_ece(predictions_of(y_true, y_proba, **options), n_bins, strategy)
 
 
-@metric
+@claim_metric
 def debiased_calibration_error(
     y_true: Any,
     y_proba: Any,
@@ -374,4 +374,4 @@ def debiased_calibration_error(
     >>> round(debiased_calibration_error(y_true, np.full(100, .7)), 4)
     0.087
     """
-    return debiased_l2(outcomes_of(y_true, y_proba, **options), n_bins, strategy)
+    return debiased_l2(claimed_outcomes_of(y_true, y_proba, **options), n_bins, strategy)

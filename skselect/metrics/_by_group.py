@@ -13,14 +13,13 @@ import pandas as pd
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray
 from skselect.metrics import _threshold
-from skselect.metrics._door import DoorOptions, metric, predictions_of
-from skselect.metrics._evaluate import Judged, kernel_value, requests
+from skselect.metrics._door import DoorOptions, claim_metric, predictions_of
+from skselect.metrics._evaluate import Judged, judge, kernel_value, requests
 from skselect.metrics._interval import (
     FEW_ERRORS,
     errors_behind,
     interval_of,
     is_shaky,
-    judge_for,
     measure,
     with_pos_label,
 )
@@ -118,7 +117,7 @@ def _record(
 # Door ------------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def metrics_by_group(
     y_true: Any,
     y_proba: Any,
@@ -199,11 +198,12 @@ def metrics_by_group(
         remedy = ", or pass confidence_level=None for values without intervals"
         check.refuse_weights(predictions.sample_weight, "an interval", remedy)
         predictions = replace(predictions, sample_weight=None)
+    judged = judge(predictions, confidence=confidence, loss=loss)
     whole = [
         (
             spec,
-            judge_for(spec, predictions, confidence, loss),
-            with_pos_label(spec, parameters, options.get("pos_label")),
+            judged.read_by(spec),
+            with_pos_label(spec, parameters, y_proba, options.get("pos_label")),
         )
         for spec, parameters in wanted
     ]
@@ -223,6 +223,6 @@ def metrics_by_group(
         warnings.warn(
             f"intervals rest on fewer than {FEW_ERRORS} errors and may be far off: "
             f"{', '.join(names[:10])}{' ...' if len(names) > 10 else ''}.",
-            stacklevel=2,
+            stacklevel=3,
         )
     return table

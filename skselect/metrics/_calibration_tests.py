@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.metrics._door import DoorOptions, claim_metric, claimed_outcomes_of
 from skselect.metrics._draws import error_sums
 from skselect.metrics._smooth_errors import largest_cumulative_gap, range_of_cumulative_gaps
 from skselect.outcomes import Outcomes
@@ -206,7 +206,7 @@ def ecd_test_of(
 # Doors -----------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def ecce_test(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> EcceTest:
     """Test calibration by the cumulative gaps between accuracy and confidence.
 
@@ -247,10 +247,10 @@ def ecce_test(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> Ecce
       ECCE-MAD  0.1  p-value 0.05819
       ECCE-R    0.1  p-value 0.1163
     """
-    return ecce_test_of(outcomes_of(y_true, y_proba, **options))
+    return ecce_test_of(claimed_outcomes_of(y_true, y_proba, **options))
 
 
-@metric
+@claim_metric
 def ecd_score(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
 ) -> float:
@@ -295,10 +295,10 @@ def ecd_score(
     >>> round(ecd_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     -0.0021
     """
-    return ecd(outcomes_of(y_true, y_proba, **options), eps)
+    return ecd(claimed_outcomes_of(y_true, y_proba, **options), eps)
 
 
-@metric
+@claim_metric
 def ecd_test(
     y_true: Any,
     y_proba: Any,
@@ -356,5 +356,5 @@ def ecd_test(
     >>> ecd_test(y_true, np.full(100, .9), method="normal").decision
     1
     """
-    outcomes = outcomes_of(y_true, y_proba, **options)
+    outcomes = claimed_outcomes_of(y_true, y_proba, **options)
     return ecd_test_of(outcomes, alpha, method, n_draws, eps, random_state)

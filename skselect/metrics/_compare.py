@@ -17,14 +17,13 @@ from scipy.stats import wilcoxon
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
 from skselect.metrics._clusters import clustered_error
-from skselect.metrics._door import DoorOptions, metric, predictions_of
-from skselect.metrics._evaluate import Judged, request
+from skselect.metrics._door import DoorOptions, claim_metric, predictions_of
+from skselect.metrics._evaluate import Judged, judge, request
 from skselect.metrics._interval import (
     FEW_ERRORS,
     Measured,
     interval_of,
     is_shaky,
-    judge_for,
     measure,
     quantile,
     with_pos_label,
@@ -186,7 +185,7 @@ def _tied(baseline: Any) -> str:
 # Doors -----------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def compare_models(
     y_true: Any,
     y_probas: Mapping[str, Any],
@@ -290,7 +289,7 @@ def compare_models(
     spec, parameters = request(metric, metric_params)
     check_comparable(spec, parameters)
     names = check.check_models("y_probas", y_probas, baseline)
-    parameters = with_pos_label(spec, parameters, options.get("pos_label"))
+    parameters = with_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     check.check_shared_confidence(confidence)
     tables = {name: _table(y_true, y_probas[name], options) for name in names}
@@ -299,7 +298,7 @@ def compare_models(
         check.refuse_weights(table.sample_weight, "a comparison")
     found = compared(
         {
-            name: judge_for(spec, replace(table, sample_weight=None), confidence, loss)
+            name: judge(replace(table, sample_weight=None), confidence=confidence, loss=loss)
             for name, table in tables.items()
         },
         spec,
@@ -317,7 +316,7 @@ def compare_models(
         warnings.warn(
             f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
             "intervals and p-values may be far off.",
-            stacklevel=2,
+            stacklevel=3,
         )
     found.attrs["note"] = NOTE
     return found

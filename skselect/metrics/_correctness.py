@@ -76,7 +76,7 @@ def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> fl
         ("CAU_0", parts.cau_0, float(lambda_), "errors"),
     ]:
         if math.isnan(value):
-            warnings.warn(f"cau: there are no {rows}, so {name} is left out.", stacklevel=3)
+            warnings.warn(f"cau: there are no {rows}, so {name} is left out.", stacklevel=4)
         else:
             total += factor * value
     return total

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, cast
 
+from skselect import _validation as check
 from skselect._typing import ConfidenceSpec, LossSpec
-from skselect.confidence import confidence_of
+from skselect.confidence import claimed_confidence, confidence_of
 from skselect.curves import RiskCoverageCurve
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
@@ -24,11 +26,18 @@ y_proba : array-like of shape (n, K) or (n,)
     matched by name), or the probability of `pos_label` for two classes."""
 
 _AVERAGE = """\
-average : {"macro", "weighted", "micro", "binary", None}, default="macro"
+average : {"auto", "macro", "weighted", "micro", "binary", None}, default="auto"
     How the classes' values become one, as in scikit-learn: their mean, their mean
     weighted by support, the value of all counts together, the value of `pos_label`
-    (two classes), or no average. Classes without a value are left out of a mean, where
-    scikit-learn counts 0."""
+    (two classes), or no average. "auto" is "binary" where `pos_label` is given, else
+    "macro". Classes without a value are left out of a mean, where scikit-learn counts 0."""
+
+_CLAIM = """\
+confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,), \
+default=None
+    How sure the classifier is of each row. What reads a probability of being right takes
+    that of the answer, whatever name is given; the values of an array or a callable it
+    reads as they are, in [0, 1]."""
 
 #: Every shared keyword: its default and what its docstring says.
 _OPTIONS: dict[str, tuple[Any, str]] = {
@@ -55,7 +64,8 @@ labels : array-like of shape (K,), default=None
         None,
         """\
 pos_label : label, default=None
-    The class that a one-dimensional `y_proba` belongs to; 1 for {0, 1} and {-1, 1}.""",
+    The class of two that a one-dimensional `y_proba` belongs to, and that a metric of one
+    class is about; 1 for {0, 1} and {-1, 1}.""",
     ),
     "sample_weight": (
         None,
@@ -86,11 +96,11 @@ class DoorOptions(CountOptions, total=False):
     loss: LossSpec
 
 
-def _sharing(options: type[Any]) -> Callable[[_Function], _Function]:
+def _sharing(options: type[Any], **other: str) -> Callable[[_Function], _Function]:
     """Return a decorator that writes shared parameters into docstring and signature.
 
     scikit-learn reads the signature: `make_scorer` passes on weights and `pos_label` only to
-    a function that names them.
+    a function that names them. `other` replaces what the docstring says of a parameter.
     """
     names = [name for name in _OPTIONS if name in options.__annotations__]
     shared = [
@@ -100,7 +110,7 @@ def _sharing(options: type[Any]) -> Callable[[_Function], _Function]:
     shared_words = {
         "%(data)s": _DATA,
         "%(average)s": _AVERAGE,
-        "%(options)s": "\n".join(_OPTIONS[name][1] for name in names),
+        "%(options)s": "\n".join(other.get(name, _OPTIONS[name][1]) for name in names),
     }
 
     def decorate(function: _Function) -> _Function:
@@ -112,8 +122,14 @@ def _sharing(options: type[Any]) -> Callable[[_Function], _Function]:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         shown = signature.replace(parameters=[*own, *shared])
-        function.__signature__ = shown  # type: ignore[attr-defined]
-        return function
+
+        @functools.wraps(function)
+        def door(*args: Any, **kwargs: Any) -> Any:
+            check.check_keywords(function.__name__, kwargs, shown.parameters)
+            return function(*args, **kwargs)
+
+        door.__signature__ = shown  # type: ignore[attr-defined]
+        return cast("_Function", door)
 
     return decorate
 
@@ -121,6 +137,9 @@ def _sharing(options: type[Any]) -> Callable[[_Function], _Function]:
 metric = _sharing(DoorOptions)
 count_metric = _sharing(CountOptions)
 class_metric = _sharing(ClassOptions)
+#: For what reads a probability of being right.
+claim_metric = _sharing(DoorOptions, confidence=_CLAIM)
+claim_count_metric = _sharing(CountOptions, confidence=_CLAIM)
 
 
 def outcomes_of(y_true: Any, y_proba: Any, **options: Any) -> Outcomes:
@@ -131,6 +150,25 @@ def outcomes_of(y_true: Any, y_proba: Any, **options: Any) -> Outcomes:
 def curve_of(y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
     """Check the arguments, judge each row, sort once."""
     return RiskCoverageCurve.from_outcomes(outcomes_of(y_true, y_proba, **options))
+
+
+def claimed_outcomes_of(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    confidence: ConfidenceSpec | None = None,
+    loss: LossSpec = "zero_one",
+    **options: Any,
+) -> Outcomes:
+    """Check the arguments and judge each row, by the chance of being right that it claims."""
+    predictions = predictions_of(y_true, y_proba, **options)
+    claim = claimed_confidence(predictions, confidence)
+    return Outcomes.from_predictions(predictions, confidence=claim, loss=loss)
+
+
+def claimed_curve_of(y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
+    """Check the arguments, judge each row by its claim, sort once."""
+    return RiskCoverageCurve.from_outcomes(claimed_outcomes_of(y_true, y_proba, **options))
 
 
 def predictions_of(y_true: Any, y_proba: Any, **options: Any) -> Predictions:
@@ -146,3 +184,12 @@ def confident_predictions_of(
     if confidence is None:
         return predictions
     return replace(predictions, confidence=confidence_of(predictions, confidence))
+
+
+def claimed_predictions_of(
+    y_true: Any, y_proba: Any, *, confidence: ConfidenceSpec | None = None, **options: Any
+) -> Predictions:
+    """Check the arguments; the chance of being right that each row claims goes with it."""
+    predictions = predictions_of(y_true, y_proba, **options)
+    claim = claimed_confidence(predictions, confidence)
+    return replace(predictions, confidence=confidence_of(predictions, claim))

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
-from skselect._typing import ConfidenceSpec, LossSpec
+from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
+from skselect.confidence import claimed_confidence, confidence_of
 from skselect.curves import RiskCoverageCurve
 from skselect.metrics._metric_spec import MetricSpec, check_parameters
 from skselect.metrics._specs import SPECS
@@ -44,7 +45,8 @@ def evaluate(
         such as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``.
     confidence : str, callable or array of shape (n,), default=None
         For Predictions: how sure each row is. Metrics that read a probability of being right
-        (csr, ece, cw_accuracy) use the largest probability instead where there is one.
+        (csr, ece, cw_accuracy) take that of the answer instead of a named confidence; the
+        values of an array or a callable they read as they are.
     loss : {"zero_one"} or callable, default="zero_one"
         For Predictions: how wrong each row is.
 
@@ -74,20 +76,7 @@ def evaluate(
         own = JudgedCurve(predictions_or_outcomes)
     else:
         own = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
-    honest = own
-    if (
-        isinstance(own, Judged)
-        and own.predictions is not None
-        and own.predictions.y_proba is not None
-    ):
-        claim = own.predictions.rule.claim
-        honest = judge(own.predictions, confidence=claim, loss=loss, like=own)
-    return pd.Series(
-        {
-            spec.name: kernel_value(spec, honest if spec.reads_probability else own, parameters)
-            for spec, parameters in wanted
-        }
-    )
+    return pd.Series({spec.name: kernel_value(spec, own, known) for spec, known in wanted})
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +88,33 @@ class Judged:
     outcomes : Outcomes
     predictions : Predictions or None
         None: only outcomes are known.
+    claim : str, ndarray of shape (n,) or None
+        The chance of being right that each answer claims. None: the confidence of `outcomes`.
     """
 
     outcomes: Outcomes
     predictions: Predictions | None = None
+    claim: ConfidenceSpec | None = None
 
     @cached_property
     def curve(self) -> RiskCoverageCurve:
         """The outcomes, sorted when first asked for."""
         return RiskCoverageCurve.from_outcomes(self.outcomes)
+
+    @cached_property
+    def honest(self) -> Judged:
+        """The same rows with what they claim as confidence."""
+        if self.predictions is None or self.claim is None:
+            return self
+        claim = confidence_of(self.predictions, self.claim)
+        if np.array_equal(claim, self.outcomes.confidence):
+            return self  # curve and all
+        outcomes = replace(self.outcomes, confidence=claim)
+        return Judged(outcomes, replace(self.predictions, confidence=claim))
+
+    def read_by(self, spec: MetricSpec) -> Judged:
+        """Return the rows with the confidence that a metric goes by: their own, or the claim."""
+        return self.honest if spec.reads_probability else self
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,30 +134,33 @@ class JudgedCurve:
         """The rows of each confidence, right or wrong, as one weighted row."""
         return self.curve.to_outcomes()
 
+    def read_by(self, spec: MetricSpec) -> JudgedCurve:  # noqa: ARG002
+        """Return the curve, which knows one confidence only."""
+        return self
+
 
 def judge(
     source: Predictions | Outcomes,
     *,
     confidence: ConfidenceSpec | None = None,
     loss: LossSpec = "zero_one",
-    like: Judged | None = None,
+    claim: FloatArray | None = None,
 ) -> Judged:
-    """Judge each row; rows judged already come back if nothing differs, curve and all."""
+    """Judge each row; `claim` is the chance of being right, where it is known to be another."""
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
-    if like is not None and np.array_equal(outcomes.confidence, like.outcomes.confidence):
-        return like
     if not isinstance(source, Predictions):
         return Judged(outcomes)
+    claimed = claimed_confidence(source, confidence) if claim is None else claim
     if confidence is not None:
         source = replace(source, confidence=outcomes.confidence)
-    return Judged(outcomes, source)
+    return Judged(outcomes, source, None if claimed is confidence else claimed)
 
 
 def kernel_value(
     spec: MetricSpec, judged: Judged | JudgedCurve, parameters: Mapping[str, Any]
 ) -> float:
     """Return the metric of judged rows."""
-    source = getattr(judged, spec.needs)
+    source = getattr(judged.read_by(spec), spec.needs)
     if source is None:
         raise ValueError(
             f"metrics: {spec.name!r} reads classes and their probabilities, which Outcomes do not "
@@ -179,7 +189,7 @@ def request(
     if not isinstance(parameters, Mapping):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"{argument}: {metric!r} needs a dict of parameters, such as {{'threshold': 0.7}}, "
-            f"got {parameters!r}."
+            f"got {check.shown(parameters)}."
         )
     check_parameters(spec, parameters)
     return spec, dict(parameters)

@@ -41,7 +41,7 @@ def _both_kinds(right: float, wrong: float, name: str) -> bool:
     if right > 0 and wrong > 0:
         return True
     kind = "right answers" if wrong > 0 else "errors"
-    warnings.warn(f"{name} is undefined (nan): there are no {kind}.", stacklevel=4)
+    warnings.warn(f"{name} is undefined (nan): there are no {kind}.", stacklevel=5)
     return False
 
 
@@ -56,7 +56,7 @@ def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error")
     if not total > 0:
         kind = "errors" if positive == "error" else "right answers"
         warnings.warn(
-            f"failure_average_precision is undefined (nan): there are no {kind}.", stacklevel=3
+            f"failure_average_precision is undefined (nan): there are no {kind}.", stacklevel=4
         )
         return float("nan")
     precision = np.cumsum(found) / np.cumsum(weight)
@@ -123,7 +123,7 @@ def auroc_aurc(predictions: Predictions) -> float:
 
 def _without_two_classes() -> float:
     message = "auroc_aurc is undefined (nan): there are not rows of both classes."
-    warnings.warn(message, stacklevel=4)
+    warnings.warn(message, stacklevel=5)
     return float("nan")
 
 

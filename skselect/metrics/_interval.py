@@ -17,13 +17,13 @@ from skselect._typing import FloatArray, IntArray
 from skselect.curves import RiskCoverageCurve
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import ecce_test_of
-from skselect.metrics._door import DoorOptions, metric, predictions_of
+from skselect.metrics._door import DoorOptions, claim_metric, predictions_of
 from skselect.metrics._evaluate import Judged, JudgedCurve, judge, kernel_value, request
 from skselect.metrics._influence import INFLUENCES, RANKED, Influence
 from skselect.metrics._metric_spec import MetricSpec
 from skselect.metrics._ranked_influence import RankedInfluence
 from skselect.metrics._resampling import Resampler, bootstrap, cell_bootstrap
-from skselect.predictions import Predictions
+from skselect.metrics._weighted_counts import class_in_question
 
 #: With fewer errors than this an interval is not to be relied on.
 FEW_ERRORS = 10
@@ -104,6 +104,7 @@ def measure(
 ) -> Measured:
     """Compute a metric and, for method="analytic", what its rows add to its error."""
     refuse_without_interval(spec)
+    judged = judged.read_by(spec)
     estimate = kernel_value(spec, judged, parameters)
     closed = INFLUENCES.get(spec.name) if method == "analytic" else None
     influence = None if closed is None else closed(judged, **parameters)
@@ -223,7 +224,7 @@ def _warn_if_shaky(found: MetricInterval) -> None:
         warnings.warn(
             f"{found.metric}: the interval rests on {found.n_errors:g} errors; with fewer than "
             f"{FEW_ERRORS} it may be far off.",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -275,24 +276,19 @@ def is_shaky(interval: MetricInterval) -> bool:
 
 
 def with_pos_label(
-    spec: MetricSpec, parameters: Mapping[str, Any], pos_label: Any
+    spec: MetricSpec, parameters: Mapping[str, Any], y_proba: Any, pos_label: Any
 ) -> dict[str, Any]:
     """Hand on the positive class to a kernel that asks for it."""
-    asks = pos_label is not None and "pos_label" in inspect.signature(spec.kernel).parameters
-    return {"pos_label": pos_label, **parameters} if asks else dict(parameters)
-
-
-def judge_for(spec: MetricSpec, predictions: Predictions, confidence: Any, loss: Any) -> Judged:
-    """Judge rows, by the largest probability where the metric reads a probability."""
-    if confidence is None and spec.reads_probability and predictions.y_proba is not None:
-        predictions = replace(predictions, confidence=None)
-    return judge(predictions, confidence=confidence, loss=loss)
+    if "pos_label" not in inspect.signature(spec.kernel).parameters:
+        return dict(parameters)
+    label = class_in_question(y_proba, parameters.get("average", "auto"), pos_label)
+    return {"pos_label": label, **parameters}
 
 
 # Door ------------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def metric_interval(
     y_true: Any,
     y_proba: Any,
@@ -380,13 +376,14 @@ def metric_interval(
     check.check_count("n_resamples", n_resamples, 2)
     rng = check.check_generator(random_state)
     spec, parameters = request(metric, metric_params)
-    parameters = with_pos_label(spec, parameters, options.get("pos_label"))
+    parameters = with_pos_label(spec, parameters, y_proba, options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     predictions = predictions_of(y_true, y_proba, **options)
     check.refuse_weights(predictions.sample_weight, "an interval")
     predictions = replace(predictions, sample_weight=None)
+    judged = judge(predictions, confidence=confidence, loss=loss)
     found = interval_of(
-        measure(spec, judge_for(spec, predictions, confidence, loss), parameters, method),
+        measure(spec, judged, parameters, method),
         level=level,
         n_resamples=n_resamples,
         rng=rng,

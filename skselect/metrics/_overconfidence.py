@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, curve_of, metric, outcomes_of
+from skselect.metrics._door import DoorOptions, claim_metric, claimed_curve_of, claimed_outcomes_of
 from skselect.metrics._draws import error_sums
 from skselect.outcomes import Outcomes
 
@@ -159,7 +159,7 @@ def csr_test_of(
 # Doors -----------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def csr_score(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
 ) -> float:
@@ -205,10 +205,10 @@ def csr_score(
     >>> round(csr_score([0, 1, 1, 0], [.1, .9, .6, .75]), 4)
     1.0
     """
-    return csr(curve_of(y_true, y_proba, **options), eps)
+    return csr(claimed_curve_of(y_true, y_proba, **options), eps)
 
 
-@metric
+@claim_metric
 def p_risk_score(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
 ) -> float:
@@ -258,10 +258,10 @@ def p_risk_score(
     >>> round(p_risk_score([0, 1, 1, 0], [.1, .9, .6, .9]), 4)
     0.8695
     """
-    return p_risk(curve_of(y_true, y_proba, **options), eps)
+    return p_risk(claimed_curve_of(y_true, y_proba, **options), eps)
 
 
-@metric
+@claim_metric
 def csr_test(
     y_true: Any,
     y_proba: Any,
@@ -322,4 +322,4 @@ def csr_test(
       P_risk   1  (as published: sigma 8.97, z 22.27)
       2 errors among 5 rows, eps 1e-08
     """
-    return csr_test_of(outcomes_of(y_true, y_proba, **options), eps, n_draws, random_state)
+    return csr_test_of(claimed_outcomes_of(y_true, y_proba, **options), eps, n_draws, random_state)

@@ -10,7 +10,7 @@ import pandas as pd
 from skselect import _validation as check
 from skselect.bounds import clopper_pearson_interval
 from skselect.metrics._binned_errors import bin_sums
-from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.metrics._door import DoorOptions, claim_metric, claimed_outcomes_of
 from skselect.outcomes import Outcomes
 
 
@@ -43,7 +43,7 @@ def reliability(
     )
 
 
-@metric
+@claim_metric
 def reliability_curve(
     y_true: Any,
     y_proba: Any,
@@ -100,4 +100,6 @@ def reliability_curve(
     0        0.65       0.5  0.01  0.99    0.5
     1        0.90       1.0  0.16  1.00    0.5
     """
-    return reliability(outcomes_of(y_true, y_proba, **options), n_bins, strategy, confidence_level)
+    return reliability(
+        claimed_outcomes_of(y_true, y_proba, **options), n_bins, strategy, confidence_level
+    )

@@ -11,7 +11,7 @@ from scipy.optimize import brentq, isotonic_regression
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, curve_of, metric, outcomes_of
+from skselect.metrics._door import DoorOptions, claim_metric, claimed_curve_of, claimed_outcomes_of
 from skselect.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def top_label_brier(outcomes: Outcomes) -> float:
 # Doors -----------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def smooth_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     """Compute the smooth calibration error, smECE, which needs no bins (lower is better).
 
@@ -126,10 +126,10 @@ def smooth_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[DoorOp
     >>> round(smooth_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 3)
     0.107
     """
-    return smooth_ece(outcomes_of(y_true, y_proba, **options))
+    return smooth_ece(claimed_outcomes_of(y_true, y_proba, **options))
 
 
-@metric
+@claim_metric
 def ecce_mad(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     """Compute the largest cumulative gap between accuracy and confidence, ECCE-MAD.
 
@@ -168,10 +168,10 @@ def ecce_mad(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float
     >>> round(ecce_mad([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1
     """
-    return largest_cumulative_gap(curve_of(y_true, y_proba, **options))
+    return largest_cumulative_gap(claimed_curve_of(y_true, y_proba, **options))
 
 
-@metric
+@claim_metric
 def ecce_r(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     """Compute the range of the cumulative gaps between accuracy and confidence, ECCE-R.
 
@@ -210,10 +210,10 @@ def ecce_r(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     >>> round(ecce_r([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.175
     """
-    return range_of_cumulative_gaps(curve_of(y_true, y_proba, **options))
+    return range_of_cumulative_gaps(claimed_curve_of(y_true, y_proba, **options))
 
 
-@metric
+@claim_metric
 def isotonic_calibration_distance(
     y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]
 ) -> float:
@@ -251,10 +251,10 @@ def isotonic_calibration_distance(
     >>> round(isotonic_calibration_distance([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.125
     """
-    return isotonic_distance(curve_of(y_true, y_proba, **options))
+    return isotonic_distance(claimed_curve_of(y_true, y_proba, **options))
 
 
-@metric
+@claim_metric
 def top_label_brier_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     """Compute the mean squared difference of confidence and correctness.
 
@@ -288,4 +288,4 @@ def top_label_brier_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptio
     >>> round(top_label_brier_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1675
     """
-    return top_label_brier(outcomes_of(y_true, y_proba, **options))
+    return top_label_brier(claimed_outcomes_of(y_true, y_proba, **options))

@@ -13,7 +13,7 @@ from scipy.special import chdtrc, ndtr
 from skselect import _validation as check
 from skselect._typing import FloatArray, IntArray
 from skselect.metrics._calibration_tests import rows_for_test
-from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.metrics._door import DoorOptions, claim_metric, claimed_outcomes_of
 from skselect.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def t_cal_test_of(
 # Door ------------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def t_cal_test(
     y_true: Any,
     y_proba: Any,
@@ -275,5 +275,5 @@ def t_cal_test(
       p-value  1.231e-21  (the least of 11 scales, adjusted)
       at 2 bins the squared error is 0.0867, 100 rows
     """
-    outcomes = outcomes_of(y_true, y_proba, **options)
+    outcomes = claimed_outcomes_of(y_true, y_proba, **options)
     return t_cal_test_of(outcomes, alpha, method, n_draws, random_state)

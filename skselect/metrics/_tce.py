@@ -10,7 +10,7 @@ from scipy.special import bdtr, bdtrc, gammaln, xlog1py, xlogy
 from skselect import _validation as check
 from skselect._typing import FloatArray
 from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, metric, outcomes_of
+from skselect.metrics._door import DoorOptions, claim_metric, claimed_outcomes_of
 from skselect.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _log_mass(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 # Door ------------------------------------------------------------------------------------
 
 
-@metric
+@claim_metric
 def tce_score(
     y_true: Any,
     y_proba: Any,
@@ -151,4 +151,4 @@ def tce_score(
     >>> tce_score(y_true, np.repeat([.6, .9], 50))
     50.0
     """
-    return tce(outcomes_of(y_true, y_proba, **options), alpha, n_min, n_max)
+    return tce(claimed_outcomes_of(y_true, y_proba, **options), alpha, n_min, n_max)

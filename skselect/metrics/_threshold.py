@@ -35,7 +35,7 @@ def selective_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
         warnings.warn(
             f"No row is accepted at threshold={threshold}: selective risk and selective accuracy "
             "are undefined (nan).",
-            stacklevel=3,
+            stacklevel=4,
         )
         return float("nan")
     return loss / weight

@@ -19,10 +19,10 @@ from skselect.curves import RiskCoverageCurve
 from skselect.metrics._door import (
     CountOptions,
     DoorOptions,
-    confident_predictions_of,
-    count_metric,
-    curve_of,
-    metric,
+    claim_count_metric,
+    claim_metric,
+    claimed_curve_of,
+    claimed_predictions_of,
 )
 from skselect.predictions import Predictions
 
@@ -74,9 +74,9 @@ def _ratio_metric(
     """Return a kernel that averages numerator/denominator over the classes."""
 
     def kernel(
-        predictions: Predictions, average: str | None = "macro", pos_label: Any = None
+        predictions: Predictions, average: str | None = "auto", pos_label: Any = None
     ) -> Any:
-        check.check_average(average)
+        average = check.check_average(average, pos_label)
         counts = counts_of(predictions)
         if average == "micro":
             counts = Counts(*(np.array([part.sum()]) for part in counts))
@@ -108,13 +108,19 @@ def mean_of_defined(values: FloatArray, share: FloatArray, average: str | None, 
         warnings.warn(
             f"{name} is undefined (nan) for {int(missing.sum())} of {len(values)} classes: their "
             f"weighted counts are all zero{left}.",
-            stacklevel=4,
+            stacklevel=5,
         )
     if average is None:
         return values
     if not np.any(counted):
         return float("nan")
     return float(np.sum(values[counted] * share[counted]) / np.sum(share[counted]))
+
+
+def class_in_question(y_proba: Any, average: str | None, pos_label: Any) -> Any:
+    """Return the class that a metric is about; None where `pos_label` only names a column."""
+    names_column = np.ndim(y_proba) == 1 and average not in ("auto", "binary")
+    return None if names_column else pos_label
 
 
 def place_of_positive(predictions: Predictions, pos_label: Any) -> int:
@@ -139,7 +145,7 @@ def cw_matthews(predictions: Predictions) -> float:
         warnings.warn(
             "cw_matthews_corrcoef is undefined (nan): all weight is on one true or one predicted "
             "class.",
-            stacklevel=3,
+            stacklevel=4,
         )
         return float("nan")
     spread = np.sum(truth * (total - truth)) * np.sum(predicted * (total - predicted))
@@ -153,7 +159,7 @@ def cw_accuracy(curve: RiskCoverageCurve) -> float:
     total = curve.sums.confidence
     if not total > 0:
         warnings.warn(
-            "cw_accuracy is undefined (nan): the confidence is 0 for every row.", stacklevel=3
+            "cw_accuracy is undefined (nan): the confidence is 0 for every row.", stacklevel=4
         )
         return float("nan")
     return curve.sums.confidence_right / total
@@ -165,7 +171,7 @@ def cw_gain(curve: RiskCoverageCurve) -> float:
     accuracy = 1.0 - curve.mean_loss
     room = 1.0 - min(weighted, accuracy)
     if room <= 0:
-        warnings.warn("cw_gain is undefined (nan): there are no errors.", stacklevel=3)
+        warnings.warn("cw_gain is undefined (nan): there are no errors.", stacklevel=4)
         return float("nan")
     return (weighted - accuracy) / room
 
@@ -173,7 +179,7 @@ def cw_gain(curve: RiskCoverageCurve) -> float:
 # Doors -----------------------------------------------------------------------------------
 
 
-@count_metric
+@claim_count_metric
 def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> FloatArray:
     """Compute the confusion matrix in which each row counts by its confidence.
 
@@ -210,12 +216,12 @@ def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOption
     array([[0.75, 0.75],
            [0.  , 1.5 ]])
     """
-    return _confusion(confident_predictions_of(y_true, y_proba, **options))[:-1]
+    return _confusion(claimed_predictions_of(y_true, y_proba, **options))[:-1]
 
 
-@count_metric
+@claim_count_metric
 def cw_precision_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
 ) -> Any:
     """Compute the precision in which each row counts by its confidence.
 
@@ -255,13 +261,14 @@ def cw_precision_score(
     >>> cw_precision_score([0, 1, 1, 0], [.25, .875, .625, .75], average=None)
     array([1.        , 0.66666667])
     """
-    predictions = confident_predictions_of(y_true, y_proba, **options)
-    return cw_precision(predictions, average, options.get("pos_label"))
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    asked = class_in_question(y_proba, average, options.get("pos_label"))
+    return cw_precision(predictions, average, asked)
 
 
-@count_metric
+@claim_count_metric
 def cw_recall_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
 ) -> Any:
     """Compute the recall (sensitivity) in which each row counts by its confidence.
 
@@ -301,14 +308,14 @@ def cw_recall_score(
     >>> cw_recall_score([0, 1, 1, 0], [.25, .875, .625, .75])
     0.75
     """
-    return cw_recall(
-        confident_predictions_of(y_true, y_proba, **options), average, options.get("pos_label")
-    )
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    asked = class_in_question(y_proba, average, options.get("pos_label"))
+    return cw_recall(predictions, average, asked)
 
 
-@count_metric
+@claim_count_metric
 def cw_specificity_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
 ) -> Any:
     """Compute the specificity in which each row counts by its confidence.
 
@@ -347,13 +354,14 @@ def cw_specificity_score(
     >>> cw_specificity_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.5
     """
-    predictions = confident_predictions_of(y_true, y_proba, **options)
-    return cw_specificity(predictions, average, options.get("pos_label"))
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    asked = class_in_question(y_proba, average, options.get("pos_label"))
+    return cw_specificity(predictions, average, asked)
 
 
-@count_metric
+@claim_count_metric
 def cw_f1_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
 ) -> Any:
     """Compute the F1 score in which each row counts by its confidence.
 
@@ -392,12 +400,12 @@ def cw_f1_score(
     >>> cw_f1_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.8
     """
-    return cw_f1(
-        confident_predictions_of(y_true, y_proba, **options), average, options.get("pos_label")
-    )
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    asked = class_in_question(y_proba, average, options.get("pos_label"))
+    return cw_f1(predictions, average, asked)
 
 
-@count_metric
+@claim_count_metric
 def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> float:
     """Compute the Matthews correlation in which each row counts by its confidence.
 
@@ -436,10 +444,10 @@ def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptio
     >>> round(cw_matthews_corrcoef([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.5774
     """
-    return cw_matthews(confident_predictions_of(y_true, y_proba, **options))
+    return cw_matthews(claimed_predictions_of(y_true, y_proba, **options))
 
 
-@metric
+@claim_metric
 def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     """Compute the confidence-weighted accuracy: each row counts by its confidence.
 
@@ -473,10 +481,10 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions])
     >>> round(cw_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7742
     """
-    return cw_accuracy(curve_of(y_true, y_proba, **options))
+    return cw_accuracy(claimed_curve_of(y_true, y_proba, **options))
 
 
-@metric
+@claim_metric
 def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     """Compute how much of the room above the accuracy confidence weighting gains.
 
@@ -510,4 +518,4 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> 
     >>> round(cw_gain_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0968
     """
-    return cw_gain(curve_of(y_true, y_proba, **options))
+    return cw_gain(claimed_curve_of(y_true, y_proba, **options))

@@ -8,7 +8,7 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, FloatArray
-from skselect.metrics._door import CountOptions, confident_predictions_of, count_metric
+from skselect.metrics._door import CountOptions, claim_count_metric, claimed_predictions_of
 from skselect.metrics._weighted_counts import mass_of, mean_of_defined, place_of_positive
 from skselect.predictions import Predictions
 
@@ -59,7 +59,7 @@ def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
 # Doors -----------------------------------------------------------------------------------
 
 
-@count_metric
+@claim_count_metric
 def cw_auc_score(
     y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
 ) -> Any:
@@ -104,10 +104,10 @@ def cw_auc_score(
     >>> round(cw_auc_score([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.7917
     """
-    return cw_auc(confident_predictions_of(y_true, y_proba, **options), average)
+    return cw_auc(claimed_predictions_of(y_true, y_proba, **options), average)
 
 
-@count_metric
+@claim_count_metric
 def cw_roc_curve(
     y_true: Any, y_proba: Any, **options: Unpack[CountOptions]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -145,7 +145,7 @@ def cw_roc_curve(
     >>> tpr.round(3)
     array([0.   , 0.583, 0.583, 1.   , 1.   ])
     """
-    predictions = confident_predictions_of(y_true, y_proba, **options)
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
     remedy = "; cw_auc_score takes any number"
     check.check_two_classes(predictions.classes, "cw_roc_curve", remedy)
     place = place_of_positive(predictions, options.get("pos_label"))

@@ -48,8 +48,6 @@ class Case:
         None where there is no policy and none was named, or one per subgroup.
     judged : Judged
         After the policy's calibration, with the confidence its threshold is applied to.
-    honest : Judged
-        The same with the chance of being right that it claims.
     accepted : ndarray of bool, shape (n,), or None
         None: it answers everything.
     """
@@ -59,7 +57,6 @@ class Case:
     policy: AbstentionPolicy | None
     threshold: float | None
     judged: Judged
-    honest: Judged
     accepted: BoolArray | None
 
     @property
@@ -79,11 +76,9 @@ def case_of(
     """Apply a policy, or a threshold, to what a model said."""
     if policy is None:
         judged = judge(raw)
-        has_proba = raw.y_proba is not None
-        honest = judge(raw, confidence=raw.rule.claim, like=judged) if has_proba else judged
         confidence = judged.outcomes.confidence
         accepted = None if threshold is None else confidence >= threshold
-        return Case(name, raw, None, threshold, judged, honest, accepted)
+        return Case(name, raw, None, threshold, judged, accepted)
     check.check_same_classes(policy.classes, raw.classes, name)
     check.check_reads_proba(policy.response)
     check.check_own_answers(policy.rule.decision, raw.rule.decision)
@@ -93,10 +88,9 @@ def case_of(
     after = Predictions(
         raw.y_true, decisions.y_pred, raw.classes, decisions.y_proba, rule=policy.rule
     )
-    judged = judge(after, confidence=decisions.confidence)
-    honest = judge(after, confidence=decisions.claim, like=judged)
+    judged = judge(after, confidence=decisions.confidence, claim=decisions.claim)
     single = None if policy.groups is not None else policy.threshold
-    return Case(name, raw, policy, single, judged, honest, decisions.accepted)
+    return Case(name, raw, policy, single, judged, decisions.accepted)
 
 
 def contents_of(
@@ -127,7 +121,7 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
     found = []
     for name, parameters in wanted:
         spec = SPECS[name]
-        judged = case.honest if spec.reads_probability else case.judged
+        judged = case.judged.read_by(spec)
         outside = name in _NEED_UNIT and not is_unit(judged.outcomes)
         beyond = name.startswith("cwsa") and not 0 <= parameters.get("threshold", 0) < 1
         if outside or beyond:
@@ -206,14 +200,14 @@ def honest_states(case: Case) -> list[tuple[str, Outcomes]]:
     """Return the claimed chances of being right, before and after the policy's calibration."""
     policy = case.policy
     if policy is None or policy.calibration is None:
-        return [("as given", case.honest.outcomes)]
-    before = Outcomes.of(case.raw, confidence=case.raw.rule.claim)
-    return [("before calibration", before), ("after calibration", case.honest.outcomes)]
+        return [("as given", case.judged.honest.outcomes)]
+    before = judge(case.raw).honest.outcomes
+    return [("before calibration", before), ("after calibration", case.judged.honest.outcomes)]
 
 
 def _calibration(case: Case, seed: Any) -> list[dict[str, Any]]:
     """Return how honest the confidence is, before and after the policy's calibration."""
-    if not is_unit(case.honest.outcomes):
+    if not is_unit(case.judged.honest.outcomes):
         return []
     return [_honesty(state, outcomes, seed) for state, outcomes in honest_states(case)]
 

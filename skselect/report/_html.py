@@ -51,7 +51,7 @@ def _pictures(case: Case, level: float) -> list[tuple[str, str]]:
         ),
     ]  # fmt: skip
     shown = [(caption, _image(display)) for caption, display in drawn]
-    if is_unit(case.honest.outcomes):
+    if is_unit(case.judged.honest.outcomes):
         caption = "How often it is right at each confidence: on the line, it is honest."
         shown.append((caption, _reliability(case)))
     if is_unit(judged.outcomes):

@@ -1,8 +1,9 @@
 """Cells: counts of rows whose confidences are close, and what they prove about the areas.
 
-A cell holds the confidences whose shortfall d = 1 - c has one exponent and the same first 12
-bits after it, so that cells are as fine near certainty as anywhere. What happens inside a
-cell is unknown; the best and the worst order of its rows bound the areas.
+A cell holds the confidences whose shortfall d = 1 - c lies between two neighbouring numbers of 13
+bits, the larger one included, so that cells are as fine near certainty as anywhere and a threshold
+between two cells is a short number. What happens inside a cell is unknown; the best and the worst
+order of its rows bound the areas.
 """
 
 from __future__ import annotations
@@ -20,13 +21,12 @@ from skselect._typing import FloatArray, IntArray
 
 #: Bits after the leading one that a cell keeps.
 BITS = 12
-# 1 - c of a float64 below 1 is 0 or at least 2^-53; cell 0 holds the zeros.
 _DROPPED = 52 - BITS
-_BEFORE_FIRST = (int(np.float64(2.0**-53).view(np.int64)) >> _DROPPED) - 1
-N_CELLS = (int(np.float64(1.0).view(np.int64)) >> _DROPPED) - _BEFORE_FIRST + 1
-
-# By how much 1 - c can have been rounded.
-_ROUNDED = 2.0**-53
+# 1 - c of a float64 in [0, 1], rounded, is a multiple of this; where c < 1/2 it was rounded.
+_STEP = 2.0**-53
+# Cell 0 holds the shortfall 0, cell 1 the next larger one.
+_BEFORE_FIRST = (int(np.float64(_STEP).view(np.int64)) >> _DROPPED) - 2
+N_CELLS = (int(np.float64(1.0).view(np.int64)) >> _DROPPED) - _BEFORE_FIRST
 
 #: How much wider than computed a bound is made, for the rounding of sums.
 _MARGIN = 1e-11
@@ -35,19 +35,30 @@ _MARGIN = 1e-11
 def cells_of(confidence: FloatArray) -> IntArray:
     """Return the cell of each confidence in [0, 1], the surest in cell 0."""
     bits = (1.0 - confidence.astype(np.float64, copy=False)).view(np.int64)
+    bits -= 1  # a cell ends with its largest shortfall
     bits >>= _DROPPED
     bits -= _BEFORE_FIRST
     return np.maximum(bits, 0, out=bits)
 
 
-def _shortfalls(cells: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and the largest 1 - c of each cell."""
-    starts = ((cells + _BEFORE_FIRST) << _DROPPED).view(np.float64)
+def _largest(cells: IntArray) -> FloatArray:
+    """Return the largest 1 - c, rounded, of each cell."""
     ends = ((cells + (_BEFORE_FIRST + 1)) << _DROPPED).view(np.float64)
-    ends = np.minimum(np.nextafter(ends, 0.0), 1.0)
-    rounded = starts >= 0.5  # 1 - c of a confidence below one half
-    starts, ends = starts - _ROUNDED * rounded, np.minimum(ends + _ROUNDED * rounded, 1.0)
-    return np.where(cells == 0, 0.0, starts), np.where(cells == 0, 0.0, ends)
+    return np.where(cells == 0, 0.0, np.floor(ends / _STEP) * _STEP)
+
+
+def _shortfalls(cells: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest 1 - c of each cell, before rounding."""
+    low = np.where(cells == 0, 0.0, _largest(np.maximum(cells - 1, 0)) + _STEP)
+    high = _largest(cells)
+    return low - _STEP * (low >= 0.5), np.minimum(high + _STEP * (high >= 0.5), 1.0)
+
+
+def least_confidences(cells: IntArray) -> FloatArray:
+    """Return the least confidence in [0, 1] that each cell can hold."""
+    high = _largest(cells)
+    # Where 1 - c is rounded, confidences down to half a step below end in the same cell.
+    return np.maximum(1.0 - high - _STEP / 2.0 * (high >= 0.5), 0.0)
 
 
 class CellCounts:
@@ -121,8 +132,9 @@ class CellCounts:
         return Parts(cell[order], right, wrong, reached[order], self.thresholds)
 
     def blocks(self) -> SummedBlocks:
-        """Return the parts as tie blocks."""
-        return self.parts().blocks()
+        """Return the parts as tie blocks, each at the threshold that accepts it."""
+        parts = self.parts()
+        return parts.blocks(parts.thresholds_below)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +164,8 @@ class Parts:
         # Parts of one cell lie between the threshold that they reach and the one they miss.
         edges = np.concatenate([[0.0], self.thresholds, [1.0]])
         reached = self.reached[parted]
-        high[parted] = np.minimum(high[parted], 1.0 - edges[reached] + _ROUNDED)
-        low[parted] = np.maximum(low[parted], 1.0 - edges[reached + 1] - _ROUNDED)
+        high[parted] = np.minimum(high[parted], 1.0 - edges[reached] + _STEP)
+        low[parted] = np.maximum(low[parted], 1.0 - edges[reached + 1] - _STEP)
         return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
     @cached_property
@@ -162,8 +174,7 @@ class Parts:
         low, high = _shortfalls(self.cell)
         # The middle, or where a cell holds but a few floats the first of them: the middle
         # could round into the next cell.
-        first = np.ceil(low * 2.0**53) * 2.0**-53
-        found = 1.0 - np.where(high - low > 2.0**-48, (low + high) / 2.0, first)
+        found = 1.0 - np.where(high - low > 2.0**-48, (low + high) / 2.0, low)
         parted = self.reached >= 0
         edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
         reaches, misses = edges[self.reached[parted]], edges[self.reached[parted] + 1]
@@ -173,9 +184,15 @@ class Parts:
         found[parted] = np.clip((least + most) / 2.0, reaches, np.nextafter(misses, 0.0))
         return found
 
-    def blocks(self) -> SummedBlocks:
-        """Return the parts as tie blocks."""
-        return blocks_of_counts(self.confidences, self.right + self.wrong, self.wrong)
+    @cached_property
+    def thresholds_below(self) -> FloatArray:
+        """The least confidence that each part can hold: it accepts the part, and no later one."""
+        edges = np.concatenate([[0.0], self.thresholds])
+        return np.maximum(least_confidences(self.cell), edges[np.maximum(self.reached, 0)])
+
+    def blocks(self, confidence: FloatArray) -> SummedBlocks:
+        """Return the parts as tie blocks of these confidences."""
+        return blocks_of_counts(confidence, self.right + self.wrong, self.wrong)
 
 
 def bounds_of_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, float]]:

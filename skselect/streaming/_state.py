@@ -25,7 +25,7 @@ from skselect.streaming._counters import ExactCounts
 #: Rows that are counted together.
 _BATCH = 1 << 20
 #: Of the pickled form.
-_VERSION = 1
+_VERSION = 2
 
 
 class SelectiveState:
@@ -45,7 +45,8 @@ class SelectiveState:
         For :meth:`update` with probabilities of K classes: all classes, in the order of the
         columns. Default: the sorted labels of the first piece, which must hold every class.
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        How sure the classifier is of each answer, in [0, 1].
+        How sure the classifier is of each answer, in [0, 1]. Metrics that read a probability of
+        being right (csr, ece, cw_accuracy) need "max_proba", or a callable that returns one.
 
     Attributes
     ----------
@@ -209,7 +210,8 @@ class SelectiveState:
         -------
         dict
             "confidence", "n" and "n_errors", which :meth:`from_counts` takes back. In mode
-            "certified" the confidence lies somewhere in its cell.
+            "certified" the confidence is the least that its cell can hold; give the mode (and
+            the thresholds) to :meth:`from_counts` again.
         """
         blocks = self._blocks()
         rows, errors = blocks.rows, blocks.loss.astype(np.int64)
@@ -273,14 +275,15 @@ class SelectiveState:
     def finalize(self) -> RiskCoverageCurve:
         """Return the risk-coverage curve of all rows; the state can be fed on.
 
-        In mode "certified" the rows of a cell are tied.
+        In mode "certified" the rows of a cell are tied, at the least confidence that it can
+        hold: each entry's threshold accepts exactly the rows that the entry counts.
 
         Raises
         ------
         ValueError
             If no row has been counted.
         """
-        return RiskCoverageCurve(self._blocks())
+        return RiskCoverageCurve(self._blocks(), in_cells=self.mode == "certified")
 
     def evaluate(
         self,
@@ -299,11 +302,13 @@ class SelectiveState:
             The values; certified ones with the columns "value", "low" and "high": the exact
             value lies between the last two.
         """
+        check.check_has_rows(self.n_rows)
+        readers = [spec.name for spec, _ in requests(metrics) if spec.reads_probability]
+        check.check_counts_probability(readers, self.confidence)
         if isinstance(self.counts, ExactCounts):
             return evaluate(self.finalize(), metrics)
-        check.check_has_rows(self.n_rows)
         parts = self.counts.parts()
-        curve = RiskCoverageCurve(parts.blocks())
+        curve = RiskCoverageCurve(parts.blocks(parts.confidences))
         found = {
             spec.name: certified_value(spec.name, parts, curve, parameters)
             for spec, parameters in requests(metrics)

@@ -17,9 +17,10 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
     """Return the threshold that accepts the first `n_blocks` entries and no more.
 
     It is the midpoint between the last accepted and the first rejected confidence, which
-    survives rounding to float32 and the last bit of `predict_proba`. Accepting everything
-    starts at 0, or at -inf where confidences are not confined to [0, 1] (`bounded` says whether
-    they can be, for a function of the user's).
+    survives rounding to float32 and the last bit of `predict_proba`. Where entries stand for
+    cells of confidences it is the least one that the last accepted cell can hold. Accepting
+    everything starts at 0, or at -inf where confidences are not confined to [0, 1] (`bounded`
+    says whether they can be, for a function of the user's).
     """
     if n_blocks == 0:
         return float("inf")
@@ -27,6 +28,8 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
     if n_blocks == len(curve):
         inside = bounded and lowest >= 0 and curve.thresholds[0] <= 1
         return 0.0 if inside else float("-inf")
+    if curve.in_cells:
+        return lowest
     rejected = float(curve.thresholds[n_blocks])
     middle = rejected + (lowest - rejected) / 2.0
     return middle if rejected < middle <= lowest else lowest

@@ -32,6 +32,14 @@ class Halfway(BaseEstimator):
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)
+def test_a_missing_score_has_no_probability(kind):
+    calibrator = CALIBRATORS[kind]().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    assert np.isnan(calibrator.predict(np.array([0.5, np.nan, 0.2]))).tolist() == [0, 1, 0]
+    if hasattr(calibrator, "predict_interval"):
+        assert np.isnan(calibrator.predict_interval([0.5, np.nan])).tolist() == [[0, 1]] * 2
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_an_object_is_the_same_as_its_name(kind, n_classes):
     X, y = rows(n_classes)

@@ -6,8 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
+from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skselect import Outcomes, Predictions, evaluate
+from skselect import (
+    Outcomes,
+    Predictions,
+    SelectiveClassifier,
+    SelectiveState,
+    evaluate,
+    get_scorer,
+    metrics,
+    selective_report,
+)
 from skselect.metrics import SPECS
 from tests.brute import assert_close, examples, proba_cases
 from tests.metrics.test_specs import (
@@ -18,6 +28,7 @@ from tests.metrics.test_specs import (
     most_classes,
     score,
     some_predictions,
+    takes,
 )
 
 NAN = float("nan")
@@ -106,6 +117,115 @@ def test_metrics_that_read_a_probability_use_the_largest_one():
     names = [name for name, spec in SPECS.items() if spec.reads_probability]
     values = evaluate(Predictions.from_proba(y_true, y_proba), names, confidence="entropy")
     assert_close(values, [score(name, y_true, y_proba) for name in names])
+
+
+# One number on every path -----------------------------------------------------------------
+
+COSTS = [[0, 1], [10, 0]]
+#: How rows are judged: options of `Predictions.from_proba`, and the confidence asked for.
+JUDGED = {
+    "max_proba": ({}, None),
+    "margin": ({}, "margin"),
+    "entropy": ({}, "entropy"),
+    "gini": ({}, "gini"),
+    "min_cost": ({"decision": "min_cost", "cost_matrix": COSTS}, None),
+    "chosen_proba": ({"decision": "min_cost", "cost_matrix": COSTS}, "chosen_proba"),
+}
+
+
+class Fixed(ClassifierMixin, BaseEstimator):
+    """Says what X says."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return X
+
+    def predict(self, X):
+        return self.classes_[X.argmax(axis=1)]
+
+
+def paths(name, y_true, y_proba, how, confidence):
+    """Yield what each way to a metric returns, and what the way is called."""
+    spec, parameters = SPECS[name], REQUIRED.get(name, {})
+    predictions = Predictions.from_proba(y_true, y_proba, **how)
+    asked = {} if confidence is None else {"confidence": confidence}
+    yield "evaluate", evaluate(predictions, {name: parameters}, **asked)[name]
+    if not how:
+        own = asked if takes(name, "confidence") else {}
+        yield "function", spec.function(y_true, y_proba, **parameters, **own)
+        table = metrics.metrics_by_group(
+            y_true, y_proba, np.arange(len(y_true)) % 2, {name: parameters},
+            confidence_level=None, **asked,
+        )  # fmt: skip
+        yield "by group", table["value"][0]
+    if name not in NO_INTERVAL and not how:
+        found = metrics.metric_interval(
+            y_true, y_proba, name, n_resamples=2, metric_params=parameters, **asked
+        )
+        yield "interval", found.estimate
+    if name not in NO_COMPARISON | NO_INTERVAL:
+        table = metrics.compare_models(
+            None, {"a": predictions, "b": predictions}, name, n_resamples=2,
+            metric_params=parameters, **asked,
+        )  # fmt: skip
+        yield "comparison", table["estimate"]["a"]
+    model = SelectiveClassifier(Fixed(), threshold=0.5, confidence=confidence or "auto", **how)
+    model.fit(y_proba, y_true)
+    yield "scorer", get_scorer(spec.scorer_name, **parameters)(model, y_proba, y_true)
+    report = selective_report(y_true, y_proba, policy=model.policy_)
+    values = report.to_frame().set_index("metric")["value"]
+    if name in values.index:
+        yield "report", values[name]
+
+
+NO_INTERVAL = {"mce", "classwise_ece", "tce", "csr", "p_risk"}
+NO_COMPARISON = {"ecd", "ece", "smooth_ece", "ecce_mad", "ecce_r", "isotonic_distance"}
+
+
+@pytest.mark.parametrize("how", JUDGED)
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_way_to_a_metric_ends_in_the_same_number(name, how):
+    rng = np.random.default_rng(0)
+    p = np.round(rng.random(200), 3)
+    y_true, y_proba = (rng.random(200) < p**2).astype(int), np.column_stack([1 - p, p])
+    found = dict(paths(name, y_true, y_proba, *JUDGED[how]))
+    scored, value = found.pop("scorer"), found["evaluate"]
+    assert_close(scored, SPECS[name].as_score(value))
+    assert_close(list(found.values()), [value] * len(found))
+
+
+@pytest.mark.parametrize("name", ["csr_test", "ecd_test", "ecce_test", "t_cal_test"])
+def test_tests_of_calibration_read_the_probability_of_the_answer(name):
+    y_true, y_proba = some_predictions(2, n=200)
+    test = getattr(metrics, name)
+    seed = {} if name == "ecce_test" else {"random_state": 0}
+    found = test(y_true, y_proba, confidence="margin", **seed)
+    assert repr(found) == repr(test(y_true, y_proba, **seed))
+
+
+def test_an_array_or_a_function_is_read_as_the_probability_on_every_path():
+    y_true, y_proba = some_predictions(3)
+    predictions = Predictions.from_proba(y_true, y_proba)
+    for name in ["top_label_brier", "cw_f1", "cw_auc"]:
+        expected = score(name, y_true, y_proba, confidence=y_proba[:, 0])
+        assert expected != score(name, y_true, y_proba)
+        for confidence in (y_proba[:, 0], lambda p: p[:, 0]):
+            assert evaluate(predictions, [name], confidence=confidence)[name] == expected
+            found = metrics.metric_interval(
+                y_true, y_proba, name, n_resamples=2, confidence=confidence
+            )
+            assert found.estimate == expected
+
+
+def test_a_state_that_counted_margins_knows_no_probability():
+    state = SelectiveState(confidence="margin").update(*some_predictions(2))
+    with pytest.raises(ValueError, match="reads the probability of being right"):
+        state.evaluate(["csr"])
+    assert state.evaluate(["aurc"])["aurc"] > 0
 
 
 def test_the_order_of_the_names_is_kept():

@@ -20,7 +20,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import get_scorer, metrics
+from skselect import Predictions, get_scorer, metrics
 from skselect.confidence import CONFIDENCES
 from skselect.metrics import SPECS
 from tests.brute import WEIGHTS, assert_close, examples, proba_cases, repeated
@@ -392,12 +392,13 @@ CONTAINERS = {
 def test_two_classes_may_have_labels_of_every_kind(name, container):
     codes, y_proba = some_predictions(2)
     expected = score(name, codes, y_proba)
+    of_one = score(name, codes, y_proba, pos_label=1)
     for kind, labels in TWO.items():
         y_true = CONTAINERS[container](labels[codes])
         weight = pd.Series(np.ones(60), index=INDEX)
         assert score(name, y_true, y_proba, sample_weight=weight) == expected, kind
         one = score(name, y_true, y_proba[:, 1], pos_label=labels[1])
-        assert_close(one, expected)
+        assert_close(one, of_one)
         if kind in ("{0, 1}", "{-1, 1}", "floats", "booleans"):
             assert_close(score(name, y_true, y_proba[:, 1]), expected)
 
@@ -482,9 +483,11 @@ def test_one_column_may_come_as_a_series(name):
 def test_a_confidence_may_be_a_name_an_array_or_a_function(name, confidence):
     y_true, y_proba = some_predictions(most_classes(name))
     function = CONFIDENCES[confidence]
-    expected = score(name, y_true, y_proba, confidence=confidence)
-    assert score(name, y_true, y_proba, confidence=function) == expected
+    expected = score(name, y_true, y_proba, confidence=function)
     assert score(name, y_true, y_proba, confidence=function(y_proba)) == expected
+    if SPECS[name].reads_probability:  # a name of another confidence is no probability
+        expected = score(name, y_true, y_proba)
+    assert score(name, y_true, y_proba, confidence=confidence) == expected
 
 
 @pytest.mark.parametrize("name", [name for name in SPECS if takes(name, "loss")])
@@ -501,6 +504,22 @@ def test_an_argument_that_is_not_in_the_signature_is_refused(name, option):
     if not takes(name, argument):
         with pytest.raises(TypeError, match=argument):
             SPECS[name].function(*some_predictions(2), **option)
+
+
+def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
+    doors = filter(inspect.isfunction, map(metrics.__dict__.get, metrics.__all__))
+    for door in doors:
+        if "sample_weight" in inspect.signature(door).parameters:
+            blamed = rf"^{door.__name__}\(\) got an unexpected keyword argument 'smaple_weight'"
+            with pytest.raises(TypeError, match=blamed + r"\. Did you mean 'sample_weight'\?$"):
+                door(Y, P, smaple_weight=[1, 1])
+    with pytest.raises(TypeError, match=r"argument 'treshold'\. Did you mean 'threshold'\?"):
+        metrics.cwsa_plus_score(Y, P, treshold=0.5)
+    with pytest.raises(TypeError, match=r"^cw_f1_score\(\) got .* argument 'loss'$"):
+        metrics.cw_f1_score(Y, P, loss="zero_one")
+    predictions = Predictions.from_proba(Y, P)
+    with pytest.raises(TypeError, match=r"^compare_models\(\) got"):  # not passed over
+        metrics.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
 
 
 # Values at the edge ----------------------------------------------------------------------
@@ -770,7 +789,7 @@ def test_a_metric_is_a_scorer_of_two_classes(name, labels):
     )  # fmt: skip
     values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
     sign = 1 if spec.greater_is_better else -1
-    assert_close(sign * values, by_hand(name, X, y))
+    assert_close(sign * values, by_hand(name, X, y, pos_label=labels[1]))
 
 
 @each_metric

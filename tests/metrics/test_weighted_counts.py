@@ -12,7 +12,8 @@ import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect import Predictions, metrics
+from skselect import Predictions, evaluate, metrics
+from skselect.confidence import CONFIDENCES
 from skselect.metrics import _weighted_counts
 from tests import brute
 from tests.brute import assert_close, examples, of_probabilities, of_rows, proba_cases, row_cases
@@ -154,7 +155,8 @@ def test_the_four_relations_of_the_counts(case):
 @given(case=proba_cases())
 def test_any_confidence_can_be_the_weight(confidence, case):
     rows = judged(case, confidence)
-    matrix = of_probabilities(metrics.cw_confusion_matrix, case, confidence=confidence)
+    function = CONFIDENCES[confidence]
+    matrix = of_probabilities(metrics.cw_confusion_matrix, case, confidence=function)
     expected = [[mass(rows, lambda y, i=i: y == i, lambda a, j=j: a == j) for j in case.labels]
                 for i in case.labels]  # fmt: skip
     assert_close(matrix.ravel(), np.ravel(expected), rel=1e-9)
@@ -316,14 +318,14 @@ def test_all_right_and_all_wrong():
 def test_without_any_confidence_every_ratio_is_nan_with_a_warning(name, average):
     metric = getattr(metrics, f"cw_{name}_score")
     with pytest.warns(UserWarning, match=f"cw_{name} is undefined"):
-        value = metric([0, 1], [[0.5, 0.5]] * 2, confidence="margin", average=average)
+        value = metric([0, 1], [[0.5, 0.5]] * 2, confidence=[0, 0], average=average)
     assert np.all(np.isnan(value))
 
 
 def test_without_any_confidence_accuracy_gain_and_correlation_are_nan_with_a_warning():
     for name in ["cw_accuracy_score", "cw_gain_score", "cw_matthews_corrcoef"]:
         with pytest.warns(UserWarning, match=r"undefined \(nan\)"):
-            value = getattr(metrics, name)([0, 1], [[0.5, 0.5]] * 2, confidence="margin")
+            value = getattr(metrics, name)([0, 1], [[0.5, 0.5]] * 2, confidence=[0, 0])
         assert math.isnan(value)
 
 
@@ -410,6 +412,44 @@ def test_the_binary_average_needs_two_classes(name):
     y_true, y_proba = [0, 1, 2], [[0.5, 0.25, 0.25]] * 3
     with pytest.raises(ValueError, match="two classes"):
         getattr(metrics, f"cw_{name}_score")(y_true, y_proba, average="binary")
+
+
+@pytest.mark.parametrize("name", RATIOS)
+@pytest.mark.parametrize("labels", [[0, 1], ["healthy", "sick"], [False, True]], ids=str)
+def test_a_positive_class_is_what_the_value_is_about(name, labels):
+    """Whatever the shape of the probabilities, and on every path."""
+    metric, short = getattr(metrics, f"cw_{name}_score"), f"cw_{name}"
+    rng = np.random.default_rng(0)
+    p = rng.random(50)
+    y_true, y_proba = np.array(labels)[(rng.random(50) < p).astype(int)], np.c_[1 - p, p]
+    for place, column in ((0, 1 - p), (1, p)):
+        asked = {"pos_label": labels[place]}
+        expected = metric(y_true, y_proba, average=None)[place]
+        assert metric(y_true, y_proba, **asked) == expected
+        assert metric(y_true, y_proba, average="binary", **asked) == expected
+        assert_close(metric(y_true, column, **asked), expected)
+        predictions = Predictions.from_proba(y_true, y_proba)
+        assert evaluate(predictions, {short: asked})[short] == expected
+        interval = metrics.metric_interval(y_true, y_proba, short, n_resamples=2, **asked)
+        assert interval.estimate == expected
+        table = metrics.metrics_by_group(
+            y_true, y_proba, [0] * 50, [short], confidence_level=None, **asked
+        )
+        assert table["value"][0] == expected
+        # There it names the column only.
+        mean = metric(y_true, y_proba, average="macro")
+        assert_close(metric(y_true, column, average="macro", **asked), mean)
+        with pytest.raises(ValueError, match=r"pos_label=.* goes with average='binary'"):
+            metric(y_true, y_proba, average="macro", **asked)
+
+
+def test_a_positive_class_among_three_is_refused():
+    y_true, y_proba = [0, 1, 2], np.eye(3)
+    for name in [*(f"cw_{name}_score" for name in RATIOS), "cw_accuracy_score", "aurc_score"]:
+        with pytest.raises(ValueError, match="pos_label=1 needs two classes, got the 3 classes"):
+            getattr(metrics, name)(y_true, y_proba, pos_label=1)
+        with pytest.raises(ValueError, match="pos_label=7 is not one of the classes"):
+            getattr(metrics, name)([0, 1], np.eye(2), pos_label=7)
 
 
 def test_the_binary_average_of_strings_needs_a_pos_label():

@@ -9,6 +9,7 @@ from hypothesis import given
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from skselect import metrics
+from skselect.confidence import CONFIDENCES
 from tests import brute
 from tests.brute import assert_close, examples, of_probabilities, proba_cases
 
@@ -76,8 +77,8 @@ def test_cw_auc_is_its_definition(average, case):
 @examples(20)
 @given(case=proba_cases(max_rows=20, weights=("none", "integer")))
 def test_any_confidence_can_be_the_weight(confidence, case):
-    rows = judged(case, confidence)
-    actual = of_probabilities(metrics.cw_auc_score, case, average=None, confidence=confidence)
+    rows, function = judged(case, confidence), CONFIDENCES[confidence]
+    actual = of_probabilities(metrics.cw_auc_score, case, average=None, confidence=function)
     assert_close(actual, averaged(rows, case.labels, None), rel=1e-9)
 
 
@@ -202,7 +203,7 @@ def test_without_any_confidence_the_area_is_nan_with_a_warning():
     for average in ["macro", "weighted"]:
         with pytest.warns(UserWarning, match="cw_auc is undefined"):
             value = metrics.cw_auc_score(
-                [0, 1], [[0.5, 0.5]] * 2, confidence="margin", average=average
+                [0, 1], [[0.5, 0.5]] * 2, confidence=[0, 0], average=average
             )
         assert math.isnan(value)
 

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve, SelectiveState, evaluate
-from skselect.streaming._cells import N_CELLS, CellCounts, bounds_of_areas, cells_of
+from skselect.streaming._cells import (
+    N_CELLS,
+    CellCounts,
+    bounds_of_areas,
+    cells_of,
+    least_confidences,
+)
+from skselect.thresholds import threshold_below
 from tests.brute import examples
 
 UNIT = st.floats(0.0, 1.0)
@@ -26,6 +33,47 @@ def test_surer_rows_never_lie_in_later_cells(values):
 def test_every_float_next_to_one_has_a_cell_of_its_own():
     values = 1 - np.arange(200) * 2.0**-53
     assert len(set(cells_of(values).tolist())) == 200
+
+
+# Values around which 1 - c is rounded, and multiples of 2^-k as k voters produce them.
+DYADIC = st.integers(0, 2**14).map(lambda k: k / 2**14) | st.sampled_from(
+    [2.0**-54, 2.0**-53, 1 - 2.0**-20, 1 - 2.0**-41, 1 - 2.0**-52]
+)
+
+
+@examples(300)
+@given(UNIT | st.floats(0, 1, width=32) | DYADIC)
+def test_the_least_confidence_of_a_cell_lies_in_it_and_the_float_below_does_not(value):
+    cell = cells_of(np.array([value]))
+    least = least_confidences(cell)
+    assert cells_of(least) == cell
+    assert least <= value
+    assert least == 0.0 or cells_of(np.nextafter(least, -1.0)) > cell
+
+
+def test_the_cells_reach_from_certainty_to_zero():
+    assert cells_of(np.array([1.0, 1 - 2.0**-53, 0.0])).tolist() == [0, 1, N_CELLS - 1]
+    assert least_confidences(np.array([0, 1, N_CELLS - 1])).tolist() == [1.0, 1 - 2.0**-53, 0.0]
+
+
+@examples(100)
+@given(
+    st.lists(st.tuples(UNIT | DYADIC, st.integers(-2, 2)), min_size=1, max_size=12),
+    st.lists(UNIT | DYADIC, max_size=2),
+    st.sampled_from([np.float64, np.float32]),
+)
+def test_every_threshold_accepts_exactly_the_rows_it_was_chosen_for(rows, thresholds, kind):
+    """Whatever the cut, on the rows and on the floats beside the edges."""
+    points = np.array([value for value, _ in rows], dtype=kind)
+    for _ in range(2):
+        towards = np.array([np.sign(step) for _, step in rows], dtype=kind)
+        points = np.clip(np.nextafter(points, points + towards), 0, 1)
+    state = SelectiveState("certified", thresholds=thresholds)
+    curve = state.update_confidence(points, np.zeros(len(points))).finalize()
+    seen = points.astype(np.float64)
+    for entry, n_accepted in enumerate(curve.n_accepted):
+        for threshold in (curve.thresholds[entry], threshold_below(curve, entry + 1)):
+            assert np.sum(seen >= threshold) == n_accepted
 
 
 @examples(60)

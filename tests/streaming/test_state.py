@@ -200,6 +200,69 @@ def test_intervals_are_those_of_the_rows(metric, tied):
 # Certified ---------------------------------------------------------------------------------
 
 
+def rows_with_an_atom(rng, n, atom, n_votes=None):
+    """Return rows of which 30 % sit at one confidence and are wrong every second time."""
+    tied = rng.random(n) < 0.3
+    others = 0.5 + 0.5 * rng.random(n)
+    if n_votes:
+        others = np.ceil(others * n_votes) / n_votes
+    return np.where(tied, atom, others), rng.random(n) < np.where(tied, 0.5, 0.02)
+
+
+OBJECTIVES = [
+    {"objective": "risk", "target": 0.05},
+    {"objective": "risk", "target": 0.05, "method": "band"},
+    {"objective": "generalized_risk", "target": 0.02},
+    {"objective": "coverage", "target": 0.6},
+    {"objective": "cost", "target": 0.1},
+    {"objective": "selective_accuracy"},
+    {"objective": "cwsa_plus"},
+    {"objective": "cwsa"},
+    {"objective": "cwsa_plus", "constraint": ("risk", 0.3)},
+]
+
+
+@pytest.mark.parametrize("goal", OBJECTIVES, ids=str)
+@pytest.mark.parametrize("atom", [0.5, 0.6, 0.75])
+@pytest.mark.parametrize("n_votes", [None, 4, 16])
+@pytest.mark.parametrize("thresholds", [None, [0.5, 0.75]])
+@pytest.mark.filterwarnings("ignore:.*is best when everything is accepted", "ignore:.*binds")
+def test_a_threshold_of_cells_accepts_the_rows_it_was_chosen_for(goal, atom, n_votes, thresholds):
+    confidence, wrong = rows_with_an_atom(np.random.default_rng(0), 3000, atom, n_votes)
+    state = SelectiveState("certified", thresholds=thresholds).update_confidence(confidence, wrong)
+    found = select_threshold(state.finalize(), **goal)
+    accepted = confidence >= found.threshold
+    assert accepted.mean() == found.coverage
+    assert wrong[accepted].mean() == pytest.approx(found.risk, rel=1e-12)
+    if found.certificate is not None:
+        assert found.certificate.n_accepted == accepted.sum()
+        assert found.certificate.n_errors == wrong[accepted].sum()
+
+
+@pytest.mark.parametrize("atom", [0.5, 0.75])
+def test_a_threshold_certified_on_cells_keeps_its_promise_on_fresh_rows(atom):
+    """Of 60 certificates at delta 0.1 at most 12 may be broken: 6 expected, and 2.6 errors."""
+    rng = np.random.default_rng(1)
+    broken = 0
+    for _ in range(60):
+        confidence, wrong = rows_with_an_atom(rng, 20_000, atom)
+        state = SelectiveState("certified").update_confidence(confidence, wrong)
+        found = select_threshold(state.finalize(), objective="risk", target=0.03, delta=0.1)
+        # The others lie evenly in [1/2, 1]; one in fifty of them is wrong.
+        others, tied = 0.7 * min(2 * (1 - found.threshold), 1), 0.3 * (atom >= found.threshold)
+        broken += (0.02 * others + 0.5 * tied) / (others + tied) > 0.03
+    assert broken <= 12
+
+
+def test_counts_of_cells_that_are_written_down_and_read_again_choose_the_same():
+    confidence, wrong = rows_with_an_atom(np.random.default_rng(0), 3000, 0.5)
+    state = SelectiveState("certified", thresholds=[0.7]).update_confidence(confidence, wrong)
+    again = SelectiveState.from_counts(**state.to_arrays(), mode="certified", thresholds=[0.7])
+    curves = [one.finalize() for one in (state, again)]
+    assert np.array_equal(curves[0].thresholds, curves[1].thresholds)
+    assert np.array_equal(curves[0].n_accepted, curves[1].n_accepted)
+
+
 @examples(30)
 @given(ROWS, st.lists(CONFIDENCE, max_size=3))
 def test_the_certified_interval_always_holds_the_exact_value(rows, thresholds):
