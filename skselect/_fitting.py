@@ -21,8 +21,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from skselect import _validation as check
-from skselect._sklearn import routing_enabled, take_rows, weight_parameter
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._sklearn import n_rows_of, routing_enabled, take_rows, weight_parameter
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.scoring import find_abstainer
 
 
@@ -52,17 +52,13 @@ class RawClassifier:
         A class that the classifier does not know has probability 0, or the decision value
         nan.
         """
+        n, n_own = n_rows_of(X), len(self.columns)
         if self.response == "predict_proba":
             own = check.check_proba(self.estimator.predict_proba(X), "predict_proba(X)")
+            check.check_own_proba(own, n, n_own, self.estimator)
             return self.spread(own, 0.0)
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
-        n_own = len(self.columns)
-        if own.shape[1:] != (() if n_own == 2 else (n_own,)):
-            raise ValueError(
-                f"estimator: decision_function of {type(self.estimator).__name__} gives values of "
-                f"shape {own.shape} for {n_own} classes; one column per class is needed (for SVC: "
-                "decision_function_shape='ovr')."
-            )
+        check.check_own_values(own, n, n_own, self.estimator)
         if own.ndim == 1 and len(self.classes) == 2:
             return own
         if own.ndim == 1:
@@ -79,20 +75,27 @@ class RawClassifier:
 
     def answers(self, X: Any) -> IntArray:
         """Return what the classifier itself predicts, as codes of the task's classes."""
+        return self.columns[self._own_answers(X)]
+
+    def _own_answers(self, X: Any) -> IntArray:
+        """Return what the classifier itself predicts, as codes of its own classes."""
         own = check.check_labels(self.estimator.predict(X), "predict(X)")
         known = np.asarray(self.estimator.classes_)
         codes = check.encode_labels(own, known, "predict(X)")
-        return self.columns[check.check_known(codes, own, known, "predict(X)", "")]
+        return check.check_known(codes, own, known, "predict(X)", "")
 
     def check_decision(self, X: Any, scores: FloatArray, decision: str) -> None:
         """Refuse a classifier that abstains, or predicts another class than the decision says.
 
         With decision values only two classes are checked: SVC's vote among three or more may
         differ from its largest value in a few rows, and its calibration follows the values.
+        Three columns may be pairs of classes, whatever the decision.
         """
         abstainer, _ = find_abstainer(self.estimator, None)
         if abstainer is not None and abstainer.abstains:
             check.refuse_abstainer(abstainer)
+        if self.response == "decision_function" and len(self.columns) == 3:
+            check.refuse_pairs(self._own_answers(X), scores[:, self.columns], self.estimator)
         if decision != "argmax":
             return
         if self.response == "predict_proba":
@@ -195,14 +198,13 @@ def _codes_among(labels: Any, classes: LabelArray, known: IntArray) -> IntArray:
 
 
 def _weight_name(estimator: Any) -> str:
-    """Return the argument of `fit` that takes weights; a frozen classifier ignores them."""
-    if isinstance(estimator, FrozenEstimator):
-        return "sample_weight"
+    """Return the argument of `fit` that takes weights."""
     name = weight_parameter(estimator)
     if name is None:
         raise ValueError(
-            f"sample_weight: {type(estimator).__name__}.fit takes no weights, so they would be "
-            "ignored. Leave sample_weight out, or choose a classifier that takes them."
+            f"sample_weight: {type(estimator).__name__}.fit takes no weights (or a classifier "
+            "inside takes none), so they would be ignored. Leave sample_weight out, or choose a "
+            "classifier that takes them."
         )
     return name
 
@@ -211,14 +213,18 @@ def _weight_name(estimator: Any) -> str:
 
 
 def fit_router(owner: Any) -> MetadataRouter:
-    """Say who gets the arguments of `fit`: the owner, its `estimator`, and the splitter `cv`."""
+    """Say who gets the arguments of `fit`: the owner, its `estimator`, and the splitter `cv`.
+
+    A `cv` that is no splitter, such as an integer, keeps groups together, so it asks for them.
+    """
+    splitter = owner.cv if hasattr(owner.cv, "split") else StratifiedGroupKFold()
     to_fit = MethodMapping().add(caller="fit", callee="fit")
     to_split = MethodMapping().add(caller="fit", callee="split")
     return (
         MetadataRouter(owner=owner)
         .add_self_request(owner)
         .add(estimator=owner.estimator, method_mapping=to_fit)
-        .add(splitter=owner.cv, method_mapping=to_split)
+        .add(splitter=splitter, method_mapping=to_split)
     )
 
 
@@ -245,10 +251,18 @@ def route_fit(
 # Folds ---------------------------------------------------------------------------------------
 
 
+#: Rows to train on, and rows to predict.
+Parts = list[tuple[IntArray, IntArray]]
+
+
 def folds(
-    cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]
-) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield the rows of each fold; rare classes may be missing from some of them.
+    cv: Any,
+    X: Any,
+    y: LabelArray,
+    params: Mapping[str, Any],
+    weight: FloatArray | None = None,
+) -> Parts:
+    """Return the rows of each fold; rare classes may be missing from some of them.
 
     Parameters
     ----------
@@ -258,7 +272,10 @@ def folds(
     X, y : array-like
     params : mapping
         Arguments of the splitter, such as ``groups``.
+    weight : ndarray of shape (n,), default=None
+        What the models of the folds will be trained with.
     """
+    check.check_cv(cv)
     if (cv is None or isinstance(cv, numbers.Integral)) and params.get("groups") is not None:
         cv = StratifiedGroupKFold(5 if cv is None else int(cv))
     splitter = check_cv(cv, y, classifier=True)
@@ -274,7 +291,19 @@ def folds(
             f"cv must put every row into exactly one test part, but {splitter} does not; use an "
             "integer or a splitter such as StratifiedKFold."
         )
-    yield from parts
+    for k, (train, _) in enumerate(parts, start=1):
+        check.check_weighted_part(weight, train, f"the training part of fold {k} of {len(parts)}")
+    classes, codes = np.unique(y, return_inverse=True)
+    check.check_folds_know_classes(seen_rows(parts, codes), codes, classes)
+    return parts
+
+
+def seen_rows(parts: Parts, codes: IntArray) -> BoolArray:
+    """Tell of which rows the class occurs in what the model of their fold is trained on."""
+    seen = np.ones(len(codes), dtype=bool)
+    for train, test in parts:
+        seen[test] = np.bincount(codes[train], minlength=codes.max() + 1)[codes[test]] > 0
+    return seen
 
 
 def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntArray, IntArray]:
@@ -288,6 +317,7 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
         train, test = next(splitter.split(np.zeros(n), groups=groups))
     except ValueError as error:
         raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
+    check.check_held_out(share, len(test), n)
     return train, test
 
 
@@ -335,16 +365,16 @@ class Task:
             rows_of(self.params, rows, n),
         )
 
-    def out_of_fold(self, estimator: Any, cv: Any, split_params: Mapping[str, Any]) -> FloatArray:
+    def out_of_fold(self, estimator: Any, parts: Parts) -> FloatArray:
         """Return raw scores of every row by a classifier that did not see it."""
-        models = self.fold_models(estimator, cv, split_params)
+        models = self.fold_models(estimator, parts)
         return assembled((test, raw.scores(X_test)) for test, X_test, raw in models)
 
     def fold_models(
-        self, estimator: Any, cv: Any, split_params: Mapping[str, Any]
+        self, estimator: Any, parts: Parts
     ) -> Iterator[tuple[IntArray, Any, RawClassifier]]:
         """Yield the rows that a fold leaves out, and a classifier fitted to the others."""
-        for train, test in folds(cv, self.X, self.y, split_params):
+        for train, test in parts:
             yield test, take_rows(self.X, test), self.fit(estimator, train)
 
 

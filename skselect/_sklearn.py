@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import sklearn
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 __all__ = [
     "SCORING_SITES",
     "BaseScorer",
     "loaded_scoring_options",
+    "n_rows_of",
     "register_scoring_names",
     "routing_enabled",
     "take_rows",
@@ -138,16 +140,28 @@ def take_rows(table: Any, rows: Any) -> Any:
     return _safe_indexing(table, rows)
 
 
+def n_rows_of(table: Any) -> int:
+    """Return the number of rows of whatever a classifier takes (the private helper knows all)."""
+    return int(_num_samples(table))
+
+
 def weight_parameter(estimator: Any) -> str | None:
     """Return the name under which `fit` takes row weights, None if it takes none.
 
-    A Pipeline passes weights on to its last step under that step's name.
+    A Pipeline passes weights on to its last step under that step's name. A frozen classifier
+    takes them and ignores them.
     """
+    if isinstance(estimator, FrozenEstimator):
+        return "sample_weight"
     steps = getattr(estimator, "steps", None)
     if steps:
         name, last = steps[-1]
         inner = None if last in (None, "passthrough") else weight_parameter(last)
         return None if inner is None else f"{name}__{inner}"
+    # Voting and stacking pass them on to the classifiers inside, which must all take them.
+    if parts := _parts_of(estimator):
+        names = {weight_parameter(part) for part in parts}
+        return "sample_weight" if names == {"sample_weight"} else None
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     # Searches pass keyword arguments of fit on to the estimator they search over.
@@ -155,3 +169,17 @@ def weight_parameter(estimator: Any) -> str | None:
     if searched is not None and "params" in inspect.signature(estimator.fit).parameters:
         return weight_parameter(searched)
     return None
+
+
+def _parts_of(estimator: Any) -> list[Any]:
+    """Return the classifiers that an ensemble of named ones hands the arguments of `fit` to."""
+    named = getattr(estimator, "estimators", None)
+    if not isinstance(named, list) or not _takes_any_keyword(estimator.fit):
+        return []
+    parts = [*(part for _, part in named), getattr(estimator, "final_estimator", None)]
+    return [part for part in parts if part is not None and not isinstance(part, str)]
+
+
+def _takes_any_keyword(function: Any) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,8 +12,8 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from skselect import _validation as check
-from skselect._fitting import folds, holdout, rows_of, wrap_fitted
-from skselect._sklearn import routing_enabled, take_rows
+from skselect._fitting import folds, holdout, rows_of, seen_rows, wrap_fitted
+from skselect._sklearn import n_rows_of, routing_enabled, take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.classifier import SelectiveClassifier, codes_of, task_classes
 from skselect.confidence import confidence_of_answers
@@ -96,7 +97,9 @@ def cross_fitted(
     model: SelectiveClassifier, rows: TrainingRows, cv: Any, n_jobs: int | None
 ) -> list[Part]:
     """Answer every row by a model that did not see it."""
-    splits = list(folds(cv, rows.X, rows.y, rows.split_params))
+    splits = folds(cv, rows.X, rows.y, rows.split_params, rows.weight)
+    codes = codes_of(rows.y, rows.classes)
+    check.warn_unseen(seen_rows(splits, codes), codes, "they count as wrong answers")
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_fitted_part)(model, rows, train, test) for train, test in splits
     )
@@ -104,19 +107,31 @@ def cross_fitted(
 
 
 def held_out(
-    model: SelectiveClassifier, rows: TrainingRows, share: float, random_state: Any
+    model: SelectiveClassifier,
+    rows: TrainingRows,
+    share: float,
+    random_state: Any,
+    *,
+    kept: bool,
 ) -> tuple[SelectiveClassifier, Part]:
-    """Fit on some rows, chosen at random, and answer the others."""
+    """Fit on some rows, chosen at random, and answer the others; `kept`: there is no refit."""
     groups = rows.split_params.get("groups")
     train, test = holdout(share, len(rows.y), groups, random_state)
-    fitted = rows.part(train).fit(model)
+    check.check_weighted_part(rows.weight, train, f"the training part of cv={share:g}")
+    check.check_weighted_part(rows.weight, test, f"the part that cv={share:g} holds out")
+    codes = codes_of(rows.y, rows.classes)
+    check.warn_unseen(seen_rows([(train, test)], codes), codes, "they count as wrong answers")
+    with contextlib.nullcontext() if kept else check.no_word_on_weights():
+        fitted = rows.part(train).fit(model)
     return fitted, answered(fitted, rows, test)
 
 
 def _fitted_part(
     model: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray
 ) -> Part:
-    return answered(rows.part(train).fit(model), rows, test)
+    with check.no_word_on_weights():  # the fit on all rows says it
+        fitted = rows.part(train).fit(model)
+    return answered(fitted, rows, test)
 
 
 def answered(model: SelectiveClassifier, rows: TrainingRows, test: IntArray | None = None) -> Part:
@@ -193,6 +208,5 @@ def subgroups_of(group_by: GroupBy, X: Any) -> Any:
         check.refuse_column(str(group_by), X)
         return None
     if callable(group_by):
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        return check.check_subgroups_of(group_by(X), n)
+        return check.check_subgroups_of(group_by(X), n_rows_of(X))
     return check.check_group_columns(group_by, X)

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
@@ -21,8 +22,10 @@ from skselect._fitting import (
     RawClassifier,
     Task,
     fit_router,
+    folds,
     is_ready,
     route_fit,
+    seen_rows,
     wrap_fitted,
 )
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
@@ -69,6 +72,11 @@ class AbstainingMixin:
     def predict_proba(self, X: Any) -> FloatArray:
         """Return (calibrated) class probabilities of shape (n, K); never masked."""
         return self.judge(X).y_proba
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of ``predict_proba``; -inf for a probability of 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def predict_confidence(self, X: Any) -> FloatArray:
         """Return how sure it is of each row, shape (n,); what the threshold is applied to."""
@@ -129,6 +137,13 @@ class AbstainingMixin:
         return float(np.average(right, weights=weight))
 
 
+def has_decision_values(model: Any) -> bool:
+    """Tell whether decision values belong to the probabilities of an abstaining estimator."""
+    wrapped = getattr(model, "estimator_", model.estimator)
+    calibrated = getattr(model, "calibration", None) is not None
+    return hasattr(wrapped, "decision_function") and (not calibrated or model.calibrates_confidence)
+
+
 class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Wrap a classifier so that it may abstain, with honest probabilities if you like.
 
@@ -168,7 +183,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         the order of `classes_` (a DataFrame is matched by name).
     cv : int, splitter or iterable, default=5
         Out-of-fold predictions for the calibration; the classifier is then fitted on all
-        rows. Not used for a FrozenEstimator.
+        rows. Rows of a class that their fold was not trained on are left out, with a warning;
+        where these are most rows of a class it is an error. Not used for a FrozenEstimator.
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not answered. "auto": -1 for numbers,
         "abstain" for strings.
@@ -244,7 +260,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         sample_weight : array-like of shape (n,), default=None
             Weights for the classifier and the calibration.
         **fit_params
-            Passed on to the classifier's ``fit``; ``groups`` goes to the splitter.
+            Passed on to the classifier's ``fit``; ``groups`` goes to the splitter (an integer
+            `cv` keeps groups together).
 
         Returns
         -------
@@ -288,11 +305,14 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     def _checked_scores(self, task: Task, raw: RawClassifier, rule: DecisionRule) -> FloatArray:
         """Return the raw scores of the rows, if the classifier's answers can be used."""
-        if raw.response != "predict_proba" and (self.calibration is None or len(task.classes) < 2):
-            raise ValueError(
-                f"estimator: {type(raw.estimator).__name__} has no predict_proba; choose "
-                "calibration='temperature' to turn its decision values into probabilities."
-            )
+        if raw.response != "predict_proba":
+            lacks = f"{type(raw.estimator).__name__} has no predict_proba"
+            check.check_more_classes(task.classes, f"{lacks}, and nothing can be calibrated")
+            if self.calibration is None:
+                raise ValueError(
+                    f"estimator: {lacks}; choose calibration='temperature' to turn its decision "
+                    "values into probabilities."
+                )
         check.check_scope(self.calibration_scope, raw.response, raw.estimator)
         scores = raw.scores(task.X)
         raw.check_decision(task.X, scores, rule.decision)
@@ -306,13 +326,18 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         weight: FloatArray | None,
         split_params: Mapping[str, Any],
     ) -> Calibration | None:
-        n_classes = len(task.classes)
+        n_classes, codes = len(task.classes), task.codes
         if self.calibration is None or n_classes < 2:
             return None
         if not self._is_frozen:
-            scores = task.out_of_fold(self.estimator, self.cv, split_params)
+            parts = folds(self.cv, task.X, task.y, split_params, weight)
+            scores = task.out_of_fold(self.estimator, parts)
+            seen = seen_rows(parts, codes)
+            check.warn_unseen(seen, codes, "they are left out of the calibration")
+            scores, codes = scores[seen], codes[seen]
+            weight = None if weight is None else weight[seen]
         return fitted_calibration(
-            self.calibration, self.calibration_scope, raw.response, scores, task.codes, n_classes,
+            self.calibration, self.calibration_scope, raw.response, scores, codes, n_classes,
             weight, self.resolved_confidence,
         )  # fmt: skip
 
@@ -329,6 +354,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             check.check_answerable(self.threshold, confidence, bounded=bounded)
         check.check_choice("calibration_scope", self.calibration_scope, SCOPES)
         check.check_scope_decides(self.calibration_scope, self.decision)
+        check.check_cv(self.cv)
         check.check_calibration(self.calibration, CALIBRATORS)
         if self.calibration is not None:
             check.check_temperature_reads(
@@ -364,6 +390,23 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if known is not None and known == scores_fingerprint(self.raw_scores(X)):
             return True
         return self._is_frozen and was_fitted_on(self.estimator, X)
+
+    @available_if(has_decision_values)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the wrapped classifier's decision values, as it gives them.
+
+        Not there with calibrated probabilities, which they would contradict: scikit-learn's
+        scorers and meta-estimators often prefer them. ``raw_scores`` has them then.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+        """
+        return np.asarray(self._raw().estimator.decision_function(X))
 
     # The decision inside -----------------------------------------------------------------
 

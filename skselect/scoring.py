@@ -16,6 +16,7 @@ from skselect import _validation as check
 from skselect._rowwise import row_argmax
 from skselect._sklearn import (
     BaseScorer,
+    n_rows_of,
     register_scoring_names,
     take_rows,
     unregister_scoring_names,
@@ -131,7 +132,9 @@ def _proba(estimator: Any, X: Any) -> FloatArray:
             "confidence. Wrap it in SelectiveClassifier(..., calibration='temperature'), or choose "
             "a classifier with probabilities."
         )
-    return check.check_proba(estimator.predict_proba(X), "predict_proba(X)")
+    proba = check.check_proba(estimator.predict_proba(X), "predict_proba(X)")
+    check.check_own_proba(proba, n_rows_of(X), len(estimator.classes_), estimator)
+    return proba
 
 
 # Scorers -------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect import _validation as check
@@ -35,6 +36,7 @@ from skselect.classifier import (
     RawRows,
     SelectiveClassifier,
     adopt_tags,
+    has_decision_values,
     labels_of,
     task_classes,
     warn_if_fitted,
@@ -101,8 +103,10 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     unseen : {"abstain", "raise"}, default="abstain"
         Rows of other subgroups, or of none: hand them over with a warning, or stop.
     cv : int, splitter, iterable or float in (0, 1), default=5
-        An integer or splitter: out-of-fold predictions choose the threshold. A float: one
-        split, that share held out chooses it. Not used for a FrozenEstimator.
+        An integer or splitter: out-of-fold predictions choose the threshold. Rows of a class
+        that their fold was not trained on count as wrong answers, with a warning; where these
+        are most rows of a class it is an error. A float: one split, that share held out (at
+        least 10 rows) chooses it. Not used for a FrozenEstimator.
     refit : bool, default=True
         Fit the classifier on all rows afterwards. With a float `cv` and ``refit=False`` the
         classifier that saw the other rows is kept, and the certificate is exact.
@@ -219,6 +223,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     # Fitting -----------------------------------------------------------------------------
 
+    # Groups are for the splitter, so that with metadata routing nobody has to ask for them.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": True}
+
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
     ) -> ThresholdTuner:
@@ -291,7 +298,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             doubts = (certificates.TRAINED_HERE,) if here else ()
             return model, [answered(model, rows)], doubts
         if isinstance(self.cv, float | np.floating):
-            model, part = held_out(base, rows, float(self.cv), self.random_state)
+            share = float(self.cv)
+            model, part = held_out(base, rows, share, self.random_state, kept=not self.refit)
             return (None, [part], (certificates.REFITTED,)) if self.refit else (model, [part], ())
         check.check_refit(self.refit)
         doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
@@ -328,6 +336,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     def _checked_goal(self, base: SelectiveClassifier) -> Goal:
         """Check every argument before anything is trained; return the goal of some rows."""
+        check.check_cv(self.cv, takes_share=True)
         if isinstance(self.cv, float | np.floating):
             check.check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         check.check_choice("unseen", self.unseen, UNSEEN)
@@ -455,6 +464,11 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     def was_fitted_on(self, X: Any) -> bool:
         """Tell whether exactly these rows trained or calibrated its classifier (in any order)."""
         return self._fitted().was_fitted_on(X)
+
+    @available_if(has_decision_values)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return decision values, as :meth:`SelectiveClassifier.decision_function` does."""
+        return self._fitted().decision_function(X)
 
     def _fitted(self) -> SelectiveClassifier:
         check_is_fitted(self)

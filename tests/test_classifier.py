@@ -1,6 +1,7 @@
 """SelectiveClassifier: what it answers, how it is fitted, what it refuses."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,22 +11,33 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.metrics import get_scorer as sklearn_scorer
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
-from skselect import SelectiveClassifier
+from skselect import SelectiveClassifier, ThresholdTuner
 from skselect.calibration import ClassCalibration
 
 
@@ -433,9 +445,42 @@ def test_weights_in_a_pipeline_reach_the_last_step(data, rng):
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
 
 
-def test_weights_that_would_be_ignored_are_an_error(data):
+def named(*classifiers):
+    return [(f"part {k}", classifier) for k, classifier in enumerate(classifiers)]
+
+
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        VotingClassifier(named(LogisticRegression(), GaussianNB()), voting="soft"),
+        VotingClassifier(named(GaussianNB(), "drop"), voting="soft"),
+        StackingClassifier(named(LogisticRegression(), GaussianNB()), cv=3),
+        StackingClassifier(named(GaussianNB()), final_estimator=GaussianNB(), cv=3),
+    ],
+)
+def test_weights_reach_voting_and_stacking(ensemble, data, rng):
+    X, y = data
+    weight = rng.random(len(y))
+    plain = clone(ensemble).fit(X, y, sample_weight=weight)
+    model = SelectiveClassifier(ensemble).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert not np.array_equal(plain.predict_proba(X), clone(ensemble).fit(X, y).predict_proba(X))
+    ThresholdTuner(ensemble, objective="cost", target=0.3, cv=2).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        KNeighborsClassifier(),
+        VotingClassifier(named(GaussianNB(), KNeighborsClassifier()), voting="soft"),
+        VotingClassifier(named(make_pipeline(StandardScaler(), GaussianNB())), voting="soft"),
+        StackingClassifier(named(GaussianNB()), final_estimator=KNeighborsClassifier()),
+        OneVsRestClassifier(GaussianNB()),
+    ],
+)
+def test_weights_that_would_be_ignored_are_an_error(base, data):
     with pytest.raises(ValueError, match="takes no weights"):
-        SelectiveClassifier(KNeighborsClassifier()).fit(*data, sample_weight=np.ones(300))
+        SelectiveClassifier(base).fit(*data, sample_weight=np.ones(300))
 
 
 def test_groups_go_to_the_splitter(data):
@@ -485,6 +530,25 @@ def test_routing_hands_on_exactly_what_was_asked_for(data, rng):
     np.testing.assert_array_equal(model.estimator_[-1].coef_, scaled[-1].coef_)
 
 
+@pytest.mark.parametrize("cv", [3, 0.5, GroupKFold(3)])
+def test_groups_are_kept_together_with_and_without_routing(cv, data):
+    X, y = data
+    groups = np.arange(len(y)) // 10
+    base = SelectiveClassifier(GaussianNB(), calibration="platt", cv=3)
+    goal = {"objective": "coverage", "target": 0.5, "cv": cv, "random_state": 0}
+    models = [ThresholdTuner(GaussianNB(), **goal), ThresholdTuner(base, **goal)]
+    models += [] if cv == 0.5 else [SelectiveClassifier(GaussianNB(), calibration="platt", cv=cv),
+                                    SelectiveClassifier(GaussianNB(), cv=cv)]  # fmt: skip
+    for model in models:
+        plain = clone(model).fit(X, y, groups=groups)
+        with sklearn.config_context(enable_metadata_routing=True):
+            routed = clone(model).fit(X, y, groups=groups)
+            search = GridSearchCV(clone(model), {"abstain_label": [-1]}, cv=GroupKFold(2))
+            search.fit(X, y, groups=groups)
+        np.testing.assert_array_equal(routed.predict_proba(X), plain.predict_proba(X))
+        np.testing.assert_array_equal(routed.accepts(X), plain.accepts(X))
+
+
 def test_metadata_routing(data):
     X, y = data
     groups = np.repeat(np.arange(30), 10)
@@ -510,7 +574,9 @@ def test_metadata_routing(data):
         ({"confidence": "hope"}, "confidence must be one of"),
         ({"calibration": "magic"}, "calibration must be one of"),
         ({"calibration_scope": "labels"}, "calibration_scope must be one of"),
-        ({"calibration": "platt", "cv": "five"}, "cv"),
+        ({"calibration": "platt", "cv": "five"}, "cv must be an integer, a splitter or a list"),
+        ({"cv": "prefit"}, r"got 'prefit'\..*pass FrozenEstimator\(classifier\)"),
+        ({"cv": 0.3}, r"got 0\.3\..*pass FrozenEstimator\(classifier\)"),
     ],
 )
 def test_bad_parameters_are_named(params, message, data):
@@ -535,6 +601,11 @@ def test_bad_rows_are_refused(X, y, message):
         SelectiveClassifier(LogisticRegression()).fit(X, y)
 
 
+class Untrained(LinearRegression):
+    def fit(self, X, y, sample_weight=None):  # pragma: no cover
+        pytest.fail("trained before its kind was looked at")
+
+
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
@@ -547,7 +618,13 @@ def test_bad_rows_are_refused(X, y, message):
             make_pipeline(StandardScaler(), SelectiveClassifier(GaussianNB(), threshold=0.9)),
             "SelectiveClassifier inside abstains by itself",
         ),
-        (LinearRegression(), "estimator must be a classifier"),
+        (Untrained(), "estimator must be a classifier, but Untrained is a regressor"),
+        (
+            make_pipeline(StandardScaler(), Untrained()),
+            "estimator must be a classifier, but Pipeline is a regressor",
+        ),
+        (KMeans(2), "estimator must be a classifier, but KMeans is a clusterer"),
+        (IsolationForest(), "must be a classifier, but IsolationForest is an outlier"),
         (GaussianNB, "estimator must be a classifier object"),
         ("rf", "estimator must be a classifier object"),
     ],
@@ -555,6 +632,9 @@ def test_bad_rows_are_refused(X, y, message):
 def test_wrong_kinds_of_estimators_are_explained(estimator, message, data):
     with pytest.raises(ValueError, match=message):
         SelectiveClassifier(estimator).fit(*data)
+    if "must be" in message:
+        with pytest.raises(ValueError, match=message):
+            ThresholdTuner(estimator).fit(*data)
 
 
 def test_length_of_weights_is_compared_with_y(data):
@@ -575,6 +655,62 @@ def test_rows_that_trained_it_are_recognised(data):
     assert model.was_fitted_on(X[:200][::-1])
     assert not model.was_fitted_on(X[200:])
     assert not SelectiveClassifier(FrozenEstimator(model.estimator_)).was_fitted_on(X[:200])
+
+
+@pytest.mark.parametrize("calibration", [None, "temperature"])
+def test_one_class_with_decision_values_only(calibration, data):
+    with pytest.raises(ValueError, match=r"y has one class only, \[0\]: RidgeClassifier has no"):
+        SelectiveClassifier(RidgeClassifier(), calibration=calibration).fit(
+            data[0], np.zeros(300, int)
+        )
+
+
+def test_log_probabilities(data):
+    X, y = data
+    for base in (GaussianNB(), DecisionTreeClassifier(random_state=0)):  # a tree is certain
+        for model in (SelectiveClassifier(base), ThresholdTuner(base)):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "cwsa|min_coverage")
+                model.fit(X, y)
+            assert np.all(model.predict_log_proba(X) <= 0)
+            np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+
+
+@pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decision_values_pass_through_where_they_belong_to_the_probabilities(n_classes, data):
+    X, y = data
+    y = np.minimum(y, n_classes - 1)
+    logistic = LogisticRegression().fit(X, y)
+    confidence = {"calibration": "platt", "calibration_scope": "confidence"}
+    for base in (LogisticRegression(), FrozenEstimator(logistic),
+                 make_pipeline(LogisticRegression()),
+                 GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2)):  # fmt: skip
+        for model in (SelectiveClassifier(base, threshold=0.9), ThresholdTuner(base),
+                      SelectiveClassifier(base, **confidence),
+                      ThresholdTuner(SelectiveClassifier(base))):  # fmt: skip
+            assert hasattr(model, "decision_function")
+            found = model.fit(X, y).decision_function(X)
+            np.testing.assert_array_equal(found, logistic.decision_function(X))
+    calibrated = SelectiveClassifier(LogisticRegression(), calibration="isotonic")
+    for model in (SelectiveClassifier(GaussianNB()), ThresholdTuner(GaussianNB()),
+                  calibrated, ThresholdTuner(clone(calibrated))):  # fmt: skip
+        assert not hasattr(model, "decision_function")
+        assert not hasattr(model.fit(X, y), "decision_function")
+
+
+def test_scorers_that_prefer_decision_values_read_the_calibrated_probabilities(data):
+    X, y = data[0], (data[1] > 0).astype(int)
+    model = SelectiveClassifier(LogisticRegression(), calibration="isotonic").fit(X, y)
+    tied = roc_auc_score(y, model.predict_proba(X)[:, 1])
+    assert sklearn_scorer("roc_auc")(model, X, y) == tied
+    assert tied != roc_auc_score(y, LogisticRegression().fit(X, y).decision_function(X))
+    plain = SelectiveClassifier(LogisticRegression(), threshold=0.9).fit(X, y)
+    assert sklearn_scorer("roc_auc")(plain, X, y) == sklearn_scorer("roc_auc")(
+        LogisticRegression().fit(X, y), X, y
+    )
+    nested = SelectiveClassifier(SelectiveClassifier(LogisticRegression())).fit(X, y)
+    np.testing.assert_array_equal(nested.raw_scores(X), plain.predict_proba(X))
 
 
 def test_classifier_without_any_confidence_is_refused(data):

@@ -75,6 +75,29 @@ def test_positions_and_polars(people):
     assert fits[0].predict(X.to_numpy()).tolist() == fits[1].predict(pl.from_pandas(X)).tolist()
 
 
+class Duck:
+    """Becomes an array, and refuses to do anything else."""
+
+    def __init__(self, data):
+        self.data = np.asarray(data)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.data.astype(dtype) if dtype is not None else self.data
+
+    def __array_function__(self, func, *_):
+        raise TypeError(f"no {func.__name__} here")
+
+
+@pytest.mark.filterwarnings("ignore:2|subgroup")
+@pytest.mark.parametrize("by", [2, [2], lambda X: np.asarray(X)[:, 2]])
+def test_anything_that_becomes_an_array_has_columns(people, by):
+    X, y = people
+    tuner = ThresholdTuner(model(), group_by=by, cv=0.5, refit=False, random_state=0, **RISK)
+    plain = tuner.fit(X.to_numpy(), y).predict(X.to_numpy())
+    again = clone(tuner).fit(Duck(X), Duck(y))
+    assert again.predict(Duck(X)).tolist() == plain.tolist()
+
+
 @pytest.mark.filterwarnings("ignore:site")
 def test_several_thresholds_have_no_single_one(people):
     tuner = ThresholdTuner(model(), group_by="site", **RISK).fit(*people)
@@ -227,7 +250,7 @@ def test_a_cost_target_is_kept_in_its_units(people):
 @pytest.mark.parametrize("decision", ["argmax", "min_cost"])
 def test_folds_that_lack_a_class_keep_the_costs_apart(rng, decision):
     X = rng.normal(size=(60, 2))
-    y = np.repeat([0, 1, 2], [29, 29, 2])
+    y = np.repeat([0, 1, 2], [29, 30, 1])
     costs = np.array([[0, 1, 2], [4, 0, 1], [9, 9, 0]])
     halves = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
     order = np.r_[0:15, 29:44, 15:29, 44:60]  # the last class in one half only
@@ -238,11 +261,14 @@ def test_folds_that_lack_a_class_keep_the_costs_apart(rng, decision):
     assert tuner.classes_.tolist() == [0, 1, 2]
     assert tuner.curve_.n_rows == 60
     assert tuner.curve_.thresholds.max() <= 1
-    one = [(np.arange(29), np.arange(29, 60)), (np.arange(29, 60), np.arange(29))]
+    first, rest = np.arange(10, 35), np.r_[0:10, 35:60]
+    one = [(np.arange(10), first), (np.r_[0:20, 29:60], rest)]  # the first trains on one class
     lonely = ThresholdTuner(
         DummyClassifier(strategy="prior"), objective="cost", target=0.5, decision=decision,
         cost_matrix=costs, cv=one,
-    ).fit(X, y)  # fmt: skip
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="6 of 60 rows .*; they count as wrong answers"):
+        lonely.fit(X, y)
     assert lonely.curve_.n_rows == 60
 
 

@@ -4,23 +4,97 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from skselect._typing import BoolArray, FloatArray, LabelArray
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect._validation._arrays import shown
 from skselect._validation._labels import check_labels, encode_labels, plain_labels
 from skselect._validation._proba import RANGE_TOLERANCE
 
+#: Fewer held-out rows say next to nothing about a threshold.
+LEAST_HELD_OUT = 10
+
 
 def check_has_fit(estimator: Any) -> None:
-    """Refuse what is no estimator object, such as a class or a name."""
+    """Refuse what cannot be fitted as a classifier, such as a class, a name or a regressor."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise ValueError(
             "estimator must be a classifier object such as LogisticRegression(), got "
             f"{shown(estimator)}."
+        )
+    tagged = hasattr(estimator, "__sklearn_tags__")
+    kind = get_tags(estimator).estimator_type if tagged else None
+    if kind not in ("classifier", None):
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise ValueError(
+            f"estimator must be a classifier, but {type(estimator).__name__} is {article} "
+            f"{kind.replace('_', ' ')}."
+        )
+
+
+def check_cv(cv: Any, *, takes_share: bool = False) -> None:
+    """Refuse names and, unless `takes_share`, a share of the rows as a way to split them."""
+    is_share = isinstance(cv, float | np.floating)
+    if isinstance(cv, str) or (is_share and not takes_share):
+        share = "a share of the rows, " if takes_share else ""
+        raise ValueError(
+            f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}. To use a "
+            "classifier that was fitted on other rows as it is, pass FrozenEstimator(classifier) "
+            "(sklearn.frozen) as the estimator; cv is then not used."
+        )
+
+
+def check_held_out(share: float, n_held_out: int, n: int) -> None:
+    """Refuse to choose a threshold on a handful of rows."""
+    if n_held_out < LEAST_HELD_OUT:
+        raise ValueError(
+            f"cv={share:g} holds out {n_held_out} of {n} rows, but a threshold needs at least "
+            f"{LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
+        )
+
+
+def check_folds_know_classes(seen: BoolArray, codes: IntArray, classes: LabelArray) -> None:
+    """Refuse folds whose models cannot know most rows of a class.
+
+    A class with a single row is left alone: no fold can do better.
+    """
+    n_rows = np.bincount(codes, minlength=len(classes))
+    n_unseen = np.bincount(codes[~seen], minlength=len(classes))
+    lost = np.flatnonzero((n_rows > 1) & (2 * n_unseen > n_rows))
+    if lost.size or not np.any(seen):
+        k = lost[0] if lost.size else 0
+        label = classes.tolist()[k]
+        raise ValueError(
+            f"cv: {n_unseen[k]} of the {n_rows[k]} rows of class {label!r} are predicted by models "
+            "that were trained without that class, so all their answers would be wrong. "
+            "This happens with KFold on sorted rows, and with groups where one group has all rows "
+            "of a class. Use StratifiedKFold (an integer cv does) or shuffle=True; a class that "
+            "only one group has must be left out."
+        )
+
+
+def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
+    """Count the rows whose class the model of their fold did not know."""
+    n_unseen = int(np.sum(~seen & (np.bincount(codes)[codes] > 1)))
+    if n_unseen:
+        warnings.warn(
+            f"cv: {n_unseen} of {len(seen)} rows belong to a class that the model of their fold "
+            f"was not trained on; {fate}. StratifiedKFold avoids this.",
+            stacklevel=4,
+        )
+
+
+def check_weighted_part(weight: FloatArray | None, rows: IntArray, part: str) -> None:
+    """Refuse a part of the rows in which every weight is zero."""
+    if weight is not None and not np.any(weight[rows] > 0):
+        raise ValueError(
+            f"sample_weight is zero for every row of {part}; at least one row must count there. "
+            "Use fewer folds or stratified ones, or leave rows of weight 0 out."
         )
 
 
@@ -54,6 +128,52 @@ def check_argmax_decision(
             f"probability in {int(other.sum())} of {len(codes)} rows (a tuned cut-off inside it, "
             "or probabilities that were fitted apart from the decision). Its confidence would not "
             "belong to its answer. Choose decision='estimator' to keep its own answers."
+        )
+
+
+def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
+    """Refuse probabilities that do not have one row per case and one column per class."""
+    if proba.shape != (n, n_classes):
+        raise ValueError(
+            f"estimator: predict_proba of {type(estimator).__name__} gives the shape {proba.shape} "
+            f"for {n} rows and a classes_ of length {n_classes}; one row per case and one column "
+            "per class are needed."
+        )
+
+
+def check_own_values(values: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
+    """Refuse decision values that are not finite or do not have one column per class."""
+    name = f"estimator: decision_function of {type(estimator).__name__}"
+    if values.shape != ((n,) if n_classes == 2 else (n, n_classes)):
+        raise ValueError(
+            f"{name} gives values of shape {values.shape} for {n} rows and {n_classes} classes; "
+            "one column per class is needed (for SVC: decision_function_shape='ovr')."
+        )
+    if not np.all(np.isfinite(values)):
+        rows = np.flatnonzero(~np.isfinite(values).reshape(n, -1).all(axis=1))
+        raise ValueError(
+            f"{name} gives NaN or infinite values in {len(rows)} of {n} rows, first in row "
+            f"{rows[0]}; they say nothing about the answer."
+        )
+
+
+def refuse_pairs(codes: IntArray, values: FloatArray, estimator: Any) -> None:
+    """Refuse three columns of decision values that compare pairs of the three classes.
+
+    Three classes have as many pairs, so the shape does not tell. What the classifier predicts
+    does: the class of the largest value, or the class that wins most pairs.
+    """
+    wins = np.zeros(values.shape)
+    for pair, (first, second) in enumerate(((0, 1), (0, 2), (1, 2))):
+        wins[:, first] += values[:, pair] > 0
+        wins[:, second] += values[:, pair] <= 0
+    row = np.arange(len(codes))
+    n_other = int(np.sum(values[row, codes] < values.max(axis=1)))
+    if n_other > np.sum(wins[row, codes] < wins.max(axis=1)):
+        raise ValueError(
+            f"estimator: the 3 columns of decision_function of {type(estimator).__name__} compare "
+            f"pairs of classes: predict differs from the largest in {n_other} of {len(codes)} "
+            "rows. One column per class is needed (for SVC: decision_function_shape='ovr')."
         )
 
 

@@ -64,7 +64,8 @@ def check_group_columns(group_by: Any, X: Any) -> Any:
     if hasattr(X, "tocsr"):
         raise ValueError("group_by: X is sparse; pass a function of X that returns the subgroups.")
     names = column_names(X)
-    known = list(range(np.shape(X)[1])) if names is None and np.ndim(X) == 2 else names or []
+    table = np.asarray(X) if names is None else X
+    known = list(range(table.shape[1])) if names is None and table.ndim == 2 else names or []
     missing = [column for column in wanted if column not in known]
     if missing or not wanted:
         raise ValueError(
@@ -72,7 +73,7 @@ def check_group_columns(group_by: Any, X: Any) -> Any:
             "Pass columns of X, a function of X, or 'predicted_class'."
         )
     if names is None:
-        return pd.DataFrame({column: np.asarray(X)[:, column] for column in wanted})
+        return pd.DataFrame({column: table[:, column] for column in wanted})
     return take_columns(X, wanted)
 
 

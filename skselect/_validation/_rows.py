@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -312,6 +313,14 @@ def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -
             f"rows. Scale them to mean one{remedy}.",
             stacklevel=5,
         )
+
+
+@contextmanager
+def no_word_on_weights() -> Iterator[None]:
+    """Keep :func:`warn_small_total` quiet where it is said once for several fits."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
+        yield
 
 
 def check_whole(weight: FloatArray, purpose: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,9 +89,8 @@ class ClassCalibration:
         for column, k in zip(columns, positives, strict=True):
             known = ~np.isnan(column)
             outcome = (codes[known] == k).astype(np.float64)
-            with warnings.catch_warnings():
-                if maps:  # what the first map said about the weights holds for all
-                    warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
+            # What the first map says about the weights holds for all.
+            with check.no_word_on_weights() if maps else nullcontext():
                 maps.append(fitted_map(template, column[known], outcome, weight[known]))
         return cls(kind, response, tuple(maps), offset)
 

@@ -10,8 +10,8 @@ import pandas as pd
 from sklearn.utils.validation import indexable
 
 from skselect import _validation as check
-from skselect._fitting import Task, assembled, folds, is_ready, route_fit
-from skselect._typing import FloatArray, IntArray
+from skselect._fitting import Parts, Task, assembled, folds, is_ready, route_fit, seen_rows
+from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, fitted_calibration
 from skselect.classifier import (
@@ -129,12 +129,14 @@ def calibration_report(
     X, y = indexable(X, y)
     rows = _scored(estimator, X, labels_of(y), cv, sample_weight, groups)
     check.check_scope(calibration_scope, rows.response, estimator)
+    check.warn_small_weights(rows.weight, "this report")
     table = {}
-    if rows.response == "predict_proba":
-        table["raw"] = _judged(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
-    for name, calibrator in candidates.items():
-        proba, claim = _calibrated(rows, calibrator, calibration_scope)
-        table[name] = _judged(rows, proba, claim, n_draws, rng)
+    with check.no_word_on_weights():
+        if rows.response == "predict_proba":
+            table["raw"] = _judged(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
+        for name, calibrator in candidates.items():
+            proba, claim = _calibrated(rows, calibrator, calibration_scope)
+            table[name] = _judged(rows, proba, claim, n_draws, rng)
     return pd.DataFrame(table).T
 
 
@@ -147,7 +149,8 @@ class _Scored:
     codes: IntArray
     classes: Any
     weight: FloatArray | None
-    parts: list[tuple[IntArray, IntArray]]
+    parts: Parts
+    seen: BoolArray
 
 
 def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any) -> _Scored:
@@ -160,18 +163,21 @@ def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups:
     given = {} if groups is None else {"groups": groups}
     params, split_params = route_fit(owner, weight, given)
     task = Task(X, y, codes, classes, params)
-    parts = list(folds(cv, X, y, split_params))
+    parts = folds(cv, X, y, split_params, weight)
+    seen = np.ones(len(codes), dtype=bool)
     if is_ready(estimator):
         models = iter([(np.arange(len(codes)), X, task.fit(estimator, np.arange(len(codes))))])
     else:
         warn_if_fitted(estimator)
-        models = task.fold_models(estimator, parts, {})
+        models = task.fold_models(estimator, parts)
+        seen = seen_rows(parts, codes)
+        check.warn_unseen(seen, codes, "no calibration learns from them, and they count as wrong")
     found = []
     for test, X_test, raw in models:
         found.append((test, raw.scores(X_test)))
         raw.check_decision(X_test, found[-1][1], "argmax")
         response = raw.response
-    return _Scored(assembled(found), response, codes, classes, weight, parts)
+    return _Scored(assembled(found), response, codes, classes, weight, parts, seen)
 
 
 def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
@@ -179,7 +185,8 @@ def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray,
     raw = rows.scores
     proba = np.empty((len(rows.codes), len(rows.classes)))
     claim = np.empty(len(rows.codes))
-    for train, test in rows.parts:
+    for train_and_unseen, test in rows.parts:
+        train = train_and_unseen[rows.seen[train_and_unseen]]
         weight = None if rows.weight is None else rows.weight[train]
         fitted = fitted_calibration(
             calibrator, scope, rows.response, raw[train], rows.codes[train], len(rows.classes),

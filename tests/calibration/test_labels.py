@@ -168,5 +168,8 @@ def test_temperature_needs_a_fold_that_knows_all_classes(n_classes):
     """Decision values of a class that no fold knows say nothing about one temperature."""
     X, codes = rows(n_classes)
     model = SelectiveClassifier(RidgeClassifier(), calibration="temperature", cv=LeaveOneGroupOut())
-    with pytest.raises(ValueError, match="every fold lacks a class; use stratified folds"):
+    with pytest.raises(ValueError, match="trained without that class"):
         model.fit(X, codes, groups=codes)
+    codes[0], codes[-1] = 8, 9  # a class of one row in each half
+    with pytest.raises(ValueError, match="every fold lacks a class; use stratified folds"):
+        model.fit(X, codes, groups=np.arange(len(codes)) // (len(codes) // 2))
