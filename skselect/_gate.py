@@ -166,11 +166,13 @@ def _decision_values(raw: Array) -> Floats:
     scores = raw.astype(np.float64)
     n_classes = len(_classes())
     shape = (len(scores),) if n_classes == 2 else (len(scores), n_classes)
-    if scores.shape != shape or not np.all(np.isfinite(scores)):
+    if scores.shape != shape:
         raise ValueError(
             "y_proba: this policy was built on decision_function; it needs finite decision values "
             f"of shape {shape}, got the shape {scores.shape}."
         )
+    if not np.all(np.isfinite(scores)):
+        raise ValueError("y_proba: the decision values hold NaN or infinite ones.")
     return scores
 
 

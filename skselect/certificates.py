@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,9 +24,15 @@ INDEPENDENT = "the rows are independent draws from the population the policy wil
 FRESH = "the rows were not used to train, calibrate or choose the classifier, or the target"
 UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
 FIXED = "the policy was fixed before these rows were seen"
+ONE_LOOK = "this is the first look at these rows and at any part of them"
+PLANNED = "the looks at these rows, and how many rows each takes, were planned before the first"
 WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
 #: What every guarantee rests on.
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
+
+
+#: How a text begins that finds the policy's own promise broken.
+NOT_MET = "THE POLICY'S OWN PROMISE IS NOT MET"
 
 
 class Doubt(NamedTuple):
@@ -85,6 +92,8 @@ class Certificate:
         The promised bound, in units of the cost matrix where there is one.
     delta : float
         Probability that the promise fails, over calibrations like this one.
+    looks : int
+        Planned looks at growing rows, which share `delta` evenly.
     method : str
         How the promise was derived.
     guarantee : {"high_probability", "mean", "none"}
@@ -115,6 +124,9 @@ class Certificate:
         Which cases it is about, "" for all: "of subgroup 'F'" or "whose answer is 'healthy'".
     assumptions : tuple of str
         What has to be taken on trust.
+    notice : str
+        What newly labelled rows say against the promise that the policy itself made, "" where
+        there is nothing to say; see :func:`certify`.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -144,6 +156,8 @@ class Certificate:
     assumptions: tuple[str, ...] = ASSUMPTIONS
     created: str = ""
     fingerprints: dict[str, str] = field(default_factory=dict)
+    looks: int = 1
+    notice: str = ""
 
     @property
     def is_certified(self) -> bool:
@@ -166,7 +180,7 @@ class Certificate:
             return self.target if self.n_accepted else self.unit
         combined = self.method == "combined"
         counts = self.n_accepted, self.n_errors
-        delta = BAND_SHARE * self.delta if combined else self.delta
+        delta = (BAND_SHARE if combined else 1.0) * self.delta / self.looks
         least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
         return min(least, self.target) if combined and self.n_accepted else least
 
@@ -174,9 +188,14 @@ class Certificate:
         head = "CERTIFIED"
         if not self.is_certified:
             head = f"ESTIMATE, NOT CERTIFIED: {'; '.join(self.why_not)}."
+        heads = [head, self.notice]
+        if self.notice.startswith(NOT_MET):
+            heads = [self.notice, "What these rows certify instead:" if self.is_certified else head]
         trust = f"Taken on trust: {'; '.join(self.assumptions)}."
-        method = f"Method: {self.method}, delta {self.delta:g}."
-        said = [head, self._sentence(), self._facts(), trust, method]
+        method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
+        if self.looks > 1:
+            method += f" Planned for up to {self.looks} looks: each uses delta / {self.looks}."
+        said = [*heads, self._sentence(), self._facts(), trust, method]
         return "\n".join(line for line in said if line)
 
     def _sentence(self) -> str:
@@ -185,29 +204,40 @@ class Certificate:
             return ""
         start = "If" if self.exact else "Only if these doubts did not matter: if"
         how_often = f"in {_of_hundred(self.delta)} of 100 such calibrations"
+        if self.looks > 1:
+            how_often += f" of up to {self.looks} looks"
         if self.guarantee == "mean":
             start = "If" if self.why_not == (MEAN_ONLY.reason,) else start
             how_often = "on average over such calibrations"
         not_for = "not per period" if self.cases else "not per subgroup, not per period"
         return (
-            f"{start} future cases resemble these {self.n}, then {how_often} {self._promise()}; "
+            f"{start} future cases resemble these {self.n}, then {how_often} {self.promise}; "
             f"{not_for}."
         )
 
-    def _promise(self) -> str:
+    @property
+    def promise(self) -> str:
+        """What is promised, in words; bounds are never rounded in its favour."""
         which = f" {self.cases}" if self.cases else ""
         if self.objective == "coverage":
-            return f"it decides at least {_percent(self.target)} of all cases{which} alone"
+            least = percent(self.target, up=False)
+            return f"it decides at least {least} of all cases{which} alone in the long run"
         bound = amount(self.target, self.loss)
         if self.objective == "risk":
             if self.loss == "zero_one":
-                return f"at most {bound} of the cases{which} it decides alone are wrong"
+                wrong = f"of the cases{which} it decides alone are wrong"
+                return f"at most {bound} {wrong} in the long run"
             verb = "cost" if self.loss == "cost" else "lose"
             return f"the cases{which} it decides alone {verb} at most {bound} each on average"
         if self.loss == "zero_one":
-            return f"at most {bound} of all cases{which} are decided alone and wrong"
+            return (
+                f"at most {bound} of all cases{which} are decided alone and wrong in the long run"
+            )
         verb = "costs" if self.loss == "cost" else "loses"
-        return f"what it decides alone {verb} at most {bound} per case{which}, decided alone or not"
+        return (
+            f"what it decides alone {verb} at most {bound} per case{which} on average, decided "
+            "alone or not"
+        )
 
     def _facts(self) -> str:
         which = f" {self.cases}" if self.cases else ""
@@ -223,7 +253,7 @@ class Certificate:
             "graded": f"{self.n_errors} of them with a loss, {self.risk:.6g} on average",
         }[self.loss]
         return (
-            f"It decides {_percent(self.coverage)} of these cases{which} alone ({self.n_accepted} "
+            f"It decides {percent(self.coverage)} of these cases{which} alone ({self.n_accepted} "
             f"of {self.n}, {found}), {start}."
         )
 
@@ -262,6 +292,7 @@ def issue(
     objective: str,
     target: float,
     delta: float,
+    looks: int = 1,
     method: str,
     threshold: float,
     rows_needed: int,
@@ -275,6 +306,7 @@ def issue(
     doubts: tuple[Doubt, ...] = (),
     refusal: str = "",
     assumptions: tuple[str, ...] = ASSUMPTIONS,
+    notice: str = "",
 ) -> Certificate:
     """Write the certificate for accepting the first `n_blocks` entries of a curve.
 
@@ -283,6 +315,7 @@ def issue(
     """
     why_not = tuple(doubt.reason for doubt in doubts)
     broken = {doubt.broken for doubt in doubts}
+    assumptions = (*assumptions, ONE_LOOK if looks == 1 else PLANNED)
     coverage, risk = curve.working_point(n_blocks)
     return Certificate(
         objective=objective,
@@ -307,6 +340,8 @@ def issue(
         assumptions=tuple(a for a in assumptions if a not in broken),
         created=now(),
         fingerprints={"data": fingerprint(curve)},
+        looks=looks,
+        notice=notice,
     )
 
 
@@ -376,22 +411,33 @@ def threshold_from_json(stored: Any) -> float:
     return check.check_number("threshold", stored, closed="neither")
 
 
-def amount(value: float, loss: str) -> str:
-    """Return a mean loss as text: a percentage of errors, or a number in the user's units."""
-    return _percent(value, up=True) if loss == "zero_one" else f"{value:.6g}"
+def amount(value: float, loss: str, *, up: bool | None = True) -> str:
+    """Return a mean loss as text: a percentage of errors, or a number in the user's units.
+
+    It is an upper bound unless `up` says otherwise, see :func:`rounded`.
+    """
+    return percent(value, up=up) if loss == "zero_one" else rounded(value, 6, up=up)
 
 
-def _percent(share: float, *, up: bool = False) -> str:
-    """Return a percentage with four digits; a proven upper bound is never rounded down."""
-    text = f"{100.0 * share:.4g}"
-    if up and float(text) < 100.0 * share * (1.0 - 1e-12):
-        digits = 3 - math.floor(math.log10(100.0 * share))
-        text = f"{math.ceil(100.0 * share * 10.0**digits) / 10.0**digits:.4g}"
-    return f"{text} %"
+def percent(share: float, *, up: bool | None = None) -> str:
+    """Return a percentage with four digits; for `up` see :func:`rounded`."""
+    return f"{rounded(100.0 * share, 4, up=up)} %"
+
+
+def rounded(value: float, digits: int, *, up: bool | None = None) -> str:
+    """Return a number with so many digits: a proven bound is never printed closer than it is.
+
+    An upper bound is rounded up, a lower bound down (`up` false), what was merely counted to
+    the nearest (None). The last bits of a float, as in 100 * 0.07, are no reason to round.
+    """
+    way = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}[up]
+    exact = Decimal(f"{value:.12g}")
+    return f"{float(Context(prec=digits, rounding=way).plus(exact)):.{digits}g}"
 
 
 def _of_hundred(delta: float) -> str:
     """Return 100 (1 - delta), rounded down: a promise must not be overstated."""
-    share = round(100.0 - 100.0 * delta, 10)
-    hundredths = math.floor(round(100.0 * share, 6))  # 99.29 must not become 99.28
-    return f"{hundredths / 100.0:g}" if delta > 1e-4 else f"{share:.12g}"
+    down = Context(rounding=ROUND_FLOOR)
+    share = down.subtract(Decimal(100), down.multiply(Decimal(100), Decimal(f"{delta:.12g}")))
+    place = Decimal("0.01") if delta > 1e-4 else Decimal("1e-10")
+    return f"{share.quantize(place, ROUND_FLOOR).normalize():f}"

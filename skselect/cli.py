@@ -118,6 +118,9 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--target"], {"type": _target, "help": "what the objective is to keep, such as 0.02"}),
         (["--delta"], {"type": float, "default": 0.05,
                        "help": "probability that the certificate fails (default: %(default)s)"}),
+        (["--looks"], {"type": int, "default": 1, "metavar": "K",
+                       "help": "how often rows will be added and tune asked again at most, planned "
+                               "beforehand; they share --delta (default: %(default)s)"}),
         (["--method"], {"default": "auto", "help": "how it is certified (default: %(default)s)"}),
         (["--min-coverage"], {"type": _share, "default": "auto", "metavar": "SHARE",
                               "help": "smaller accepted sets do not count (default: %(default)s)"}),
@@ -171,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InfeasibleTargetError as error:
         print(
             f"skselect: {error.reason} Nothing is written: choose a larger target beforehand, a "
-            "better model, or new rows.",
+            "better model, or fresh rows.",
             file=sys.stderr,
         )
         return INFEASIBLE

@@ -72,7 +72,8 @@ def tune(given: Namespace) -> int:
     subgroups = _subgroups(groups)
     found = select_threshold(
         outcomes, objective=given.objective, target=given.target, delta=given.delta,
-        method=given.method, min_coverage=given.min_coverage, subgroups=subgroups,
+        looks=given.looks, method=given.method, min_coverage=given.min_coverage,
+        subgroups=subgroups,
     )  # fmt: skip
     accepted = found.accepts(outcomes.confidence, subgroups)
     policy = AbstentionPolicy(

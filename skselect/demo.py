@@ -241,8 +241,9 @@ def _save(options: DemoOptions, tuner: ThresholdTuner, table: pd.DataFrame, X: A
 
 def _check_options(options: DemoOptions) -> None:
     """Refuse what cannot work before anything is trained."""
-    check.check_number("--max-risk", options.max_risk, 0.0, 1.0, closed="neither")
-    check.check_number("--delta", options.delta, 0.0, 1.0, closed="neither")
+    max_risk = check.check_number("--max-risk", options.max_risk, 0.0, 1.0, closed="neither")
+    check.check_risk_limit(max_risk, "--max-risk")
+    check.check_delta(options.delta, "--delta")
     if options.target is not None and options.data is None:
         raise ValueError("--target goes with --data FILE; without it the demo reads digits.")
     if options.out.exists() and not options.out.is_dir():

@@ -36,6 +36,8 @@ class Goal:
     target : float
         As a share of `unit`; nan where the objective has none.
     delta, min_coverage : float
+    looks : int
+        How many looks share `delta`.
     constraints : tuple of (str, float)
     starts : tuple of float
         Where a fixed sequence begins.
@@ -62,6 +64,7 @@ class Goal:
     unit: float = 1.0
     graded_costs: bool = False
     largest_weight: float | None = None
+    looks: int = 1
 
     @classmethod
     def checked(
@@ -79,6 +82,7 @@ class Goal:
         loss: Any = "zero_one",
         rule: DecisionRule | None = None,
         largest_weight: float | None = None,
+        looks: int = 1,
     ) -> Goal:
         """Check each argument and resolve "auto" where the losses do not matter."""
         check.check_choice("objective", objective, OBJECTIVES)
@@ -87,10 +91,12 @@ class Goal:
             check.check_choice(named, method, ["auto", *METHODS[objective]])
         check.check_loss_of_metric(objective, loss, TUNABLE_METRICS)
         check.check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
-        check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+        check.check_delta(delta)
         costly = rule is not None and isinstance(loss, str) and loss == "cost"
         own_unit = rule.unit if rule is not None and costly else 1.0
         aim = _checked_target(objective, target, own_unit)
+        if method != "betting":  # bets also read losses between 0 and 1, so that these decide
+            _check_worth(objective, aim, loss)
         return cls(
             objective=objective,
             target=aim if objective == "coverage" else aim / own_unit,
@@ -99,12 +105,13 @@ class Goal:
             min_coverage=_checked_min_coverage(objective, method, min_coverage),
             on_infeasible=on_infeasible,
             selection=_checked_selection(objective, selection),
-            constraints=_checked_constraints(objective, constraint),
+            constraints=_checked_constraints(objective, constraint, loss),
             starts=_checked_starts(method, starts),
             loss=loss if isinstance(loss, str) else "graded",
             unit=own_unit,
             graded_costs=rule is not None and costly and rule.has_graded_costs,
             largest_weight=check.check_largest_weight(largest_weight, method),
+            looks=_checked_looks(objective, method, looks),
         )
 
     @property
@@ -113,20 +120,29 @@ class Goal:
         return self.objective in CERTIFIED_OBJECTIVES and self.method != "empirical"
 
     @property
+    def level(self) -> float:
+        """What one look may spend: with `looks` of these in all, `delta` holds for all of them."""
+        return self.delta / self.looks
+
+    @property
     def is_metric(self) -> bool:
         """Whether a metric is to be largest."""
         return self.objective in TUNABLE_METRICS
 
     def for_losses(self, *, graded: bool, weighted: bool) -> Goal:
-        """Resolve the method: bets where losses are graded, else the first of the objective.
+        """Resolve the method: bets where losses can be graded, else the first of the objective.
 
-        Weighted rows get no bets unasked: only the user knows what the weights mean.
+        What the losses can be is known before the rows are seen: from the costs, or because they
+        come from a function. The losses at hand never choose: of two rules, each of which may
+        fail with probability delta, the one that the rows choose may fail more often. Weighted
+        rows get no bets unasked: only the user knows what the weights mean.
         """
         loss = "graded" if graded and self.loss == "zero_one" else self.loss
-        graded = graded or self.graded_costs  # whatever costs these rows happen to hold
+        _check_worth(self.objective, self.target, loss)
         if self.method != "auto":
             return replace(self, loss=loss)
-        bets = graded and not weighted and "betting" in METHODS[self.objective]
+        can_be_graded = self.loss == "graded" or self.graded_costs
+        bets = can_be_graded and not weighted and "betting" in METHODS[self.objective]
         method = "betting" if bets else METHODS[self.objective][0]
         return replace(self, method=method, loss=loss)
 
@@ -166,6 +182,22 @@ def _checked_target(objective: str, target: float | None, unit: float) -> float:
     return check.check_number("target", target, 0.0, unit, closed="neither")
 
 
+def _check_worth(objective: str, target: float, loss: Any) -> None:
+    """Refuse "at most 98 % wrong", which promises nothing; mean losses may be large."""
+    if objective in AT_MOST and loss == "zero_one":
+        check.check_risk_limit(target)
+
+
+def _checked_looks(objective: str, method: str, looks: Any) -> int:
+    looks = check.check_count("looks", looks)
+    if looks > 1 and (objective not in CERTIFIED_OBJECTIVES or method in ("mean", "empirical")):
+        raise ValueError(
+            f"looks={looks} divides delta, which objective={objective!r} with method={method!r} "
+            "does not use: it gives no promise that holds with high probability. Leave looks out."
+        )
+    return looks
+
+
 def _checked_min_coverage(objective: str, method: str, min_coverage: Any) -> float:
     metric = objective in TUNABLE_METRICS
     if isinstance(min_coverage, str) and min_coverage == "auto":
@@ -189,7 +221,9 @@ def _checked_selection(objective: str, selection: str) -> str:
     return selection
 
 
-def _checked_constraints(objective: str, constraint: Any) -> tuple[tuple[str, float], ...]:
+def _checked_constraints(
+    objective: str, constraint: Any, loss: Any
+) -> tuple[tuple[str, float], ...]:
     if constraint is None:
         return ()
     if objective not in TUNABLE_METRICS:
@@ -197,7 +231,13 @@ def _checked_constraints(objective: str, constraint: Any) -> tuple[tuple[str, fl
             f"constraint goes with a metric objective ({', '.join(TUNABLE_METRICS)}), not with "
             f"{objective!r}."
         )
-    return check.check_constraints(constraint, [*AT_MOST, *AT_LEAST])
+    pairs = check.check_constraints(constraint, [*AT_MOST, *AT_LEAST])
+    for name, bound in pairs if loss == "zero_one" else ():
+        if name in AT_MOST:
+            check.check_risk_limit(bound, f"constraint {name!r}")
+        elif name == "selective_accuracy":
+            check.check_number(f"constraint {name!r}", bound, 0.5, 1.0)
+    return pairs
 
 
 def _checked_starts(method: str, starts: Any) -> tuple[float, ...]:

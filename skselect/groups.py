@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
-from skselect._typing import FloatArray, IntArray
+from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.certificates import Certificate, threshold_from_json, threshold_to_json
 
 # What asks for the answers themselves as subgroups.
@@ -84,6 +84,11 @@ class GroupThresholds:
     def look_up(self, subgroups: Any, n: int) -> FloatArray:
         """Return the threshold of each row, inf for rows of an unknown subgroup, silently."""
         return self._thresholds(*self._codes(subgroups, n))
+
+    def members(self, subgroups: Any, n: int) -> dict[Any, BoolArray]:
+        """Return which rows belong to each subgroup that the rows hold."""
+        codes, keys = self._codes(subgroups, n)
+        return {key: codes == code for code, key in enumerate(keys)}
 
     def _codes(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         """Return the subgroup of each row as a code, and the subgroups."""

@@ -58,7 +58,7 @@ from skselect.selection import (
 )
 
 # Parameters that state the goal and need nothing else.
-_CHOICES = ("selection", "constraint", "starts", "largest_weight")
+_CHOICES = ("selection", "constraint", "starts", "largest_weight", "looks")
 
 
 class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -84,10 +84,13 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         ============================================  =======================================
     target : float or mapping, default=None
         As the objective says; none for a metric. In units of the cost matrix where there is
-        one. With `group_by` a mapping may give one target each, such as ``{"healthy": .01,
-        "sick": .2}`` by predicted class.
-    delta : float in (0, 1), default=0.05
+        one; a share of errors is at most 0.5. With `group_by` a mapping may give one target
+        each, such as ``{"healthy": .01, "sick": .2}`` by predicted class.
+    delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails. Subgroups share it evenly.
+    looks : int, default=1
+        How often rows will be added and the question asked anew at most, planned before the
+        first time; see :func:`select_threshold`.
     method, min_coverage, constraint, selection, starts, largest_weight, among
         As in :func:`select_threshold`.
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
@@ -165,7 +168,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     >>> print(tuner.fit(X[:1500], y[:1500]).certificate_)
     CERTIFIED
     If future cases resemble these 600, then in 95 of 100 such calibrations at most 2 % of the
-    cases it decides alone are wrong; not per subgroup, not per period.
+    cases it decides alone are wrong in the long run; not per subgroup, not per period.
     ...
     >>> tuner.decide(X[1500:1503])
        label  suggestion  accepted  confidence  threshold
@@ -179,6 +182,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         objective: str = "cwsa_plus",
         target: Any = None,
         delta: float = 0.05,
+        looks: int = 1,
         method: str = "auto",
         min_coverage: float | str = "auto",
         constraint: Any = None,
@@ -202,6 +206,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.objective = objective
         self.target = target
         self.delta = delta
+        self.looks = looks
         self.method = method
         self.min_coverage = min_coverage
         self.constraint = constraint
@@ -346,7 +351,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             check.refuse_among(self.among, "group_by")
         many = self.group_by is not None and hasattr(self.target, "items")
         targets = check.check_targets(self.target) if many else [self.target]
-        check.check_number("delta", self.delta, 0.0, 1.0, closed="neither")
+        check.check_delta(self.delta)
         goals = [self._goal(base, target) for target in targets]
         return goals[0]
 

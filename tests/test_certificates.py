@@ -1,13 +1,17 @@
 """What a certificate says, and what it must not say."""
 
 import json
+import re
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skselect import Certificate, Outcomes, select_threshold
-from skselect.certificates import _of_hundred
+from skselect.certificates import _of_hundred, percent, rounded
 
 
 def make(rng, n=1000, **options):
@@ -17,10 +21,18 @@ def make(rng, n=1000, **options):
     return select_threshold(Outcomes(wrong, confidence), **goal).certificate
 
 
+CERTIFICATE_OF_RISK = Certificate(
+    objective="risk", target=0.02, delta=0.05, method="band", guarantee="high_probability",
+    exact=True, why_not=(), threshold=0.8, n=100, n_accepted=80, n_errors=0, coverage=0.8,
+    risk=0.0, pointwise_bound=0.03, rows_needed=149,
+)  # fmt: skip
+
+
 def test_an_exact_promise_begins_with_certified(rng):
     text = str(make(rng))
     assert text.startswith("CERTIFIED\n")
     assert "in 95 of 100 such calibrations at most 5 % of the cases it decides alone are" in text
+    assert "are wrong in the long run; not per subgroup" in text
     assert "not per subgroup, not per period" in text
 
 
@@ -54,6 +66,26 @@ def test_numbers_are_those_of_the_rows(rng):
     assert certificate.coverage == kept.mean()
     assert certificate.risk == wrong[kept].mean()
     assert certificate.rows_needed == 36
+
+
+def test_planned_looks_are_said_stored_and_taken_on_trust(rng):
+    certificate = make(rng, looks=4)
+    text = str(certificate)
+    assert "in 95 of 100 such calibrations of up to 4 looks at most 5 %" in text
+    assert text.endswith("delta 0.05. Planned for up to 4 looks: each uses delta / 4.")
+    assert "were planned before the first" in certificate.assumptions[-1]
+    restored = Certificate.from_dict(json.loads(certificate.to_json()))
+    assert restored == certificate
+    assert restored.least_target == certificate.least_target <= 0.05
+
+
+def test_one_look_is_taken_on_trust_and_old_files_had_one(rng):
+    certificate = make(rng)
+    assert "first look at these rows" in certificate.assumptions[-1]
+    assert "looks: each" not in str(certificate)
+    stored = certificate.to_dict()
+    del stored["looks"], stored["notice"]
+    assert Certificate.from_dict(stored) == certificate
 
 
 @pytest.mark.parametrize("method", ["band", "combined"])
@@ -97,12 +129,48 @@ def test_fingerprint_does_not_depend_on_the_order_of_rows(rng):
     assert one.threshold == two.threshold
 
 
-@pytest.mark.parametrize("bound", [0.0090642, 0.0123, 0.00010001, 0.5, 0.123456])
-def test_a_proven_bound_is_never_printed_smaller(bound):
-    from skselect.certificates import _percent
+@given(st.floats(1e-9, 1e9), st.integers(2, 8))
+def test_a_proven_bound_is_never_printed_closer_than_it_is(bound, digits):
+    dust = 1e-11 * bound  # what 0.07 + 1e-17 has too much is not printed
+    low, near, high = (float(rounded(bound, digits, up=up)) for up in (False, None, True))
+    assert low <= bound + dust
+    assert high >= bound - dust
+    assert high - low <= 1.001 * bound * 10.0 ** (1 - digits)
+    assert near in (low, high)
+    assert abs(near - bound) <= min(bound - low, high - bound) + 2 * dust
 
-    shown = float(_percent(bound, up=True).removesuffix(" %")) / 100
-    assert bound * (1 - 1e-12) <= shown <= bound * 1.002
+
+@given(st.floats(1e-6, 0.5), st.sampled_from(["risk", "generalized_risk"]))
+def test_a_promised_risk_is_printed_rounded_up(target, objective):
+    said = replace(CERTIFICATE_OF_RISK, objective=objective, target=target)
+    shown = re.search(r"at most ([^ ]+) %", said.promise)
+    assert target * (1 - 1e-10) <= float(shown[1]) / 100 <= target * 1.002
+
+
+@given(st.floats(1e-6, 1.0))
+def test_a_promised_coverage_is_printed_rounded_down(target):
+    said = replace(CERTIFICATE_OF_RISK, objective="coverage", target=target)
+    shown = re.search(r"at least ([^ ]+) %", said.promise)
+    assert target * 0.998 <= float(shown[1]) / 100 <= target * (1 + 1e-10)
+
+
+@given(st.floats(1e-6, 1e6))
+def test_a_promised_cost_is_printed_rounded_up(target):
+    said = replace(CERTIFICATE_OF_RISK, loss="cost", unit=2e6, target=target)
+    shown = re.search(r"cost at most ([^ ]+) each", said.promise)
+    assert target * (1 - 1e-10) <= float(shown[1]) <= target * 1.0001
+
+
+@given(st.floats(1e-12, 0.5))
+def test_how_often_it_holds_is_printed_rounded_down(delta):
+    assert Decimal(_of_hundred(delta)) <= 100 - 100 * Decimal(delta) * (1 - Decimal("1e-11"))
+    assert Decimal(_of_hundred(delta)) >= 100 - 100 * Decimal(delta) - Decimal("0.0101")
+
+
+def test_a_coverage_just_below_80_percent_is_not_called_80_percent(rng):
+    text = str(make(rng, objective="coverage", target=0.79996))
+    assert "it decides at least 79.99 % of all cases alone in the long run" in text
+    assert percent(0.79996) == "80 %"  # what was merely counted is rounded to the nearest
 
 
 def test_tiny_delta_is_printed_in_full(rng):
@@ -123,6 +191,7 @@ def test_thresholds_without_end_are_storable():
         {"loss": "foo"}, {"target": "abc"}, {"delta": 2}, {"n": -5}, {"unit": "a"},
         {"why_not": "abc"}, {"objective": "zz"}, {"exact": "yes"}, {"exact": False},
         {"guarantee": "foo"}, {"n_errors": 10**6}, {"assumptions": [1]}, {"coverage": None},
+        {"looks": 0}, {"delta": 0.95}, {"notice": 1},
     ],
     ids=str,
 )  # fmt: skip
@@ -141,7 +210,16 @@ def test_a_mean_with_another_doubt_is_hedged(rng):
 
 @pytest.mark.parametrize(
     ("delta", "said"),
-    [(0.05, "95"), (0.025, "97.5"), (0.05 / 3, "98.33"), (0.0071, "99.29"), (1e-6, "99.9999")],
+    [
+        (0.05, "95"),
+        (0.025, "97.5"),
+        (0.05 / 3, "98.33"),
+        (0.0071, "99.29"),
+        (1e-6, "99.9999"),
+        (1e-17, "99.9999999999"),
+        (1 - 0.95, "95"),
+        (0.1, "90"),
+    ],
 )
 def test_how_often_is_rounded_down(delta, said):
     assert _of_hundred(delta) == said

@@ -54,6 +54,7 @@ def predictions_of(frame):
         ({"objective": "risk", "target": 0.1}, ["--target", "0.1"]),
         ({"objective": "risk", "target": 0.1, "delta": 0.2, "method": "band"},
          ["--target", "0.1", "--delta", "0.2", "--method", "band"]),
+        ({"objective": "risk", "target": 0.1, "looks": 3}, ["--target", "0.1", "--looks", "3"]),
         ({"objective": "coverage", "target": 0.6}, ["--objective", "coverage", "--target", ".6"]),
         ({"objective": "cwsa_plus", "min_coverage": 0.3},
          ["--objective", "cwsa_plus", "--min-coverage", "0.3"]),
@@ -498,7 +499,27 @@ def test_the_report_says_which_rows_a_certificate_is_about(frame, capsys):
     assert "These are the rows that chose the threshold" in capsys.readouterr().out
     frame.iloc[:2000].to_csv("other.csv", index=False)
     assert main(["evaluate", "other.csv", "--label", "truth", "--policy", "policy.json"]) == 0
-    assert "with 3,000 other rows, whose certificate says of those:" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "with 3,000 other rows. Its certificate is about those, not about these:" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "0.98"], "Did you mean 0.02?"),
+        (["--target", "0.1", "--delta", "0.95"], "Did you mean 0.05?"),
+        (["--target", "0.1", "--looks", "0"], "looks must be an integer of at least 1"),
+    ],
+)
+def test_tune_refuses_what_would_promise_nothing(frame, options, message, capsys):
+    assert main(["tune", "t.csv", *PROBA, *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("policy.json").exists()
+
+
+def test_a_refusal_warns_of_asking_again(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.00001"]) == 3
+    assert "Adding rows to these and asking again breaks the promise" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("target", ["5%", "low"])

@@ -537,7 +537,7 @@ def test_files_without_a_digest_still_load(certified, name):
         (["certificate", "risk"], "<b>", "risk must be a number"),
         (["certificate", "risk"], -0.1, "risk must be a number"),
         (["certificate", "target"], 1.5, "no target can be above 1"),
-        (["certificate", "delta"], 0, r"delta must be a number in \(0, 1\)"),
+        (["certificate", "delta"], 0, r"delta must be a number in \(0, 0.5\]"),
         (["certificate", "n"], 1999.5, "n must be an integer"),
         (["certificate", "n_accepted"], 10**400, "must rise in this order"),
         (["certificate", "method"], 3, "certificate: method must be text"),

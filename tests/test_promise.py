@@ -23,6 +23,7 @@ from skselect import (
     select_threshold,
     thresholds,
 )
+from skselect.goals import Goal
 
 LEVELS = 25
 
@@ -243,6 +244,42 @@ def test_calibrating_on_the_certifying_rows_is_never_called_exact(rng):
     with pytest.warns(UserWarning, match="No threshold"):
         tuner.fit(X[100:], y[100:])
     assert not tuner.certificate_.is_certified
+
+
+# Rows added to refused ones, and the question asked again -----------------------------------------
+
+
+def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
+    """Return how often one of several looks at growing rows certifies a risk just above r."""
+    rng = np.random.default_rng(seed_of("looks", n_looks))
+    goal = Goal.checked("risk", r, delta, "combined", "auto", "raise", looks=looks)
+    flat, broken = profiles(r)["flat"], 0
+    for _ in range(draws):
+        drawn = flat.draw(n_looks * rows, rng)
+        for n in range(rows, n_looks * rows + 1, rows):
+            curve = RiskCoverageCurve.from_outcomes(drawn.take(np.arange(n)))
+            if thresholds.combined_risk(curve, r, goal.level, goal.min_coverage):
+                broken += 1
+                break
+    return broken / draws
+
+
+@pytest.mark.parametrize("n_looks", [2, 6])
+def test_planned_looks_keep_the_promise_together(n_looks):
+    assert any_look_certifies(n_looks, n_looks, 400) <= allowed(0.05, 400)
+
+
+def test_negative_control_looks_without_a_plan_break_it():
+    assert any_look_certifies(6, 1, 400) > allowed(0.05, 400)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_looks", [1, 2, 4, 8])
+def test_planned_looks_keep_the_promise_together_in_full(n_looks):
+    planned, unplanned = (any_look_certifies(n_looks, looks, 4000) for looks in (n_looks, 1))
+    print(f"{n_looks} looks: {planned:.4f} planned, {unplanned:.4f} not")  # noqa: T201 - with -s
+    assert planned <= allowed(0.05, 4000)
+    assert n_looks == 1 or unplanned > allowed(0.05, 4000)
 
 
 # Calibration and certificate on the same rows, or not ---------------------------------------------

@@ -342,6 +342,15 @@ def test_groups_go_to_the_splitter(data):
         ({"objective": "risk"}, "target is missing"),
         ({"objective": "cwsa_plus", "target": 0.1}, "has no target"),
         ({"objective": "hope"}, "objective must be one of"),
+        ({"objective": "risk", "target": 0.98}, "Did you mean 0.02?"),
+        ({"objective": "risk", "target": 0.1, "delta": 0.95}, "Did you mean 0.05?"),
+        (
+            {"objective": "risk", "target": {0: 0.1, 1: 0.9}, "group_by": "predicted_class"},
+            "Did you mean 0.1?",
+        ),
+        ({"constraint": ("risk", 0.98)}, "constraint 'risk' must be at most 0.5"),
+        ({"looks": 2}, "looks=2 divides delta, which objective='cwsa_plus'"),
+        ({"objective": "risk", "target": 0.1, "looks": 1.5}, "looks must be an integer"),
         ({"group_by": "sex"}, "group_by='sex': X has no column"),
         ({"group_by": "predicted_class", "among": ("true", 1)}, "among does not go with group_by"),
         ({"constraint": ("luck", 0.1)}, "constraint must be one of"),
@@ -358,6 +367,12 @@ def test_groups_go_to_the_splitter(data):
 def test_bad_parameters_are_named(options, message, data):
     with pytest.raises(ValueError, match=message):
         ThresholdTuner(GaussianNB(), **options).fit(*data)
+
+
+def test_planned_looks_share_delta(data):
+    share, look = risk(GaussianNB(), delta=0.025), risk(GaussianNB(), delta=0.1, looks=4)
+    assert share.fit(*data).threshold_ == look.fit(*data).threshold_
+    assert (look.certificate_.delta, look.certificate_.looks) == (0.1, 4)
 
 
 def test_infeasible_targets(data):

@@ -12,7 +12,8 @@ class InfeasibleTargetError(ValueError):
         The smallest target that these rows could have met, where one exists. It is
         information only: to certify that target, use rows that did not choose it.
     rows_needed : int or None
-        Roughly how many rows would do if their errors fell as they did here.
+        Roughly how many rows would do if their errors fell as they did here: fresh ones, or
+        the next of several planned looks.
     reason : str
         The message without `remedy`.
     remedy : str

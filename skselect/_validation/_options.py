@@ -113,6 +113,29 @@ def check_number(
     return number
 
 
+def check_delta(value: Any, name: str = "delta") -> float:
+    """Return how often a promise may fail; above 0.5 somebody means how often it holds."""
+    delta = check_number(name, value, 0.0, 1.0, closed="neither")
+    if delta > 0.5:
+        raise ValueError(
+            f"{name} must be at most 0.5, got {delta:g}: it is the chance that the promise fails, "
+            f"not the confidence, so that this one would fail {100.0 * delta:g} times in 100. Did "
+            f"you mean {1.0 - delta:.6g}?"
+        )
+    return delta
+
+
+def check_risk_limit(value: float, name: str = "target") -> float:
+    """Return the largest share of errors; above 0.5 somebody means the accuracy."""
+    if value > 0.5:
+        raise ValueError(
+            f"{name} must be at most 0.5, got {value:g}: it is the largest share of errors, not "
+            f"the accuracy, so that {100.0 * value:g} % of the answers might be wrong. Did you "
+            f"mean {1.0 - value:.6g}?"
+        )
+    return value
+
+
 def check_count(name: str, value: Any, low: int = 1) -> int:
     """Return `value` as an integer that is at least `low`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:

@@ -93,13 +93,13 @@ def check_facts(policy: Any) -> None:
 #: Name, lowest and highest value, and which of the two are possible.
 _NUMBERS = (
     ("target", 0.0, math.inf, "left"),
-    ("delta", 0.0, 1.0, "neither"),
+    ("delta", 0.0, 0.5, "right"),
     ("coverage", 0.0, 1.0, "both"),
     ("pointwise_bound", 0.0, math.inf, "left"),
     ("min_coverage", 0.0, 1.0, "both"),
     ("unit", 0.0, math.inf, "neither"),
 )
-_COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0}
+_COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "looks": 1}
 _NAMES = {
     "objective": ("risk", "generalized_risk", "coverage"),
     "guarantee": ("high_probability", "mean", "none"),
@@ -116,7 +116,8 @@ def check_certificate(fields: Mapping[str, Any]) -> None:
         if name in fields:
             check_number(f"certificate: {name}", fields[name], low, high, closed=closed)
     for name, least in _COUNTS.items():
-        check_count(f"certificate: {name}", fields[name], least)
+        if name in fields:
+            check_count(f"certificate: {name}", fields[name], least)
     most = 1.0 if fields["objective"] == "coverage" else fields.get("unit", 1.0)
     if fields["target"] > most * (1.0 + ROUNDING):
         raise ValueError(f"certificate: no target can be above {most:g}, got {fields['target']:g}.")
@@ -126,6 +127,7 @@ def check_certificate(fields: Mapping[str, Any]) -> None:
         raise ValueError("certificate: n_errors, n_accepted and n must rise in this order.")
     _check_text("certificate: method", fields["method"])
     _check_text("certificate: cases", fields.get("cases", ""))
+    _check_text("certificate: notice", fields.get("notice", ""))
     _check_made(fields["created"], fields["fingerprints"], "certificate: ")
 
 

@@ -20,7 +20,7 @@ def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     ----------
     n_errors, n : int or array-like of int
         Errors, 0 <= n_errors <= n, and independent rows; they broadcast.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Probability that the bound lies below the true rate is at most this.
 
     Returns
@@ -48,7 +48,7 @@ def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     array([0.0228, 0.0383, 0.0523])
     """
     errors, rows = check.check_counts(n_errors, n)
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_delta(delta)
     right = np.maximum(rows - errors, 1)
     bound = special.betaincinv(errors + 1.0, right, 1.0 - delta)
     return plain(np.where(errors >= rows, 1.0, bound))
@@ -103,7 +103,7 @@ def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     ----------
     n_errors, n : int or array-like of int
         As in :func:`clopper_pearson_upper`.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Nominal probability that the bound lies below the true rate.
 
     Returns
@@ -128,7 +128,7 @@ def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     0.01783
     """
     errors, rows = check.check_counts(n_errors, n)
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_delta(delta)
     z, m = float(stats.norm.isf(delta)), np.maximum(rows, 1)
     rate = errors / m
     spread = z * np.sqrt(rate * (1.0 - rate) / m + (z / (2.0 * m)) ** 2)
@@ -143,7 +143,7 @@ def rows_for_certificate(target: float, delta: float) -> int:
     ----------
     target : float in (0, 1)
         Largest risk.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Allowed probability of failure.
 
     Returns
@@ -163,7 +163,7 @@ def rows_for_certificate(target: float, delta: float) -> int:
     149
     """
     check.check_number("target", target, 0.0, 1.0, closed="right")
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_delta(delta)
     if target >= 1.0:
         return 1
     step, wanted = math.log1p(-target), math.log(delta)

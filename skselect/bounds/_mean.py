@@ -30,7 +30,7 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
         Mean of the observed losses, each in [0, 1].
     n : int or array-like of int
         Independent rows; broadcasts with `mean`.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Probability that the bound lies below the true mean is at most this.
 
     Returns
@@ -56,7 +56,7 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
     array([0.0175, 0.064 ])
     """
     means, rows = check.check_means(mean, n)
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_delta(delta)
     # n * mean is a sum that may have been rounded upwards.
     errors = np.ceil(means * rows - 1e-9)
 
@@ -78,7 +78,7 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
         Their sample variance, with n - 1 in the denominator.
     n : int or array-like of int
         Independent rows; all three broadcast.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Probability that the bound lies below the true mean is at most this.
 
     Returns
@@ -105,7 +105,7 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
     """
     means, rows = check.check_means(mean, n)
     spread = check.check_not_negative("variance", variance)
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_delta(delta)
     m, surprise = np.maximum(rows, 2), np.log(2.0 / delta)
     bound = means + np.sqrt(2.0 * spread * surprise / m) + 7.0 * surprise / (3.0 * (m - 1.0))
     return plain(np.where(rows < 2, 1.0, np.minimum(bound, 1.0)))
@@ -123,7 +123,7 @@ def betting_upper(
     ----------
     losses : array-like of shape (n,)
         In [0, 1], independent. Their order does not matter.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Probability that the bound lies below the true mean is at most this.
     weight : array-like of shape (n,), default=None
         Importance weights; the bound is then one on the weighted mean.
@@ -163,7 +163,7 @@ def betting_upper(
     >>> round(hoeffding_bentkus_upper(losses.mean(), 1000, .1), 4)
     0.0651
     """
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_delta(delta)
     if np.size(losses) == 0:
         return 1.0
     values = check.check_loss(losses, "losses")
@@ -197,7 +197,7 @@ def betting_log_wealth(
     losses : ndarray of shape (n,)
         In [0, 1].
     mean : float in (0, 1)
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         The level the bets aim at.
     weight : ndarray of shape (n,), default=None
         In [0, 1].
@@ -239,7 +239,7 @@ def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
     ----------
     target : float in (0, 1)
         Largest mean loss.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Allowed probability of failure.
     n : int, default=None
         The stakes are those for `n` rows; None: for as many as are needed.
@@ -260,7 +260,7 @@ def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
     198
     """
     check.check_number("target", target, 0.0, 1.0, closed="neither")
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_delta(delta)
 
     def enough(k: int) -> bool:
         stakes, log_prior = betting_stakes(k if n is None else n, target, delta)

@@ -88,7 +88,7 @@ def walk_band(
         Calibration rows.
     target : float in (0, 1)
         Largest selective risk.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Allowed probability of failure.
     min_coverage : float in [0, 1]
         Smaller accepted sets are not considered, which buys power for the others.
@@ -140,7 +140,7 @@ def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[
         Calibration rows.
     target : float in (0, 1)
         Largest selective risk.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Allowed probability of failure.
     start : float in [0, 1]
         Share of the rows at which the sequence begins, fixed before they were seen; later
@@ -218,7 +218,7 @@ def combined_limits(
         Calibration rows.
     target : float in (0, 1)
         Largest selective risk.
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
         Allowed probability of failure.
     min_coverage : float in [0, 1]
         Smaller accepted sets are not considered.

@@ -9,7 +9,7 @@ import numpy as np
 
 from skselect import _validation as check
 from skselect._typing import ConfidenceSpec, LossSpec
-from skselect.certificates import Certificate
+from skselect.certificates import Certificate, amount
 from skselect.curves import RiskCoverageCurve
 from skselect.display._common import (
     COLORS,
@@ -142,7 +142,7 @@ class RiskCoverageDisplay(SeveralCurves):
         check.check_single(selection)
         curve, goal = selection.curve, selection.goal
         countable = curve.counted and not curve.is_graded
-        bounds = simultaneous_band(curve, goal.delta) if band and countable else None
+        bounds = simultaneous_band(curve, goal.level) if band and countable else None
         target = goal.own_target if goal.objective == "risk" else None
         return cls(
             curve, name=name, threshold=selection.threshold, target=target,
@@ -238,7 +238,7 @@ class RiskCoverageDisplay(SeveralCurves):
             low, high = self.unit * low, self.unit * high
             draw_band(ax, points["coverage"], low, high, self.line_.get_color())
             ax.update_datalim([(1.0, high[-1])])
-        target = "" if self.target is None else f"target {self._said(self.target, 'g')}"
+        target = "" if self.target is None else f"target {amount(self.target, self.loss)}"
         if target and target not in ax.get_legend_handles_labels()[1]:
             ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1, label=target)
         if self.band is not None:
@@ -272,13 +272,14 @@ class RiskCoverageDisplay(SeveralCurves):
         least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
         if certificate.objective != "risk":
             return
-        target = self._said(certificate.target, "g")
+        target = amount(certificate.target, self.loss)
         ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
                    label=f"too few to certify {target}")  # fmt: skip
         if certificate.n_accepted:
             x, low, high = certificate.coverage, certificate.risk, certificate.pointwise_bound
+            bound = amount(high, self.loss)
             ax.plot([x, x], [low, high], color=MARK, linewidth=2, solid_capstyle="butt",
-                    label=f"bound if the threshold had been fixed: {self._said(high)}")  # fmt: skip
+                    label=f"bound if the threshold had been fixed: {bound}")  # fmt: skip
 
     def _mark(self, ax: Any, threshold: float) -> None:
         blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
@@ -286,10 +287,6 @@ class RiskCoverageDisplay(SeveralCurves):
             return
         x, risk = self.curve.working_point(blocks)
         y = self.unit * risk
-        found = f"{self._said(y)} wrong" if self.loss == "zero_one" else f"mean {y:.3g}"
+        found = f"{100 * y:.1f} % wrong" if self.loss == "zero_one" else f"mean {y:.3g}"
         ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
                 label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, {found}")  # fmt: skip
-
-    def _said(self, loss: float, form: str = ".1f") -> str:
-        """Return a loss as text: a percentage of errors, or a number in the user's units."""
-        return f"{100 * loss:{form}} %" if self.loss == "zero_one" else f"{loss:.3g}"

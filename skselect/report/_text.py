@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from skselect.certificates import rounded
+
 _WIDTH = 96
 
 
@@ -66,8 +68,8 @@ def origin_of(certificate: dict[str, Any]) -> str:
             "of others."
         )
     rows = "" if certificate["n"] is None else f" with {certificate['n']:,} other rows"
-    promised = ", whose certificate says of those:" if certificate["texts"] else "."
-    return f"The policy was made on {certificate['created'][:10]}{rows}{promised}"
+    promised = " Its certificate is about those, not about these:" if certificate["texts"] else ""
+    return f"The policy was made on {certificate['created'][:10]}{rows}.{promised}"
 
 
 def sentence_of(decided: dict[str, Any], level: float) -> str:
@@ -77,8 +79,8 @@ def sentence_of(decided: dict[str, Any], level: float) -> str:
     interval = ""
     if decided["low"] is not None:
         interval = (
-            f" ({_percent(level)} interval {_percent(decided['low'])} to "
-            f"{_percent(decided['high'])})"
+            f" ({_percent(level)} interval {_percent(decided['low'], up=False)} to "
+            f"{_percent(decided['high'], up=True)})"
         )
     cost = f"; they cost {decided['mean_cost']:.4g} each" if "mean_cost" in decided else ""
     return (
@@ -94,5 +96,5 @@ def table_of(rows: list[dict[str, Any]], columns: list[str] | None = None) -> st
     return str(table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep=""))
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+def _percent(share: float, *, up: bool | None = None) -> str:
+    return f"{rounded(100 * share, 3, up=up)} %"

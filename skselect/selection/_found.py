@@ -108,8 +108,9 @@ class ThresholdSelection:
 
         Parameters
         ----------
-        delta : float in (0, 1), default=None
-            For the bound; None takes that of the selection.
+        delta : float in (0, 0.5], default=None
+            For the bound; None takes that of the selection, or its share where several looks
+            were planned.
         max_rows : int or None, default=256
             At most about so many thresholds, evenly spread, the chosen one among them. None
             keeps all.
@@ -133,8 +134,8 @@ class ThresholdSelection:
         0        0.9          50         0            0.058    True   False
         1        0.8          60         1            0.077    True    True
         """
-        delta = self.goal.delta if delta is None else delta
-        check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+        delta = self.goal.level if delta is None else delta
+        check.check_delta(delta)
         curve, unit = self.curve, self.goal.unit
         chosen = int(curve.n_blocks_accepted(np.array([self.threshold]))[0])
         keep = _spread(len(curve), chosen, max_rows)

@@ -18,7 +18,7 @@ from skselect.goals import Goal
 from skselect.groups import names_of_columns, subgroup_codes
 from skselect.outcomes import Outcomes
 from skselect.selection._found import GroupedSelection, ThresholdSelection
-from skselect.selection._refusal import refusal
+from skselect.selection._refusal import asking_again, refusal
 
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 # Methods whose promise is not exact, or another one.
@@ -54,7 +54,8 @@ def pick_on_curve(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
     check.check_countable(curve)
     goal = goal.for_losses(graded=False, weighted=False)
     check.refuse_bets_on_curve(goal.method)
-    return _unless_infeasible(_find_on(curve, None, goal, (), bounded=True, cases=""))
+    bounded = goal.objective != "coverage"  # nobody knows how low a confidence may be
+    return _unless_infeasible(_find_on(curve, None, goal, (), bounded=bounded, cases=""))
 
 
 def _unless_infeasible(found: ThresholdSelection) -> ThresholdSelection:
@@ -67,8 +68,8 @@ def _unless_infeasible(found: ThresholdSelection) -> ThresholdSelection:
         return found
     error = refusal(found.curve, goal)
     if goal.on_infeasible == "raise":
-        raise _with_remedy(error)
-    warnings.warn(f"{error} Nothing will be accepted.", stacklevel=4)
+        raise _with_remedy(error, goal)
+    warnings.warn(f"{error}{asking_again(goal)} Nothing will be accepted.", stacklevel=4)
     return found
 
 
@@ -119,9 +120,11 @@ def pick_by_group(
     texts = [f"{by} {group!r}: {error}" for group, error in errors.items()]
     if len(errors) == len(members) and goal.on_infeasible == "raise":
         rows_needed = [error.rows_needed for error in errors.values()]
-        raise _with_remedy(InfeasibleTargetError(" ".join(texts), rows_needed=rows_needed[0]))
+        error = InfeasibleTargetError(" ".join(texts), rows_needed=rows_needed[0])
+        raise _with_remedy(error, goal)
     for text in texts:
-        warnings.warn(f"{text} This subgroup will be handed over.", stacklevel=3)
+        again = asking_again(goal)
+        warnings.warn(f"{text}{again} This subgroup will be handed over.", stacklevel=3)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     columns = () if by_answer else names_of_columns(subgroups)
     return GroupedSelection(by, found, curve, unseen, by_answer=by_answer, columns=columns)
@@ -135,9 +138,9 @@ def _warn_dear(goal: Goal, which: str) -> None:
     )
 
 
-def _with_remedy(error: InfeasibleTargetError) -> InfeasibleTargetError:
+def _with_remedy(error: InfeasibleTargetError, goal: Goal) -> InfeasibleTargetError:
     return InfeasibleTargetError(
-        str(error),
+        f"{error}{asking_again(goal)}",
         remedy="With on_infeasible='abstain' nothing is accepted instead.",
         least_target=error.least_target,
         rows_needed=error.rows_needed,
@@ -211,7 +214,7 @@ def _rule(
     outcomes: Outcomes | None, curve: RiskCoverageCurve, goal: Goal, bounded: bool
 ) -> tuple[float, int]:
     """Apply the rule of a goal that has a target; return the threshold and what it accepts."""
-    target, delta = goal.target, goal.delta
+    target, delta = goal.target, goal.level
     if goal.method == "betting":
         assert outcomes is not None
         n_blocks = (
@@ -266,10 +269,10 @@ def _certificate(
     if goal.method == "betting":
         assert outcomes is not None
         bound = certificates.betting_bound(
-            goal.objective, outcomes, accepted, goal.delta, goal.largest_weight
+            goal.objective, outcomes, accepted, goal.level, goal.largest_weight
         )
     else:
-        bound = certificates.counted_bound(goal.objective, curve.n_rows, k, n_errors, goal.delta)
+        bound = certificates.counted_bound(goal.objective, curve.n_rows, k, n_errors, goal.level)
     about_loss = goal.objective != "coverage"
     least_rows = rows_for_betting if goal.method == "betting" else rows_for_certificate
     nothing = () if n_blocks else (certificates.NOTHING,)
@@ -284,9 +287,10 @@ def _certificate(
         objective=goal.objective,
         target=float(goal.own_target or 0.0),
         delta=goal.delta,
+        looks=goal.looks,
         method=goal.method,
         threshold=threshold,
-        rows_needed=least_rows(goal.target, goal.delta) if about_loss else 1,
+        rows_needed=least_rows(goal.target, goal.level) if about_loss else 1,
         pointwise_bound=goal.unit * bound if about_loss else bound,
         n_errors=n_errors,
         min_coverage=goal.min_coverage,

@@ -8,6 +8,7 @@ from skselect import _validation as check
 from skselect import thresholds
 from skselect._validation import InfeasibleTargetError
 from skselect.bounds import clopper_pearson_upper, rows_for_betting, rows_for_certificate
+from skselect.certificates import rounded
 from skselect.curves import RiskCoverageCurve
 from skselect.goals import Goal
 
@@ -26,19 +27,34 @@ def refusal(curve: RiskCoverageCurve, goal: Goal) -> InfeasibleTargetError:
     return InfeasibleTargetError(message, least_target=least, rows_needed=needed)
 
 
+def asking_again(goal: Goal) -> str:
+    """Say what becomes of the promise when rows are added and the question is asked again."""
+    if not goal.promises:
+        return ""
+    if goal.looks > 1:
+        return (
+            f" Rows may be added to these for the next of the {goal.looks} planned looks; one look "
+            "more breaks the promise."
+        )
+    return (
+        " Adding rows to these and asking again breaks the promise: take fresh rows only, or plan "
+        "the looks beforehand (looks=)."
+    )
+
+
 def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | None, list[str]]:
     """Return the least target that was within reach, rows that would do, and both in words."""
     if goal.method == "betting":
-        least_rows = rows_for_betting(goal.target, goal.delta)
+        least_rows = rows_for_betting(goal.target, goal.level)
         text = f"Bets that certify it take at least {least_rows} accepted rows without any loss"
         return None, least_rows, [text]
-    needed: int | None = rows_for_certificate(goal.target, goal.delta)
+    needed: int | None = rows_for_certificate(goal.target, goal.level)
     kind = "accepted rows" if goal.objective == "risk" else "rows"
     advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
     if goal.objective == "risk":
         rule = thresholds.rule_of("risk", goal.method, goal.starts)
-        least = thresholds.least_risk_target(rule, curve, goal.delta, goal.min_coverage)
-        needed = thresholds.rows_like_these(curve, goal.target, goal.delta, goal.min_coverage)
+        least = thresholds.least_risk_target(rule, curve, goal.level, goal.min_coverage)
+        needed = thresholds.rows_like_these(curve, goal.target, goal.level, goal.min_coverage)
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "
             "smaller risk"
@@ -46,11 +62,11 @@ def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | N
             else f"about {needed} rows would do if their errors fell as they do here"
         )
     else:
-        least = clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.delta)
+        least = clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
     least *= goal.unit
     advice.append(
-        f"the smallest target these {curve.n_rows} rows could have met is {least:.4g}, but "
-        "certifying that one needs fresh rows"
+        f"the smallest target these {curve.n_rows} rows could have met is "
+        f"{rounded(least, 4, up=True)}, but certifying that one needs fresh rows"
     )
     return least, needed, advice
 

@@ -24,6 +24,7 @@ def select_threshold(
     objective: str,
     target: Any = None,
     delta: float = 0.05,
+    looks: int = 1,
     method: str = "auto",
     min_coverage: float | str = "auto",
     constraint: Any = None,
@@ -58,14 +59,19 @@ def select_threshold(
         ============================================  =======================================
     target : float or mapping, default=None
         As the objective says; none for a metric. In units of the cost matrix where there is
-        one. With `subgroups` a mapping may give one target each.
-    delta : float in (0, 1), default=0.05
+        one; a share of errors is at most 0.5. With `subgroups` a mapping may give one target each.
+    delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails, over calibrations like this one. Subgroups share
         it evenly.
+    looks : int, default=1
+        How often you will ask at most, each time with more rows added to the old ones: planned,
+        with the numbers of rows, before the first look. Each look uses `delta` over their
+        number, so that `delta` holds for all of them together. Fresh rows alone need no plan.
     method : str, default="auto"
         For "risk", exact: "combined" (the default: answers most as a rule), "band" (for
         classifiers that are worst where they are surest), "fixed_sequence", "bonferroni", and
-        "betting" for graded losses (the default there) and importance weights. "sgr" and
+        "betting" for graded losses and importance weights (the default for costs of several
+        sizes and for functions; graded Outcomes have to name it). "sgr" and
         "mean" promise less, and "empirical" nothing: about every second time the truth is
         worse. For "generalized_risk": "binomial", "betting", "empirical"; for "coverage":
         "order_statistic", "mean", "empirical"; for "cost": "empirical", or "chow", the
@@ -125,7 +131,7 @@ def select_threshold(
     >>> print(selection)
     CERTIFIED
     If future cases resemble these 2000, then in 95 of 100 such calibrations at most 5 % of
-    the cases it decides alone are wrong; not per subgroup, not per period.
+    the cases it decides alone are wrong in the long run; not per subgroup, not per period.
     It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence ... on.
     Taken on trust: ...
     Method: combined, delta 0.05.
@@ -133,15 +139,16 @@ def select_threshold(
     source = predictions_or_outcomes
     rule = source.rule if isinstance(source, Predictions) else DecisionRule()
     loss = resolved_loss(loss, objective, has_costs=rule.cost_matrix is not None)
+    # Whether confidences came with the rows, as an array.
+    own = not isinstance(source, Predictions) or source.confidence is not None
     if method == "chow":
-        own = not isinstance(source, Predictions) or source.confidence is not None
         named = None if own else rule.default_confidence
         check.check_chow(named if confidence is None else confidence, loss)
     options = {"selection": selection, "constraint": constraint, "starts": starts, "loss": loss,
-               "rule": rule, "largest_weight": largest_weight}  # fmt: skip
+               "rule": rule, "largest_weight": largest_weight, "looks": looks}  # fmt: skip
 
     def goal(aim: Any, n_groups: int = 1) -> Goal:
-        check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+        check.check_delta(delta)
         return Goal.checked(
             objective, aim, delta / n_groups, method, min_coverage, on_infeasible, **options
         )
@@ -152,6 +159,9 @@ def select_threshold(
         return pick_on_curve(source, goal(target))
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     bounded = not callable(confidence)
+    if objective == "coverage":
+        # An array may hold lower numbers next time; a promise to accept must not hang on them.
+        bounded = isinstance(confidence, str) or (confidence is None and not own)
     found: ThresholdSelection | GroupedSelection
     if subgroups is not None:
         check.refuse_among(among, "subgroups")

@@ -37,7 +37,7 @@ def betting_risk(
     outcomes : Outcomes
         Losses in [0, 1]; weights are importance weights.
     target : float in (0, 1)
-    delta : float in (0, 1)
+    delta : float in (0, 0.5]
     min_coverage : float in [0, 1]
     largest_weight : float, default=None
         What no weight is ever larger than; None takes the largest one here.

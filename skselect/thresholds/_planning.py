@@ -27,6 +27,8 @@ BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
 _LEAST_COVERAGE = 0.1
 # Ranks that have to pass, and the errors that each may have.
 _Way = tuple[IntArray, IntArray]
+# Numbers of accepted rows that a plan looks at.
+_STRATA = 9
 _MOST_ROWS, _MOST_ROWS_OF_A_WALK = 10**8, 10**6
 
 
@@ -44,26 +46,29 @@ def rows_needed(
 
     Parameters
     ----------
-    target : float in (0, 1)
+    target : float in (0, 0.5]
         Largest selective risk.
-    delta : float in (0, 1), default=0.05
-        Allowed probability of failure.
+    delta : float in (0, 0.5], default=0.05
+        Allowed probability of failure; with k planned `looks`, a k-th of theirs.
     expected_errors : int, default=0
         Errors among the accepted rows that the certificate should survive.
     expected_risk : float in [0, target), default=None
         True share of errors among the accepted rows; then so many rows are returned that they
-        certify with probability `power`, even where surer rows err as often as the others.
-        `expected_errors` is not used.
+        certify with probability `power`, even where surer rows err as often as the others, and
+        the next ones always. `expected_errors` is not used.
     power : float in (0, 1), default=0.8
+        How likely a threshold is certified that accepts `coverage` of all cases or more. How
+        many of the rows will be among them is left to chance, and counted.
     coverage : float in (0, 1], default=1
-        Share of the rows that will be accepted.
+        Share of the cases that is to be accepted.
     method : {"combined", "band", "fixed_sequence", "bonferroni", "fixed"}, default="combined"
         How the threshold will be found; "fixed": it is known beforehand (:func:`certify`).
 
     Returns
     -------
     int
-        Exact for "fixed" with `expected_errors`, else to about 1 %.
+        Exact for "fixed" with `expected_errors`, else to about 1 %; with `expected_risk` rather
+        some rows too many than too few.
 
     Raises
     ------
@@ -77,10 +82,10 @@ def rows_needed(
     >>> rows_needed(0.02, method="fixed"), rows_needed(0.02, method="fixed", expected_errors=3)
     (149, 386)
     >>> rows_needed(0.05, expected_risk=0.03, coverage=0.7)
-    2176
+    2376
     """
-    check.check_number("target", target, 0.0, 1.0, closed="neither")
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_risk_limit(check.check_number("target", target, 0.0, 1.0, closed="neither"))
+    check.check_delta(delta)
     check.check_number("power", power, 0.0, 1.0, closed="neither")
     check.check_number("coverage", coverage, 0.0, 1.0, closed="right")
     check.check_count("expected_errors", expected_errors, 0)
@@ -91,12 +96,19 @@ def rows_needed(
     _check_within_reach(method, target, expected_errors, expected_risk, power, coverage)
     least_coverage = min(_LEAST_COVERAGE, coverage)
 
+    def ways(n: int, k: int) -> list[_Way]:
+        return [way for way in limit(n, k, target, delta, least_coverage) if len(way[0])]
+
     def enough(n: int) -> bool:
-        ways = [way for way in limit(n, smallest_rank(n, coverage), target, delta, least_coverage)
-                if len(way[0])]  # fmt: skip
         if expected_risk is None:
-            return any(int(limits[-1]) >= expected_errors for _, limits in ways)
-        return any(staying_probability(*way, expected_risk) >= power for way in ways)
+            found = ways(n, smallest_rank(n, coverage))
+            return any(int(limits[-1]) >= expected_errors for _, limits in found)
+        beyond = int(method != "fixed" and coverage < 1.0)
+        chances = [
+            max((_passing(way, expected_risk, beyond) for way in ways(n, k)), default=0.0)
+            for k in _numbers_accepted(n, coverage)
+        ]
+        return float(np.mean(chances)) >= power
 
     exact = method == "fixed" and expected_risk is None
     return least_count(enough, 0.0 if exact else 0.005)
@@ -118,6 +130,23 @@ def _check_within_reach(
             f"{most:,} rows, the most that can be planned for method={method!r}; ask for a larger "
             "target, or plan with method='fixed'."
         )
+
+
+def _numbers_accepted(n: int, coverage: float) -> list[int]:
+    """Return how many of n rows lie in a share of the population: nine equally likely numbers."""
+    if coverage == 1.0:
+        return [n]
+    middles = (np.arange(_STRATA) + 0.5) / _STRATA
+    return [max(int(k), 1) for k in stats.binom.ppf(middles, n, coverage)]
+
+
+def _passing(way: _Way, risk: float, beyond: int) -> float:
+    """Return how often a way is passed, also with one row `beyond` the share, which may be wrong.
+
+    Only the row beyond brings the threshold to where the whole share is accepted.
+    """
+    ranks, limits = way
+    return staying_probability(ranks, np.append(limits[:-1], limits[-1] - beyond), risk)
 
 
 def _last(ranks: IntArray, limits: IntArray, k: int) -> _Way:
@@ -166,7 +195,7 @@ def simultaneous_band(
     ----------
     curve : RiskCoverageCurve
         Of fresh, unweighted rows, with losses of 0 and 1.
-    delta : float in (0, 1), default=0.05
+    delta : float in (0, 0.5], default=0.05
         Probability that any of the bounds fails.
     min_coverage : float in [0, 1], default=0.1
         Smaller accepted sets get no bound.
@@ -198,7 +227,7 @@ def simultaneous_band(
     >>> band[[100, 500, 1000, -1]]
     array([1.  , 0.05, 0.05, 0.1 ])
     """
-    check.check_number("delta", delta, 0.0, 1.0, closed="neither")
+    check.check_delta(delta)
     check.check_countable(curve)
     bound = np.ones(len(curve))
     for target in reversed(BAND_TARGETS):

@@ -120,7 +120,8 @@ def test_a_selection_is_drawn_with_its_bounds(rng):
 def test_graded_and_metric_selections_are_drawn_without_what_they_lack(rng):
     confidence = rng.random(500)
     graded = Outcomes(0.5 * (rng.random(500) < 0.2), confidence)
-    for options in ({"objective": "risk", "target": 0.3}, {"objective": "selective_accuracy"}):
+    bets = {"objective": "risk", "target": 0.3, "method": "betting"}
+    for options in (bets, {"objective": "selective_accuracy"}):
         selection = select_threshold(graded, min_coverage=0.3, **options)
         labels = RiskCoverageDisplay.from_selection(selection).ax_.get_legend_handles_labels()[1]
         assert "bound for all thresholds at once" not in labels

@@ -1,14 +1,19 @@
 """A fixed policy on fresh rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from skselect import (
     AbstentionPolicy,
+    Certificate,
     Predictions,
     certify,
     select_threshold,
 )
+from skselect.certificates import NOT_MET, percent
 
 
 @pytest.fixture
@@ -17,8 +22,6 @@ def policy():
 
 
 def test_certify_is_one_clopper_pearson_bound(policy, predictions):
-    from scipy import stats
-
     certificate = certify(policy, predictions, delta=0.1)
     kept = predictions.y_proba.max(axis=1) >= 0.9
     wrong = (predictions.y_pred != predictions.y_true)[kept].sum()
@@ -67,3 +70,180 @@ def test_certify_refuses_other_classes_and_weights(policy, predictions):
     labels_only = Predictions.from_labels([0, 1], [0, 1], [0.9, 0.8])
     with pytest.raises(ValueError, match="raw probabilities"):
         certify(policy, labels_only)
+
+
+def test_certify_refuses_what_would_promise_nothing(policy, predictions):
+    with pytest.raises(ValueError, match=r"Did you mean 0.05\?"):
+        certify(policy, predictions, delta=0.95)
+    with pytest.raises(ValueError, match=r"Did you mean 0.02\?"):
+        certify(policy, predictions, target=0.98)
+    opposite = replace(predictions, y_true=1 - predictions.y_true)
+    found = certify(policy, opposite)
+    assert not found.is_certified
+    assert "which promises nothing" in str(found)
+
+
+def test_looks_divide_the_delta_of_a_check(policy, predictions):
+    look = certify(policy, predictions, delta=0.1, looks=4)
+    assert look.target == certify(policy, predictions, delta=0.025).target
+    assert (look.delta, look.looks) == (0.1, 4)
+    with pytest.raises(ValueError, match="looks must be an integer"):
+        certify(policy, predictions, looks=0)
+
+
+# The policy's own promise -------------------------------------------------------------------------
+
+
+def rows_with(n_errors, n_accepted, n, site="east"):
+    """Return n rows, of which a policy at 0.9 accepts some, so many of them wrong."""
+    sure = np.arange(n) < n_accepted
+    proba = np.where(sure, 0.95, 0.6)
+    y_true = np.where(np.arange(n) < n_errors, 0, 1)
+    return Predictions.from_proba(y_true, np.column_stack([1 - proba, proba]), labels=[0, 1])
+
+
+def promising(policy, **facts):
+    """Return the policy with a promise: at most 3 % wrong, but for what is said."""
+    known = {
+        "objective": "risk", "target": 0.03, "delta": 0.05, "method": "combined",
+        "guarantee": "high_probability", "exact": True, "why_not": (), "threshold": 0.9,
+        "n": 500, "n_accepted": 400, "n_errors": 2, "coverage": 0.8, "risk": 0.005,
+        "pointwise_bound": 0.02, "rows_needed": 99,
+    }  # fmt: skip
+    return replace(policy, certificate=Certificate(**known | facts))
+
+
+def ends(count, n, delta=0.05):
+    """Clopper and Pearson's bounds from below and above, each at delta."""
+    low = stats.beta.ppf(delta, count, n - count + 1) if count else 0.0
+    return low, stats.beta.ppf(1 - delta, count + 1, n - count) if count < n else 1.0
+
+
+@pytest.mark.parametrize(
+    ("objective", "target", "n_errors", "n_accepted"),
+    [
+        ("risk", 0.03, 216, 1285), ("risk", 0.03, 55, 1285), ("risk", 0.03, 10, 1285),
+        ("risk", 0.03, 6, 132), ("generalized_risk", 0.03, 216, 1285),
+        ("generalized_risk", 0.03, 40, 1285), ("generalized_risk", 0.03, 70, 1285),
+        ("coverage", 0.7, 0, 1285), ("coverage", 0.64, 0, 1285), ("coverage", 0.6, 0, 1285),
+    ],
+)  # fmt: skip
+def test_a_check_says_at_once_whether_the_own_promise_is_kept(
+    policy, objective, target, n_errors, n_accepted
+):
+    rows = rows_with(n_errors, n_accepted, 2000)
+    found = certify(promising(policy, objective=objective, target=target), rows)
+    lines = str(found).splitlines()
+    if objective == "coverage":
+        low, high = ends(2000 - n_accepted, 2000)
+        limit, seen = 1 - target, f"{n_accepted} of 2000"
+    else:
+        n = n_accepted if objective == "risk" else 2000
+        (low, high), limit, seen = ends(n_errors, n), target, f"{n_errors} of {n}"
+    if low > limit:
+        assert lines[0].startswith(NOT_MET)
+        assert not found.is_certified
+        assert "CERTIFIED" not in [line.strip() for line in lines]
+        assert lines[1].startswith("ESTIMATE, NOT CERTIFIED: the policy promised more than it")
+    elif high > limit:
+        assert lines[:1] == ["CERTIFIED"]
+        assert lines[1].startswith("These rows do not show that the policy keeps its own promise.")
+    else:
+        assert found.notice == ""
+        return
+    notice = found.notice
+    assert f"({seen}; 90 % interval" in notice
+    assert promising(policy, objective=objective, target=target).certificate.promise in notice
+    assert Certificate.from_dict(found.to_dict()) == found
+
+
+def test_a_broken_promise_is_said_first_whatever_else_is_certified(policy):
+    found = certify(promising(policy), rows_with(216, 1285, 2000), target=0.2)
+    lines = str(found).splitlines()
+    assert lines[0] == (
+        f"{NOT_MET} by these rows. It says: at most 3 % of the cases it decides alone are wrong in "
+        "the long run. Found here: 16.81 % (216 of 1285; 90 % interval 15.11 % to 18.63 %)."
+    )
+    assert lines[1] == "What these rows certify instead:"
+    assert "at most 20 % of the cases it decides alone are wrong" in lines[2]
+    assert found.is_certified  # at most 20 %, as was asked
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"guarantee": "none", "exact": False, "why_not": ("refused",)},
+        {"guarantee": "mean", "exact": False, "why_not": ("mean only",)},
+        {"n_accepted": 0, "n_errors": 0}, {"cases": "whose answer is 1"}, {"loss": "graded"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_promises_that_these_rows_cannot_judge_are_left_alone(policy, facts):
+    found = certify(promising(policy, **facts), rows_with(216, 1285, 2000))
+    assert found.notice == ""
+    assert str(found).startswith("CERTIFIED\n")
+
+
+def test_a_broken_promise_is_found_as_often_as_delta_allows(policy):
+    """A policy whose true risk is just what it promised is called broken at most in delta."""
+    rng, delta = np.random.default_rng(0), 0.1
+    promise = promising(policy, target=0.05)
+    called = [
+        NOT_MET in certify(promise, rows_with(int(e), 400, 400), delta=delta).notice
+        for e in rng.binomial(400, 0.05, 400)
+    ]
+    assert 0.02 < np.mean(called) <= delta + 3 * np.sqrt(delta * (1 - delta) / 400)
+
+
+def test_promised_costs_are_compared_in_their_units():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.3, 0.3, 3000)
+    y = (rng.random(3000) < p).astype(int)
+    costs = {"decision": "min_cost", "cost_matrix": [[0, 1], [10, 0]]}
+    proba = np.column_stack([1 - p, p])
+    tuned = select_threshold(
+        Predictions.from_proba(y[:2000], proba[:2000], **costs), objective="risk", target=0.5
+    )
+    kept = Predictions.from_proba(y[2000:], proba[2000:], **costs)
+    assert NOT_MET not in str(certify(tuned.policy, kept))
+    turned = Predictions.from_proba(1 - y[2000:], proba[2000:], **costs)
+    found = certify(tuned.policy, turned)
+    assert str(found).startswith(f"{NOT_MET} by these rows. It says: the cases it decides alone ")
+    accepted = tuned.policy.decide(proba[2000:])["accepted"].to_numpy()
+    answers = tuned.policy.decide(proba[2000:])["suggestion"].to_numpy()
+    cost = np.array([[0, 1], [10, 0]])[1 - y[2000:], answers.astype(int)][accepted].mean()
+    assert f"Found here: {cost:.6g} ({accepted.sum()} cases; 90 % interval " in found.notice
+
+
+@pytest.mark.parametrize("by_answer", [False, True])
+def test_each_subgroup_has_a_promise_of_its_own(by_answer):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.2, 0.2, 6000)
+    y = (rng.random(6000) < p).astype(int)
+    proba, site = np.column_stack([1 - p, p]), np.array(["east", "west"])[rng.integers(0, 2, 6000)]
+    group = np.array(["0", "1"])[(p > 0.5).astype(int)] if by_answer else site
+    old, new = np.arange(6000) < 3000, np.arange(6000) >= 3000
+    tuned = select_threshold(
+        Predictions.from_proba(y[old], proba[old]), objective="risk", target=0.1,
+        subgroups="predicted_class" if by_answer else site[old],
+    )  # fmt: skip
+    given = {} if by_answer else {"subgroups": site[new]}
+    good = certify(tuned.policy, Predictions.from_proba(y[new], proba[new]), **given)
+    assert NOT_MET not in str(good)
+    worst = group[new][0]
+    flipped = np.where(group[new] == worst, 1 - y[new], y[new])
+    found = certify(tuned.policy, Predictions.from_proba(flipped, proba[new]), **given)
+    first = str(found).splitlines()[0]
+    assert first.startswith(NOT_MET)
+    assert str(worst) in first.split("it decides alone")[0]
+    accepted = tuned.policy.decide(proba[new], **given)["accepted"].to_numpy()
+    kept = accepted & (group[new] == worst)
+    errors = (flipped != (p[new] > 0.5))[kept].sum()
+    low, _ = ends(errors, kept.sum(), 0.025)
+    assert f"({errors} of {kept.sum()}; 95 % interval {percent(low, up=False)} to" in first
+    assert found.notice.count(NOT_MET) == 1
+
+
+def test_the_rows_that_chose_say_nothing_against_their_promise(predictions):
+    tuned = select_threshold(predictions, objective="risk", target=0.2).policy
+    assert certify(tuned, predictions).notice == ""

@@ -7,6 +7,7 @@ from skselect import (
     InfeasibleTargetError,
     Outcomes,
     Predictions,
+    RiskCoverageCurve,
     evaluate,
     select_threshold,
 )
@@ -140,6 +141,36 @@ def test_counting_methods_refuse_graded_losses(good):
         ({"objective": "risk", "target": "low"}, "target must be a number"),
         ({"objective": "coverage", "target": 1.5}, "target must be a number"),
         ({"objective": "risk", "target": 0.1, "delta": 0}, "delta must be a number"),
+        ({"objective": "risk", "target": 0.1, "delta": 0.95}, "delta must be.*Did you mean 0.05?"),
+        ({"objective": "risk", "target": 0.98}, "target must be .*98 % .*Did you mean 0.02?"),
+        ({"objective": "generalized_risk", "target": 0.98}, "Did you mean 0.02?"),
+        ({"objective": "risk", "target": 0.98, "method": "betting"}, "Did you mean 0.02?"),
+        ({"objective": "risk", "target": 0.98, "method": "empirical"}, "Did you mean 0.02?"),
+        ({"objective": "coverage", "target": 0}, r"target must be a number in \(0, 1\]"),
+        (
+            {"objective": "risk", "target": {0: 0.1, 1: 0.9}, "subgroups": [0, 1] * 1000},
+            "Did you mean 0.1?",
+        ),
+        (
+            {"objective": "cwsa_plus", "constraint": [("coverage", 0.5), ("risk", 0.9)]},
+            "constraint 'risk' must be at most 0.5, got 0.9.*Did you mean 0.1?",
+        ),
+        (
+            {"objective": "cwsa_plus", "constraint": ("generalized_risk", 0.9)},
+            "constraint 'generalized_risk' must be at most 0.5",
+        ),
+        (
+            {"objective": "cwsa_plus", "constraint": ("selective_accuracy", 0.02)},
+            r"constraint 'selective_accuracy' must be a number in \[0.5, 1\], got 0.02",
+        ),
+        ({"objective": "risk", "target": 0.1, "looks": 0}, "looks must be an integer"),
+        ({"objective": "risk", "target": 0.1, "looks": 1.5}, "looks must be an integer"),
+        ({"objective": "cwsa_plus", "looks": 2}, "looks=2 divides delta, which objective='cwsa"),
+        ({"objective": "cost", "target": 0.1, "looks": 2}, "looks=2 divides delta"),
+        (
+            {"objective": "risk", "target": 0.1, "looks": 2, "method": "mean"},
+            "looks=2 divides delta",
+        ),
         ({"objective": "risk", "target": 0.1, "method": "magic"}, "method .*must be one of"),
         ({"objective": "risk", "target": 0.1, "min_coverage": 2}, "min_coverage must be a number"),
         ({"objective": "coverage", "target": 0.1, "min_coverage": 0.2}, "min_coverage goes with"),
@@ -162,6 +193,113 @@ def test_counting_methods_refuse_graded_losses(good):
 def test_bad_arguments_are_named(arguments, message, good):
     with pytest.raises(ValueError, match=message):
         select_threshold(good, **arguments)
+
+
+@pytest.mark.parametrize("target", [0.01, 0.5])
+def test_targets_that_promise_something_are_taken(good, target):
+    for objective in ("risk", "coverage"):
+        assert select_threshold(good, objective=objective, target=target, delta=0.5).certificate
+
+
+def test_mean_losses_may_be_large(good):
+    """At most 70 % wrong is no promise; a mean loss of at most 0.7 may be one."""
+    graded = Outcomes(good.loss / 2, good.confidence)
+    options = {"objective": "risk", "target": 0.7, "method": "betting"}
+    assert select_threshold(graded, **options).certificate.is_certified
+
+
+@pytest.mark.parametrize("method", ["combined", "band", "fixed_sequence", "betting"])
+def test_each_look_spends_its_share_of_delta(good, method):
+    options = {"objective": "risk", "target": 0.04, "method": method}
+    share = select_threshold(good, delta=0.025, **options)
+    look = select_threshold(good, delta=0.1, looks=4, **options)
+    assert look.threshold == share.threshold
+    assert look.certificate.pointwise_bound == share.certificate.pointwise_bound
+    assert look.certificate.rows_needed == share.certificate.rows_needed
+    assert (look.certificate.delta, look.certificate.looks) == (0.1, 4)
+    assert look.to_frame().equals(share.to_frame())
+
+
+@pytest.mark.parametrize("objective", ["generalized_risk", "coverage"])
+def test_looks_divide_the_other_promises_too(good, objective):
+    options = {"objective": objective, "target": 0.01 if objective != "coverage" else 0.8}
+    share = select_threshold(good, delta=0.025, **options)
+    assert select_threshold(good, delta=0.1, looks=4, **options).threshold == share.threshold
+
+
+def test_looks_and_subgroups_divide_delta_together(good):
+    site = np.arange(2000) % 2
+    options = {"objective": "risk", "target": 0.05, "subgroups": site}
+    looks = select_threshold(good, delta=0.08, looks=2, **options)
+    share = select_threshold(good, delta=0.04, **options)
+    assert looks.thresholds == share.thresholds
+    assert looks.certificates[0].delta == 0.04  # over both looks
+    alone = Outcomes(good.loss[site == 0], good.confidence[site == 0])
+    one = select_threshold(alone, objective="risk", target=0.05, delta=0.02)
+    assert looks.thresholds[0] == one.threshold
+
+
+@pytest.mark.parametrize(
+    ("looks", "said"),
+    [
+        (1, "Adding rows to these and asking again breaks the promise: take fresh rows only"),
+        (3, "for the next of the 3 planned looks; one look more breaks the promise"),
+    ],
+)
+def test_a_refusal_says_what_asking_again_does(good, looks, said):
+    options = {"objective": "risk", "target": 0.0001, "looks": looks}
+    with pytest.raises(InfeasibleTargetError, match=said) as caught:
+        select_threshold(good, **options)
+    assert said in caught.value.reason  # the command line prints this part
+    with pytest.warns(UserWarning, match=said):
+        select_threshold(good, on_infeasible="abstain", **options)
+    site = np.arange(2000) % 2
+    with pytest.raises(InfeasibleTargetError) as caught:
+        select_threshold(good, subgroups=site, **options)
+    assert str(caught.value).count(said) == 1
+
+
+def test_a_refusal_of_what_promises_nothing_says_nothing_of_looks(good):
+    with pytest.raises(InfeasibleTargetError) as caught:
+        select_threshold(
+            Outcomes([1, 1], [0.9, 0.8]), objective="risk", target=0.1, method="empirical"
+        )
+    assert "asking again" not in str(caught.value)
+
+
+def test_a_certified_coverage_of_scores_that_may_fall_below_zero_accepts_them(rng):
+    """20 rows cannot promise 95 %, so that everything has to be accepted."""
+    confidence = rng.random(20)
+    proba = np.column_stack([confidence, 1 - confidence])
+    table = Predictions.from_proba([0] * 20, proba, labels=[0, 1])
+    scored = Predictions.from_labels([0] * 20, [0] * 20, confidence)
+    goal = {"objective": "coverage", "target": 0.95}
+    outcomes = Outcomes([0] * 20, confidence)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    for source in (outcomes, scored, curve):
+        assert select_threshold(source, **goal).threshold == -np.inf
+    assert select_threshold(table, confidence=confidence, **goal).threshold == -np.inf
+    for named in (None, "margin"):  # in [0, 1] by construction
+        assert select_threshold(table, confidence=named, **goal).threshold == 0.0
+
+
+def test_losses_at_hand_do_not_choose_the_method(predictions):
+    """A function's losses may be graded: it is bets, whether these rows show it or not."""
+    zero_one = lambda y, a: (y != a).astype(float)  # noqa: E731 - as a user writes it
+    options = {"objective": "risk", "target": 0.3}
+    found = select_threshold(predictions, loss=zero_one, **options)
+    assert found.certificate.method == "betting"
+    named = select_threshold(predictions, loss=zero_one, method="combined", **options)
+    assert named.certificate.method == "combined"
+    # Outcomes are counted, so that graded ones have to name their bets.
+    outcomes = Outcomes.from_predictions(predictions)
+    assert select_threshold(outcomes, **options).certificate.method == "combined"
+    graded = Outcomes(outcomes.loss / 2, outcomes.confidence)
+    for objective in ("risk", "generalized_risk"):
+        with pytest.raises(ValueError, match="method='betting'"):
+            select_threshold(graded, objective=objective, target=0.3)
+        bets = select_threshold(graded, objective=objective, target=0.3, method="betting")
+        assert bets.certificate.is_certified
 
 
 def test_coverage_of_an_own_confidence_is_kept_below_zero_too(rng):
