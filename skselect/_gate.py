@@ -637,9 +637,23 @@ def _subgroups_of(
     keys = [key if isinstance(key, tuple) else (key,) for key in _thresholds_of_groups()]
     found = {}
     for k, name in enumerate(names):
-        place, known = first.index(name), {str(key[k]): key[k] for key in keys}
-        found[name] = [known.get(cells[place], cells[place] or None) for _, cells in rows]
+        place, known = first.index(name), _as_written([key[k] for key in keys])
+        found[name] = [_found_in(known, cells[place]) for _, cells in rows]
     return found if len(names) > 1 else found[names[0]]
+
+
+def _as_written(keys: list[Any]) -> dict[Any, Any]:
+    """Return subgroups by their text, and those that are numbers by their value."""
+    numbers = {float(key): key for key in keys if type(key) in (int, float)}
+    return {**numbers, **{str(key): key for key in keys}}
+
+
+def _found_in(known: dict[Any, Any], text: str) -> Any:
+    """Return the subgroup that a cell means: 3 may be written as "3.0"."""
+    try:
+        return known[text] if text in known else known[float(text)]
+    except (KeyError, ValueError):
+        return text or None
 
 
 def _is_number(text: str) -> bool:

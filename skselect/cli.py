@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from skselect._validation import InfeasibleTargetError
+from skselect._validation import InfeasibleTargetError, naming_output
 
 #: Exit codes besides 0.
-WRONG_INPUT, INFEASIBLE = 2, 3
+WRONG_INPUT, INFEASIBLE, INTERRUPTED = 2, 3, 130
 
 _DEMO = """examples:
   skselect demo
@@ -38,12 +41,14 @@ examples:
   skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
   skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
 
-exit codes: 0 written, 2 wrong input, 3 no threshold meets the target (nothing is written)
+exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 130 interrupted (nothing
+is written)
 """
 _APPLY = """Appends the columns decision (empty where it is handed over), suggestion, accepted,
 confidence and threshold, and leaves the columns of probabilities out. For answers with a
 confidence it appends decision and accepted. All other columns stay as they are. Rows that lack
-a probability or the confidence are handed over, and so are those of unknown subgroups.
+a probability, the answer or the confidence are handed over, and so are those of unknown
+subgroups. A number is missing where its cell is empty or says NA, N/A, NaN, null, None or -.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv
@@ -163,14 +168,20 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, or 2 or 3 after a clear message."""
+    """Run the command line; return 0, or 2, 3 or 130 after a clear message."""
+    is_closed = _open_closed_streams()
     given = make_parser().parse_args(arguments)
     try:
-        code = _run(given)
-        sys.stdout.flush()
+        with _stopped_by_signals(), naming_output("standard output"):
+            _check_has_output(given, is_closed)
+            code = _run(given)
+            sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_output()
         return 0
+    except KeyboardInterrupt:
+        print("skselect: interrupted.", file=sys.stderr)
+        return INTERRUPTED
     except InfeasibleTargetError as error:
         print(
             f"skselect: {error.reason} Nothing is written: choose a larger target beforehand, a "
@@ -180,8 +191,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INFEASIBLE
     except (ValueError, ImportError, OSError) as error:
         print(f"skselect: {error}", file=sys.stderr)
+        if isinstance(error, OSError):
+            _abandon_output()
         return WRONG_INPUT
     return code
+
+
+def _open_closed_streams() -> bool:
+    """Give output that was closed by ``>&-`` a place to vanish in; tell whether it was closed."""
+    is_closed = sys.stdout is None
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+    return is_closed
+
+
+def _check_has_output(given: argparse.Namespace, is_closed: bool) -> None:
+    """Refuse to decide a whole table for nobody."""
+    if is_closed and given.command == "apply" and given.out is None:
+        raise ValueError("standard output is closed; name a file: --out decided.csv.")
+
+
+def _abandon_output() -> None:
+    """Drop what standard output could not take: Python would try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Stop at SIGTERM and SIGHUP as at Ctrl-C: what was written half is removed."""
+    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    deadly = [
+        number
+        for number in numbers
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL
+    ]
+    if threading.current_thread() is not threading.main_thread():
+        deadly = []  # only the main thread hears signals
+    for number in deadly:
+        signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number in deadly:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _stop(number: int, _: object) -> None:
+    sys.exit(128 + number)
 
 
 def _run(given: argparse.Namespace) -> int:

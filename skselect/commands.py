@@ -19,8 +19,10 @@ from skselect.policy import AbstentionPolicy, External, nullable
 from skselect.report import selective_report
 from skselect.selection import policy_facts, select_threshold
 from skselect.tables import (
+    PARQUET,
     Columns,
     TableFile,
+    always_enough,
     classes_of,
     known_numbers,
     numbers_of_text,
@@ -35,23 +37,24 @@ _COLUMNS = "skselect_columns"
 
 def evaluate(given: Namespace) -> int:
     """Report on a table; return the exit code."""
-    check.check_outputs([given.table, given.policy], html=given.html, csv=given.csv)
+    check.check_outputs(
+        [given.table, given.policy],
+        {"--html": (given.html, [".html", ".htm"]), "--csv": (given.csv, [".csv"])},
+    )
     policy = None if given.policy is None else _policy(given.policy)
     if policy is not None:
         check.refuse_threshold_and_policy(given.threshold)
     file = TableFile.open(given.table)
     columns, classes = _described(file, given, policy)
     predictions, groups = read_predictions(file, columns, classes)
+    if policy is not None:
+        groups = _known_subgroups(policy, groups)
     _doubt_order(columns, classes, predictions.y_true != predictions.y_pred)
-    threshold = given.threshold
     if policy is not None and predictions.y_proba is None:
-        # Without probabilities there is nothing to calibrate: its threshold is all that counts.
-        check.refuse_groups_without_proba(policy.groups)
         check.refuse_calibrated_answers(policy.calibration)
-        threshold, policy = policy.threshold, None
     report = selective_report(
-        None, predictions, policy=policy, threshold=threshold, subgroups=_subgroups(groups),
-        title=given.title or file.path.name,
+        None, predictions, policy=policy, threshold=given.threshold,
+        subgroups=_subgroups(groups), title=given.title or file.path.name,
     )  # fmt: skip
     if given.html is not None:
         report.to_html(given.html)
@@ -64,10 +67,13 @@ def evaluate(given: Namespace) -> int:
 
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
-    check.check_outputs([given.table], out=given.out, python=given.python)
+    check.check_outputs(
+        [given.table], {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
+    )
     file = TableFile.open(given.table)
     columns, classes = _described(file, given, None)
-    outcomes, groups = read_outcomes(file, columns, classes, given.confidence)
+    check.refuse_true_subgroups(given.label, columns.subgroups)
+    outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
     _doubt_order(columns, classes, outcomes.loss)
     subgroups = _subgroups(groups)
     found = select_threshold(
@@ -84,10 +90,15 @@ def tune(given: Namespace) -> int:
         metadata={_COLUMNS: _remembered(columns)},
         **policy_facts(found, outcomes, accepted),
     )
+    texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
     if given.python is not None:
         check.check_has_columns_of_proba(columns.proba)
-        policy.to_python(given.python)
-    policy.to_json(given.out, allow_external=True)
+        texts[given.python] = str(policy.to_python())
+    check.write_together(texts)
+    if given.objective in ("risk", "generalized_risk"):
+        said = always_enough(classes, counts, given.target)
+        if said is not None:
+            print(f"skselect: note: {said}", file=sys.stderr)
     print(found)
     print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
     return 0
@@ -95,7 +106,7 @@ def tune(given: Namespace) -> int:
 
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
-    check.check_outputs([given.table, given.policy], out=given.out)
+    check.check_outputs([given.table, given.policy], {"--out": (given.out, [".csv", *PARQUET])})
     policy = _policy(given.policy)
     file = TableFile.open(given.table)
     columns, _ = _described(file, given, policy)
@@ -259,19 +270,22 @@ def _decided(
     check.refuse_calibrated_answers(policy.calibration)
     sure, known = known_numbers(piece, [str(columns.confidence)], table)
     accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups) & known
-    answers = check.check_labels(piece[str(columns.answer)], f"column {columns.answer!r}")
-    decision = nullable(answers)  # one type in all pieces, whether there are answers or not
+    answers = piece[str(columns.answer)]
+    given = (answers.notna() & (answers.astype(object) != "")).to_numpy(dtype=bool)
+    accepted &= given
+    # One type in all pieces, whether there are answers or not.
+    stand_in = answers.where(given, policy.classes[0])
+    decision = nullable(check.check_labels(stand_in, f"column {columns.answer!r}"))
     decision[~accepted] = pd.NA
     return pd.DataFrame({"decision": decision, "accepted": accepted}, index=piece.index)
 
 
 def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
     """Return subgroups as the policy knows them: in a text file 3 is written as "3"."""
-    if policy.groups is None:
+    if policy.groups is None or policy.groups.by_answer:
         return groups
     keys = [key if isinstance(key, tuple) else (key,) for key in policy.groups.thresholds]
-    known: list[dict[str, Any]] = [{str(key[k]): key[k] for key in keys if k < len(key)}
-                                   for k in range(groups.shape[1])]  # fmt: skip
+    known = [_as_written([key[k] for key in keys if k < len(key)]) for k in range(groups.shape[1])]
     return pd.DataFrame(
         {
             name: groups[name].map(lambda value, own=own: _found_in(own, value))
@@ -281,8 +295,20 @@ def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataF
     )
 
 
-def _found_in(known: dict[str, Any], value: Any) -> Any:
-    return known.get(value, value or None) if isinstance(value, str) else value
+def _as_written(keys: list[Any]) -> dict[Any, Any]:
+    """Return subgroups by their text, and those that are numbers by their value."""
+    numbers = {float(key): key for key in keys if type(key) in (int, float)}
+    return {**numbers, **{str(key): key for key in keys}}
+
+
+def _found_in(known: dict[Any, Any], value: Any) -> Any:
+    """Return the subgroup that a cell of a text file means: 3 may be written as "3.0"."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return known[value] if value in known else known[float(value)]
+    except (KeyError, ValueError):
+        return value or None
 
 
 # Writing --------------------------------------------------------------------------------------
@@ -295,7 +321,7 @@ def _writer(out: Path | None) -> Iterator[Callable[[pd.DataFrame], None]]:
         yield _csv_to(sys.stdout)
         return
     with check.whole_file(out) as part:
-        if out.suffix.lower() in (".parquet", ".pq"):
+        if out.suffix.lower() in PARQUET:
             with _ParquetRows(part) as rows:
                 yield rows.write
         else:

@@ -16,19 +16,24 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
 from skselect import _validation as check
 from skselect.classifier import SelectiveClassifier
 from skselect.display import RiskCoverageDisplay
 from skselect.metrics import evaluate
 from skselect.predictions import Predictions
-from skselect.tables import read_table
+from skselect.tables import always_enough, read_table
 from skselect.tuner import ThresholdTuner
 
 # Shares of the rows: the rest, 45 %, trains the classifier and its calibration.
 _CERTIFY, _TEST = 0.30, 0.25
 # scikit-learn's gradient boosting takes no more levels of a category than this.
 _MAX_LEVELS = 255
+# Rows x features up to which one thread trains as fast as many.
+_SMALL = 1_000_000
+# Of the out-of-fold calibration.
+_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -63,15 +68,26 @@ def run(options: DemoOptions) -> int:
     say = _Progress(6)
     X, y, what = load(options)
     options.out.mkdir(parents=True, exist_ok=True)
+    # Threads that wait for each other on a busy machine take minutes for what one does at once.
+    with threadpool_limits(1 if X.size <= _SMALL else None):
+        return _run(options, say, X, y, what)
+
+
+def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: str) -> int:
+    """Split, train, certify, compare, save."""
     say(f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
+    trivial = always_enough(*np.unique(y, return_counts=True), options.max_risk)
     X, X_test, y, y_test = _split(X, y, _TEST, options.seed)
     X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), options.seed)
 
     booster, kind = make_booster(options.seed)
+    if X.size <= _SMALL and "n_jobs" in booster.get_params():
+        booster.set_params(n_jobs=1)
     say(f"train {kind} on {len(y_train)} rows, without calibration")
     raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
     say("train it again with out-of-fold temperature scaling")
-    model = SelectiveClassifier(booster, calibration="temperature").fit(X_train, y_train)
+    folds = _folds(y_train, options.target)
+    model = SelectiveClassifier(booster, calibration="temperature", cv=folds).fit(X_train, y_train)
 
     say(f"certify risk <= {options.max_risk:g} on {len(y_fresh)} fresh rows")
     shared = {"on_infeasible": "abstain", "abstain_label": _free_label(y)}
@@ -93,6 +109,8 @@ def run(options: DemoOptions) -> int:
     _save(options, certified, table, X_test, y_test)
     print(f"\n{table.to_string(float_format=lambda v: f'{v:.4g}', na_rep='-')}\n")
     print(refusal or certified.certificate_)
+    if trivial is not None:
+        print(f"\nNote: {trivial}")
     print(f"\nWritten to {options.out}: policy.json, risk_coverage.png, metrics.csv")
     return 0
 
@@ -148,22 +166,52 @@ def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
     if len(np.unique(y)) < 2:
         raise ValueError(f"--target: column {options.target!r} has one class only.")
     _refuse_measurements(y, options.target)
-    return prepare(frame.drop(columns=options.target)), y, options.data.name
+    features = frame.drop(columns=options.target)
+    if features.shape[1] == 0:
+        raise ValueError(f"{options.data.name} has no columns besides the target.")
+    return prepare(features), y, options.data.name
 
 
 def prepare(X: pd.DataFrame) -> pd.DataFrame:
-    """Turn every column into what gradient boosting digests: numbers or categories."""
-    columns = {}
-    for name, column in X.items():
-        if isinstance(column.dtype, pd.CategoricalDtype) or _is_text(column):
-            values = column.astype("category")
-            many = len(values.cat.categories) > _MAX_LEVELS
-            columns[str(name)] = values.cat.codes.astype("float64") if many else values
-        elif pd.api.types.is_datetime64_any_dtype(column):
-            columns[str(name)] = column.astype("int64").astype("float64")
-        else:
-            columns[str(name)] = pd.to_numeric(column).astype("float64")
-    return pd.DataFrame(columns)
+    """Turn every column into what gradient boosting digests: numbers or categories.
+
+    The columns are numbered: XGBoost refuses names such as "Glucose [mg/dL]".
+    """
+    empty = [str(name) for name in X.columns if X[name].isna().all()]
+    if empty:
+        print(f"Columns without any value are left out: {', '.join(empty[:10])}.")
+    found = [_prepared(X[name]) for name in X.columns if str(name) not in empty]
+    if not found:
+        raise ValueError("--data: no column besides the target holds any value.")
+    return pd.concat(found, axis=1, keys=map(str, range(len(found))))
+
+
+def _prepared(column: pd.Series) -> pd.Series:
+    if isinstance(column.dtype, pd.CategoricalDtype) or _is_text(column):
+        return _as_category(column)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return column.astype("int64").astype("float64").where(column.notna())
+    numbers = pd.to_numeric(column).astype("float64")
+    too_large = numbers.abs() > np.finfo(np.float32).max  # which is what XGBoost reads
+    if too_large.any():
+        n = int(too_large.sum())
+        print(f"{n} infinite values of the column {column.name!r} are taken as missing.")
+    return numbers.mask(too_large)
+
+
+def _as_category(column: pd.Series) -> pd.Series:
+    """Return text, or anything else that is no number, as categories."""
+    try:
+        values = column.astype("category")
+    except TypeError as error:
+        kind = type(column.dropna().iloc[0]).__name__
+        raise ValueError(
+            f"--data: column {column.name!r} holds values of the type {kind}; features are "
+            "numbers, text, booleans or dates. Leave this column out."
+        ) from error
+    if len(values.cat.categories) > _MAX_LEVELS:
+        return values.cat.codes.astype("float64")
+    return column.astype(str).where(column.notna()).astype("category")  # XGBoost reads text only
 
 
 def _is_text(column: pd.Series) -> bool:
@@ -197,9 +245,28 @@ def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
 
 def _free_label(y: Any) -> Any:
     """Return an abstain label where "auto" would have to ask."""
-    if y.dtype.kind == "b" or set(np.unique(y).tolist()) <= {-1, 1} or -1 in y.tolist():
-        return -9 if y.dtype.kind != "u" else 255
+    classes = set(np.unique(y).tolist())
+    if y.dtype.kind == "U":
+        label = "abstain"
+        while label in classes:
+            label += "_"
+        return label
+    if y.dtype.kind == "u":
+        return next((n for n in range(255, 0, -1) if n not in classes), "auto")
+    if y.dtype.kind == "b" or classes <= {-1, 1} or -1 in classes:
+        return min(-9, min(classes, default=0) - 1)
     return "auto"
+
+
+def _folds(y: Any, target: str | None) -> int:
+    """Return the folds of the calibration: no more than the commonest class has rows."""
+    most = int(np.unique(y, return_counts=True)[1].max())
+    if most < 2:
+        raise ValueError(
+            f"--target: no class of the column {target!r} has two rows to train on; the demo needs "
+            "more rows."
+        )
+    return min(_FOLDS, most)
 
 
 # Model, progress, results --------------------------------------------------------------------
@@ -232,11 +299,13 @@ def _save(options: DemoOptions, tuner: ThresholdTuner, table: pd.DataFrame, X: A
 
     mpl.use("Agg")
     tuner.policy_.to_json(options.out / "policy.json")
-    table.to_csv(options.out / "metrics.csv")
+    with check.whole_file(options.out / "metrics.csv") as part:
+        table.to_csv(part)
     display = RiskCoverageDisplay.from_estimator(
         tuner, X, y, name="test rows", target=options.max_risk
     )
-    display.figure_.savefig(options.out / "risk_coverage.png", dpi=120)
+    with check.whole_file(options.out / "risk_coverage.png") as part:
+        display.figure_.savefig(part, dpi=120, format="png")
 
 
 def _check_options(options: DemoOptions) -> None:

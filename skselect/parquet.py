@@ -90,6 +90,7 @@ def evaluate_parquet(
         paths, y_true=y_true, y_proba=y_proba, confidence=confidence, loss=loss, labels=labels,
         mode=mode, thresholds=thresholds, progress=progress,
     )  # fmt: skip
+    check.check_any_rows(state.n_rows, str(paths))
     return state.evaluate(metrics)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,16 +13,17 @@ import numpy as np
 import pandas as pd
 
 from skselect import _validation as check
-from skselect._typing import BoolArray, LabelArray
+from skselect._typing import BoolArray, IntArray, LabelArray
 from skselect.confidence import confidence_of
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
 #: Rows read together.
 _PIECE = 1 << 18
+#: Endings of Parquet files; all other tables are CSV.
+PARQUET = (".parquet", ".pq")
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
-_PARQUET = (".parquet", ".pq")
 
 
 def read_table(path: Path, argument: str = "TABLE") -> pd.DataFrame:
@@ -47,21 +47,22 @@ class TableFile:
 
     @classmethod
     def open(cls, path: Path, argument: str = "TABLE") -> TableFile:
-        """Look at a file without reading its rows."""
+        """Look at a file; refuse a CSV file whose rows are not all as long as the first line."""
         check.check_table_file(path, argument)
-        if path.suffix.lower() in _PARQUET:
+        if path.suffix.lower() in PARQUET:
             parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")
             known = check.read_or_name(parquet.read_metadata, path)
             names = known.schema.to_arrow_schema().names
         else:
-            names = check.check_csv_head(_first_lines(path, argument), path, argument)
+            names = check.check_csv_head(_first_line(path, argument), path, argument)
+            check.check_cells(path, len(names), argument)
         check.check_distinct_columns(names, path.name)
         return cls(path, tuple(names))
 
     @property
     def is_text(self) -> bool:
         """Whether it is a CSV file, in which everything is text."""
-        return self.path.suffix.lower() not in _PARQUET
+        return self.path.suffix.lower() not in PARQUET
 
     def whole(self) -> pd.DataFrame:
         """Read all columns and rows."""
@@ -103,12 +104,11 @@ class TableFile:
         check.import_extra("pyarrow", "pyarrow", "parquet").default_memory_pool().release_unused()
 
 
-def _first_lines(path: Path, argument: str) -> list[list[str]]:
-    """Return the cells of the header and of the first row."""
+def _first_line(path: Path, argument: str) -> list[str]:
+    """Return the cells of the header, none if the file is empty."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            filled = (cells for cells in csv.reader(file) if cells)
-            return list(itertools.islice(filled, 2))
+            return next((cells for cells in csv.reader(file) if cells), [])
     except (csv.Error, UnicodeDecodeError) as error:
         raise check.no_csv(path, argument, error) from error
 
@@ -187,19 +187,33 @@ def read_predictions(
 
 def read_outcomes(
     file: TableFile, columns: Columns, classes: LabelArray, confidence: str | None
-) -> tuple[Outcomes, pd.DataFrame]:
-    """Read how sure and how wrong each row is, and the columns of the subgroups.
+) -> tuple[Outcomes, pd.DataFrame, IntArray]:
+    """Read how sure and how wrong each row is, the columns of the subgroups, and count the classes.
 
     Probabilities are forgotten piece by piece, so that many rows fit in memory.
     """
     wrong, sure, groups = [], [], []
+    counts = np.zeros(len(classes), dtype=np.int64)
     for found, subgroups in _predictions(file, columns, classes):
         wrong.append(found.y_true != found.y_pred)
         sure.append(confidence_of(found, confidence if columns.proba else None))
         groups.append(subgroups if columns.subgroups else subgroups.iloc[:0])
+        counts += np.bincount(found.y_true[found.y_true >= 0], minlength=len(classes))
     check.check_any_rows(len(wrong), file.path.name)
     outcomes = Outcomes(np.concatenate(wrong), np.concatenate(sure))
-    return outcomes, typed_subgroups(file, groups)
+    return outcomes, typed_subgroups(file, groups), counts
+
+
+def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str | None:
+    """Say that a model which always gives the commonest answer would meet a target, if it would."""
+    others = 1.0 - float(np.max(counts) / np.sum(counts))
+    if others > target:
+        return None
+    commonest = str(classes[np.argmax(counts)])
+    return (
+        f"always answering {commonest!r} would meet this target: {100 * others:.3g} % of the rows "
+        "are of another class."
+    )
 
 
 def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame:
@@ -219,12 +233,8 @@ def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame
 
 def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tuple[Any, BoolArray]:
     """Return columns as numbers with nan in rows that lack one, and which rows lack none."""
-    frame = piece[list(names)]
-    known = ~(frame.isna() | (frame.astype(object) == "")).any(axis=1).to_numpy(dtype=bool)
-    numbers = check.check_numeric(frame[known], table)
-    found = np.full((len(frame), len(names)), np.nan, dtype=numbers.dtype)
-    found[known] = numbers
-    return found, known
+    numbers = check.check_numbers(piece[list(names)], table)
+    return numbers, ~np.isnan(numbers).any(axis=1)
 
 
 def _predictions(

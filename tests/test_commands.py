@@ -1,8 +1,12 @@
 """skselect evaluate, tune and apply: the same as in Python, from files to files."""
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, Outcomes, Predictions, select_threshold, tables
+from skselect import AbstentionPolicy, Outcomes, Predictions, commands, select_threshold, tables
 from skselect.calibration import ClassCalibration
 from skselect.cli import main
 
@@ -480,7 +484,7 @@ def test_classes_that_contradict_the_policy_are_refused(frame, capsys):
 def test_tables_are_not_written_as_workbooks(frame, capsys):
     main(["tune", "t.csv", *PROBA, "--target", "0.1"])
     assert main(["apply", "t.csv", "--policy", "policy.json", "--out", "d.xlsx"]) == 2
-    assert "no workbooks" in capsys.readouterr().err
+    assert "take a name that ends in .csv or .parquet" in capsys.readouterr().err
 
 
 def test_remembered_columns_in_another_order_are_the_same(frame, capsys):
@@ -579,3 +583,234 @@ def test_a_single_column_with_the_name_of_the_first_class(frame, capsys):
         assert main(["evaluate", "n.csv", *named, "--proba", classes[1]]) == 0
         right = (frame["said"] == frame["truth"]).mean()
         assert f"right in {100 * right:.3g} %" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("spoil", [lambda t: t.replace("7,", "7,0,", 1), lambda t: t[:-9]],
+                         ids=["a comma too many", "a line cut off"])  # fmt: skip
+def test_rows_of_another_length_stop_every_command(frame, spoil, capsys, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    text = frame[["id", "truth", "p_no", "p_yes", "site"]].to_csv(index=False)
+    Path("rag.csv").write_text(spoil(text))
+    before = sorted(tmp_path.iterdir())
+    capsys.readouterr()
+    for arguments in [
+        ["apply", "--policy", "policy.json"], ["evaluate", *PROBA],
+        ["tune", *PROBA, "--target", "0.1", "--out", "other.json"],
+    ]:  # fmt: skip
+        assert main([arguments[0], "rag.csv", *arguments[1:]]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert re.search(r"rag\.csv: line \d+ has [46] cells, the first line has 5\.", told.err)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("word", ["NA", " ", "NaN", "null", "-"])
+@pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
+def test_usual_words_for_missing_numbers_hand_over(frame, word, columns, capsys):
+    main(["tune", "t.csv", *columns, "--target", "0.1", "--out", "p.json"])
+    lacking = frame.index.isin([3, 2500])
+    gaps = frame.astype({"p_no": object, "score": object})
+    gaps.loc[lacking, ["p_no", "score"]] = word
+    gaps.to_csv("gaps.csv", index=False)
+    found = []
+    for name in ["gaps", "t"]:
+        assert main(["apply", f"{name}.csv", "--policy", "p.json", "--out", "d.csv"]) == 0
+        found.append(pd.read_csv("d.csv")["accepted"].to_numpy())
+    np.testing.assert_array_equal(found[0], found[1] & ~lacking)
+    capsys.readouterr()
+    for command in [["tune", "gaps.csv", *columns, "--target", ".1"],
+                    ["evaluate", "gaps.csv", *columns]]:  # fmt: skip
+        assert main(command) == 2
+        column = "score" if columns == ANSWER else "p_no"
+        message = f"gaps.csv: column '{column}' has 1 missing values, the first in row 3 "
+        assert message in capsys.readouterr().err
+
+
+def test_infinite_numbers_are_named_by_file_row_and_column(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    frame["p_no"] = frame["p_no"].where(frame.index != 1500, np.inf)
+    frame.to_csv("inf.csv", index=False)
+    frame.to_parquet("inf.parquet", index=False)
+    for table in ["inf.csv", "inf.parquet"]:
+        for arguments in [["apply", table, "--policy", "policy.json"], ["evaluate", table, *PROBA],
+                          ["tune", table, *PROBA, "--target", ".1"]]:  # fmt: skip
+            capsys.readouterr()
+            assert main(arguments) == 2
+            told = capsys.readouterr().err
+            assert f"{table}: column 'p_no' must hold finite numbers, but row 1500 " in told
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_rows_without_an_answer_are_handed_over(frame, kind, capsys):
+    main(["tune", "t.csv", *ANSWER, "--target", "0.1"])
+    expected = []
+    for name in ["whole", "gaps"]:
+        getattr(frame, f"to_{kind}")(f"{name}.{kind}", index=False)
+        out = ["--policy", "policy.json", "--out", f"d.{kind}"]
+        assert main(["apply", f"{name}.{kind}", *out]) == 0
+        expected.append(getattr(pd, f"read_{kind}")(f"d.{kind}")["accepted"].to_numpy())
+        lacking = frame.index % 5 == 0
+        frame["said"] = frame["said"].where(~lacking)
+    np.testing.assert_array_equal(expected[1], expected[0] & ~lacking)
+
+
+def test_the_certificate_of_an_answer_and_its_confidence_is_told(frame, capsys):
+    for more in [[], ["--subgroups", "site"]]:
+        assert main(["tune", "t.csv", *ANSWER, "--target", "0.12", *more]) == 0
+        capsys.readouterr()
+        arguments = [*ANSWER, "--policy", "policy.json", "--html", "r.html"]
+        assert main(["evaluate", "t.csv", *arguments]) == 0
+        told = capsys.readouterr().out
+        assert "CERTIFIED" in told
+        assert "These are the rows that chose the threshold" in told
+        assert "CERTIFIED" in Path("r.html").read_text()
+        policy = AbstentionPolicy.from_json("policy.json")
+        sites = frame["site"] if more else None
+        n_accepted = int(policy.accepts(frame["score"], subgroups=sites).sum())
+        assert f"of the rows alone ({n_accepted:,})" in told
+
+
+def test_no_certificate_per_true_class(frame, capsys, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    for subgroups in [["truth"], ["site", "truth"]]:
+        arguments = [*PROBA, "--target", "0.1", "--subgroups", *subgroups]
+        assert main(["tune", "t.csv", *arguments]) == 2
+        told = capsys.readouterr().err
+        assert "'truth' is the true label" in told
+        assert "among=('true', class)" in told
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_many_subgroups_out_of_reach_are_counted(frame, capsys):
+    frame.assign(site=frame["id"] % 300).to_parquet("many.parquet", index=False)
+    arguments = [*PROBA, "--target", "0.01", "--subgroups", "site"]
+    assert main(["tune", "many.parquet", *arguments]) == 3
+    told = capsys.readouterr().err
+    assert "The same holds for 295 more subgroups." in told
+    assert told.count("No threshold meets") == 5
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_whole_numbers_of_subgroups_may_be_written_as_floats(frame, kind, capsys):
+    frame["site"] = np.where(frame["site"] == "east", 1, 20)
+    frame.to_csv("t.csv", index=False)
+    arguments = ["--target", "0.12", "--subgroups", "site", "--python", "gate.py"]
+    assert main(["tune", "t.csv", *PROBA, *arguments]) == 0
+    accepted = []
+    for site in [frame["site"], frame["site"].astype(float)]:
+        getattr(frame.assign(site=site), f"to_{kind}")(f"n.{kind}", index=False)
+        out = ["--policy", "policy.json", "--out", "d.csv"]
+        assert main(["apply", f"n.{kind}", *out]) == 0
+        accepted.append(pd.read_csv("d.csv")["accepted"].tolist())
+        assert main(["evaluate", f"n.{kind}", "--label", "truth", *out[:2]]) == 0
+        if kind == "csv":
+            done = subprocess.run(
+                [sys.executable, "gate.py", "n.csv"], capture_output=True, text=True, check=True
+            )
+            accepted.append([line.split(",")[2] == "True" for line in done.stdout.split()[1:]])
+    assert sum(accepted[0]) > 0
+    assert all(one == accepted[0] for one in accepted)
+    assert "belong to no site" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("target", "is_trivial"), [("0.1", True), ("0.02", False)])
+def test_a_target_that_one_answer_would_meet_is_told(frame, rng, target, is_trivial, capsys):
+    rare = frame.assign(truth=np.where(rng.random(len(frame)) < 0.05, "yes", "no"), p_no=0.999,
+                        p_yes=0.001)  # fmt: skip
+    rare.to_csv("rare.csv", index=False)
+    assert main(["tune", "rare.csv", *PROBA, "--target", target]) == (0 if is_trivial else 3)
+    told = capsys.readouterr().err
+    assert ("always answering 'no' would meet this target: " in told) == is_trivial
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name", "right"),
+    [("apply", "--out", "x.json", ".csv or .parquet"), ("apply", "--out", "x.CSV.gz", ".csv"),
+     ("evaluate", "--csv", "x.parquet", ".csv"), ("evaluate", "--html", "x.csv", ".html"),
+     ("tune", "--out", "x.csv", ".json"), ("tune", "--python", "x.json", ".py")],
+)  # fmt: skip
+def test_endings_say_what_a_file_holds(frame, command, option, name, right, capsys, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    before = sorted(tmp_path.iterdir())
+    more = {"apply": ["--policy", "policy.json"], "evaluate": PROBA,
+            "tune": [*PROBA, "--target", "0.1"]}[command]  # fmt: skip
+    assert main([command, "t.csv", *more, option, name]) == 2
+    told = capsys.readouterr().err
+    assert f"{option}: '{name}' says that it holds something else" in told
+    assert f"ends in {right}" in told
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_policy_and_python_file_are_written_together(frame, monkeypatch, capsys):
+    Path("policy.json").write_text("old")
+    Path("gate.py").mkdir()  # nothing can be written there
+    monkeypatch.setattr(commands.check, "check_outputs", lambda *_: None)
+    pair = ["--out", "policy.json", "--python", "gate.py"]
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", *pair]) == 2
+    assert Path("policy.json").read_text() == "old"
+
+
+def test_decisions_go_through_pipes_and_links(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    out = ["apply", "t.csv", "--policy", "policy.json", "--out"]
+    assert main([*out, "d.csv"]) == 0
+    expected = Path("d.csv").read_text()
+    os.mkfifo("pipe")
+    Path("link.csv").symlink_to("real.csv")
+    read = []
+    reader = threading.Thread(target=lambda: read.append(Path("pipe").read_text()), daemon=True)
+    reader.start()
+    assert main([*out, "pipe"]) == 0
+    reader.join()
+    assert main([*out, "link.csv"]) == 0
+    assert Path("link.csv").is_symlink()
+    assert [*read, Path("real.csv").read_text()] == [expected, expected]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_leave_nothing_half_written(frame, number, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    Path("d.csv").write_text("old")
+    before = sorted(tmp_path.iterdir())
+    # Stopped when the file is half written: after its first piece.
+    code = f"""
+import os, sys
+import skselect.tables as tables
+from skselect.cli import main
+rows = tables.TableFile.rows
+def stopped(file):
+    yield next(rows(file))
+    os.kill(os.getpid(), {int(number)})
+    yield from rows(file)
+tables.TableFile.rows = stopped
+sys.exit(main(["apply", "t.csv", "--policy", "policy.json", "--out", "d.csv"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 128 + number
+    assert done.stderr == ("skselect: interrupted.\n" if number == signal.SIGINT else "")
+    assert Path("d.csv").read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def closed(command, streams):
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m skselect {command} {streams}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_closed_and_full_output(frame, capsys):
+    tune = f"tune t.csv {' '.join(PROBA)} --target 0.1"
+    assert closed(tune, ">&-") == (0, "", "")
+    code, _, told = closed("apply t.csv --policy policy.json", ">&-")
+    assert (code, told.count("\n")) == (2, 1)
+    assert "standard output is closed; name a file" in told
+    code, out, _ = closed("apply t.csv --policy policy.json", "2>&-")
+    assert (code, out.count("\n")) == (0, 3001)  # no message has strayed into the table
+    if Path("/dev/full").exists():
+        code, _, told = closed("apply t.csv --policy policy.json", ">/dev/full")
+        assert (code, told) == (
+            2, "skselect: [Errno 28] No space left on device: 'standard output'\n"
+        )  # fmt: skip

@@ -1,8 +1,11 @@
 """The demo on tables of every kind."""
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info
 
 from skselect import AbstentionPolicy, demo
 from skselect.demo import DemoOptions
@@ -125,6 +128,108 @@ def test_bad_tables_are_explained(tmp_path, table):
     table.assign(answer=np.linspace(0, 1, len(table))).to_csv(measured, index=False)
     with pytest.raises(ValueError, match="looks like a measurement or an identifier"):
         demo.run(options(tmp_path, data=measured, target="answer"))
+
+
+def odd_columns(table):
+    n = len(table)
+    return table.assign(**{
+        "Glucose [mg/dL]": table["age"], "age<65": table["age"] < 65,
+        "empty": pd.Series([None] * n, dtype=object), "nothing": np.nan,
+        "ratio": np.where(np.arange(n) % 7 == 0, np.inf, 1.0),
+        "large": np.where(np.arange(n) % 5 == 0, -1e300, 1.0),
+        "day": [dt.date(2020, 1, 1 + k % 28) for k in range(n)],
+        "maybe": pd.Series([True, None, False] * (n // 3), dtype=object),
+        "when": pd.to_datetime(pd.Series(["2020-01-01", None] * (n // 2))),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_columns_of_ordinary_tables(tmp_path, table, suffix, capsys):
+    path = tmp_path / f"table.{suffix}"
+    frame = odd_columns(table)
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    X, y, _ = demo.load(options(tmp_path, data=path, target="answer"))
+    told = capsys.readouterr().out
+    assert "Columns without any value are left out: empty, nothing." in told
+    assert "172 infinite values of the column 'ratio' are taken as missing." in told
+    assert "240 infinite values of the column 'large' are taken as missing." in told
+    assert X.shape[1] == frame.shape[1] - 3
+    assert X.columns.tolist() == [str(k) for k in range(X.shape[1])]
+    booster, _ = demo.make_booster(0)
+    booster.set_params(n_estimators=2) if "n_estimators" in booster.get_params() else None
+    booster.fit(X, (y == "yes").astype(int))  # which would refuse names and infinite values
+
+
+def test_columns_that_are_no_features_are_named(tmp_path, table):
+    path = tmp_path / "table.parquet"
+    table.assign(scan=[[1, 2]] * len(table)).to_parquet(path)
+    with pytest.raises(ValueError, match="column 'scan' holds values of the type"):
+        demo.run(options(tmp_path, data=path, target="answer"))
+    table[["answer"]].to_parquet(path)
+    with pytest.raises(ValueError, match="has no columns besides the target"):
+        demo.run(options(tmp_path, data=path, target="answer"))
+    table[["answer"]].assign(x=np.nan).to_parquet(path)
+    with pytest.raises(ValueError, match="no column besides the target holds any value"):
+        demo.run(options(tmp_path, data=path, target="answer"))
+
+
+@pytest.mark.usefixtures("small_booster")
+def test_a_class_called_abstain(tmp_path, table, capsys):
+    path = tmp_path / "table.csv"
+    table.replace({"answer": {"no": "abstain"}}).to_csv(path, index=False)
+    assert demo.run(options(tmp_path, data=path, target="answer")) == 0
+    assert "CERTIFIED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "y", [[0, 1], [-1, 1], [-1, -9], [False, True], ["abstain", "abstain_"], [0.5, -1.0]]
+)
+def test_the_abstain_label_is_none_of_the_classes(y):
+    label = demo._free_label(np.array(y))
+    assert label not in y
+
+
+@pytest.mark.usefixtures("small_booster")
+def test_classes_with_fewer_rows_than_folds(tmp_path, rng, capsys):
+    path = tmp_path / "table.csv"
+    few = pd.DataFrame({"x": rng.normal(size=42), "y": [f"c{k}" for k in range(7)] * 6})
+    few.to_csv(path, index=False)
+    assert demo.run(options(tmp_path, data=path, target="y", max_risk=0.5)) == 0
+    assert demo._folds(np.array([0, 0, 1]), "y") == 2
+    with pytest.raises(ValueError, match="no class of the column 'y' has two rows to train on"):
+        demo._folds(np.array([0, 1, 2]), "y")
+
+
+@pytest.mark.usefixtures("small_booster")
+def test_a_target_that_one_answer_would_meet_is_told(tmp_path, rng, capsys):
+    path = tmp_path / "table.csv"
+    rare = pd.DataFrame({"x": rng.normal(size=1000), "y": 0})
+    rare.loc[[5, 300, 700, 900], "y"] = 1
+    rare.to_csv(path, index=False)
+    assert demo.run(options(tmp_path, data=path, target="y")) == 0
+    assert "always answering '0' would meet this target: 0.4 % of" in capsys.readouterr().out
+
+
+def test_small_tables_train_with_one_thread(tmp_path, table, monkeypatch):
+    path = tmp_path / "table.csv"
+    table.to_csv(path, index=False)
+    found = []
+
+    def fit(self, X, y):
+        found.append((self.estimator.get_params().get("n_jobs", 1), threads_of_libraries()))
+        raise InterruptedError
+
+    monkeypatch.setattr(demo.SelectiveClassifier, "fit", fit)
+    for small in [10**6, 0]:
+        monkeypatch.setattr(demo, "_SMALL", small)
+        with pytest.raises(InterruptedError):
+            demo.run(options(tmp_path, data=path, target="answer"))
+    assert found[0] == (1, {1})
+    assert found[1][0] in (None, 1)  # scikit-learn's has no such parameter
+
+
+def threads_of_libraries():
+    return {library["num_threads"] for library in threadpool_info()}
 
 
 def test_rows_without_a_label_are_left_out(tmp_path, table, capsys):

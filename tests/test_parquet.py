@@ -123,3 +123,9 @@ def test_missing_values_and_missing_files_are_refused(tmp_path):
 def test_an_unknown_metric_is_told_before_any_file_is_read(folder):
     with pytest.raises(ValueError, match="'aurcc'"):
         evaluate_parquet(folder[0] / "nowhere", ["aurcc"], **by_class(progress=False))
+
+
+def test_a_file_without_rows_is_named(folder):
+    path = folder[0] / "part-2.parquet"
+    with pytest.raises(ValueError, match=r"part-2\.parquet has no rows"):
+        evaluate_parquet(path, NAMES, **by_class(progress=False))

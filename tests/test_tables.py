@@ -1,12 +1,17 @@
 """Files of predictions: read in pieces as they would be read whole."""
 
+import csv
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions, tables
+from skselect._validation import _tables as check_tables
 from skselect.tables import Columns, TableFile, classes_of, read_outcomes, read_predictions
 
 PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
@@ -79,11 +84,12 @@ def test_answers(labels, kind, tmp_path, rng):
 def test_outcomes(confidence, kind, tmp_path, rng):
     frame = table_of(["no", "yes"], rng)
     file = written(frame, kind, tmp_path)
-    found, _ = read_outcomes(file, PROBA, np.array(["no", "yes"]), confidence)
+    found, _, counts = read_outcomes(file, PROBA, np.array(["no", "yes"]), confidence)
     proba = frame[["p_no", "p_yes"]].to_numpy()
     expected = Outcomes.from_proba(frame["truth"].to_numpy(), proba, confidence=confidence)
     np.testing.assert_array_equal(found.loss, expected.loss)
     np.testing.assert_array_equal(found.confidence, expected.confidence)
+    assert counts.tolist() == [(frame["truth"] == name).sum() for name in ["no", "yes"]]
 
 
 def test_one_column_is_the_second_class(kind, tmp_path, rng):
@@ -119,6 +125,48 @@ def test_what_is_wrong_is_named(spoil, message, kind, tmp_path, rng):
     file = written(spoil(table_of(["no", "yes"], rng)), kind, tmp_path)
     with pytest.raises(ValueError, match=message):
         read_predictions(file, PROBA, classes_of(file, PROBA))
+
+
+@pytest.mark.parametrize("word", ["", " ", "NA", "n/a", "#N/A", "<NA>", "NaN", "nan", "null",
+                                  "NULL", "None", " - "])  # fmt: skip
+def test_usual_words_for_missing_numbers(word, tmp_path):
+    text = f"truth,p_no,p_yes\nno,0.75,.25\nyes,{word},.5\nno,5e-1,.5\n"
+    (tmp_path / "t.csv").write_text(text)
+    file = TableFile.open(tmp_path / "t.csv")
+    pieces = list(file.rows())
+    found = [tables.known_numbers(piece, ["p_no", "p_yes"], "t.csv") for piece in pieces]
+    assert np.concatenate([known for _, known in found]).tolist() == [True, False, True]
+    numbers = np.concatenate([numbers for numbers, _ in found])
+    np.testing.assert_array_equal(numbers[[0, 2]], [[0.75, 0.25], [0.5, 0.5]])
+    message = r"t\.csv: column 'p_no' has 1 missing values, the first in row 1 "
+    with pytest.raises(ValueError, match=message):
+        read_predictions(file, Columns("truth", ("p_no", "p_yes")), np.array(["no", "yes"]))
+
+
+@pytest.mark.parametrize("value", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "Float64", "object"])
+def test_missing_numbers_of_any_type(value, dtype, tmp_path):
+    p_no = pd.Series([0.75, 0.5, 0.5], dtype=dtype).where([True, False, True], value)
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"p_no": p_no, "p_yes": [0.25, 0.5, 0.5]}).to_parquet(path)
+    for piece in [*TableFile.open(path).rows(), TableFile.open(path).whole()]:
+        numbers, known = tables.known_numbers(piece, ["p_no", "p_yes"], "t.parquet")
+        np.testing.assert_array_equal(known, numbers[:, 0] == numbers[:, 0])
+    assert pd.isna(p_no[1])
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("inf", "must hold finite numbers, but row 1 .* holds '?inf'?"),
+     ("-Infinity", "must hold finite numbers, but row 1 .* holds"),
+     ("0,93", "must hold numbers, but row 1 .* holds '0,93'"),
+     ("missing", "must hold numbers, but row 1 .* holds 'missing'")],
+)  # fmt: skip
+def test_what_is_no_number_is_named(word, message, tmp_path):
+    (tmp_path / "t.csv").write_text(f'truth,p_no,p_yes\nno,NA,.25\nyes,"{word}",.5\nno,.5,.5\n')
+    (piece,) = [pd.concat(TableFile.open(tmp_path / "t.csv").rows())]
+    with pytest.raises(ValueError, match=rf"t\.csv: column 'p_no' {message}"):
+        tables.known_numbers(piece, ["p_no", "p_yes"], "t.csv")
 
 
 def test_files_that_are_none(tmp_path):
@@ -160,11 +208,11 @@ def test_mixed_kinds_of_labels(tmp_path):
     ("text", "message"),
     [
         ("a,b,a\n1,2,3\n", r"several columns of the name \['a'\]"),
-        ("a,b\n1,2,3\n", "has 2 columns, but its first row has 3 cells"),
+        ("a,b\n1,2,3\n", r"t\.csv: line 2 has 3 cells, the first line has 2\."),
+        ("a,b\n1,2,\n", r"line 2 has 3 cells, the first line has 2"),
         ("a\n1\n", "separator must be a comma"),
         ("", "it is empty"),
         ("\ufeffa,b\n1,2\n", None),
-        ("a,b\n1,2,\n", None),
         ('"a, x",b\n1,2\n', None),
         ("a,b\n\n1,2\n", None),
     ],
@@ -179,6 +227,69 @@ def test_headers(text, message, tmp_path):
     assert file.names in [("a", "b"), ("a, x", "b")]
     (piece,) = file.pieces(["b"])
     assert piece["b"].tolist() == ["2"]
+
+
+def first_unequal_row(path):
+    """Return line and cells of the first row of another length than the first, row by row."""
+    raw = path.read_bytes()
+    bare = raw.count(b"\r") > raw.count(b"\r\n")
+    with path.open(newline="", encoding="utf-8") as file:
+        reader, start, width = csv.reader(file), 1, None
+        for cells in reader:
+            width = width or len(cells)
+            if len(cells) != width and (cells or bare):  # pandas misreads what follows a blank line
+                return start, len(cells)
+            start = reader.line_num + 1
+    return None
+
+
+CELLS = st.sampled_from(["", "1", "é", "x y"])
+QUOTED = st.sampled_from(["", "1", '"a,b"', '"a\nb"', '"say ""no"""', '5" pipe', '"x"y'])
+
+
+@pytest.mark.parametrize("cells", [CELLS, QUOTED], ids=["plain", "quoted"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@settings(max_examples=40, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@given(data=st.data())
+def test_rows_of_another_length_are_refused(cells, end, data, tmp_path):
+    width = data.draw(st.integers(2, 3))
+    row = st.lists(cells, min_size=width, max_size=width)
+    odd = st.lists(cells, min_size=2, max_size=5)
+    rows = data.draw(st.lists(st.one_of(row, row, row, odd, st.just([])), max_size=12))
+    lines = [",".join("abc"[:width]), *map(",".join, rows)]
+    text = end.join(lines) + data.draw(st.sampled_from(["", end]))
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    expected = first_unequal_row(path)
+    for block in [1, 1 << 20]:  # a line at a time, and all at once
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(check_tables, "_BLOCK", block)
+            if expected is None:
+                file = TableFile.open(path)
+                n_rows = sum(len(piece) for piece in file.rows())
+                with path.open(newline="", encoding="utf-8") as text_file:
+                    assert n_rows == sum(map(bool, csv.reader(text_file))) - 1
+                continue
+            line, n_cells = expected
+            with pytest.raises(ValueError, match=f"line {line} has {n_cells} cells"):
+                TableFile.open(path)
+
+
+@pytest.mark.parametrize("read", [tables.read_table, TableFile.open])
+def test_a_cut_last_line_is_refused(read, tmp_path):
+    (tmp_path / "t.csv").write_text("id,p_no,p_yes,site\n1,.5,.5,a\n2,.5,.")
+    with pytest.raises(ValueError, match=r"line 3 has 3 cells, the first line has 4\."):
+        read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\t"])
+def test_blank_lines_are_no_rows(blank, tmp_path):
+    for quote in ["", '"']:
+        text = f"{quote}a{quote},b\n{blank}\n1,2\n{blank}\n"
+        (tmp_path / "t.csv").write_text(text)
+        (piece,) = TableFile.open(tmp_path / "t.csv").rows()
+        assert piece["b"].tolist() == ["2"]
 
 
 def test_bytes_that_are_no_text_name_the_file(tmp_path):
@@ -204,25 +315,25 @@ def test_labels_that_are_lists_or_dates(tmp_path):
 
 def test_a_column_has_one_role(tmp_path, rng):
     file = written(table_of([0, 1], rng), "csv", tmp_path)
-    for given in [{"label": "truth", "proba": ["truth", "p_yes"]},
+    for said in [{"label": "truth", "proba": ["truth", "p_yes"]},
                   {"label": "truth", "proba": ["p_yes", "p_yes"]},
                   {"label": "truth", "answer": "truth", "confidence_column": "score"}]:  # fmt: skip
         with pytest.raises(ValueError, match="are named twice"):
-            tables.resolved_columns(file, given, [0, 1])
+            tables.resolved_columns(file, said, [0, 1])
 
 
 def test_subgroups_are_typed_by_the_whole_column(tmp_path):
     sites = ["1"] * 8 + ["x"] * 8 + ["1"] * 4
     frame = pd.DataFrame({"truth": ["a", "b"] * 10, "p": 0.5, "site": sites})
     file = written(frame, "csv", tmp_path)
-    _, groups = read_outcomes(
+    _, groups, _ = read_outcomes(
         file, Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"]), "max_proba"
     )
     assert groups["site"].tolist() == sites
     frame["site"] = [1, 2] * 10
     file = written(frame.assign(site=frame["site"].astype(object).where(frame.index != 3, "")),
                    "csv", tmp_path)  # fmt: skip
-    _, groups = read_outcomes(
+    _, groups, _ = read_outcomes(
         file, Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"]), "max_proba"
     )
     assert groups["site"].isna().sum() == 1

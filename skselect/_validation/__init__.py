@@ -65,8 +65,10 @@ from skselect._validation._files import (
     check_parquet_columns,
     check_same_blocks,
     import_extra,
+    naming_output,
     read_or_name,
     whole_file,
+    write_together,
     write_whole,
 )
 from skselect._validation._groups import (
@@ -215,6 +217,7 @@ from skselect._validation._stored import (
 from skselect._validation._tables import (
     check_agrees,
     check_any_rows,
+    check_cells,
     check_class_named,
     check_csv_head,
     check_distinct_columns,
@@ -222,6 +225,7 @@ from skselect._validation._tables import (
     check_has_columns_of_proba,
     check_named_classes,
     check_no_missing,
+    check_numbers,
     check_numeric,
     check_one_role,
     check_one_way,
@@ -235,7 +239,7 @@ from skselect._validation._tables import (
     naming_csv,
     no_csv,
     refuse_calibrated_answers,
-    refuse_groups_without_proba,
+    refuse_true_subgroups,
 )
 
 __all__ = [
@@ -261,6 +265,7 @@ __all__ = [
     "check_calibrated_decisions",
     "check_calibration",
     "check_calibrations",
+    "check_cells",
     "check_certificate",
     "check_certified",
     "check_choice",
@@ -338,6 +343,7 @@ __all__ = [
     "check_no_nulls",
     "check_not_negative",
     "check_number",
+    "check_numbers",
     "check_numeric",
     "check_offset",
     "check_once",
@@ -405,6 +411,7 @@ __all__ = [
     "match_columns",
     "named_classes",
     "naming_csv",
+    "naming_output",
     "no_csv",
     "no_word_on_weights",
     "reaches",
@@ -420,7 +427,6 @@ __all__ = [
     "refuse_graded",
     "refuse_graded_curve",
     "refuse_graded_test",
-    "refuse_groups_without_proba",
     "refuse_judged",
     "refuse_missing_dataset",
     "refuse_one_row_or_two",
@@ -429,6 +435,7 @@ __all__ = [
     "refuse_second_truth",
     "refuse_subgroups",
     "refuse_threshold_and_policy",
+    "refuse_true_subgroups",
     "refuse_weighted_rows",
     "refuse_weights",
     "resolve_one_class",
@@ -442,5 +449,6 @@ __all__ = [
     "warn_small_weights",
     "warn_unseen",
     "whole_file",
+    "write_together",
     "write_whole",
 ]

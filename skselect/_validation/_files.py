@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+# What a system says when a disk, a quota or a limit is full.
+_NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def import_extra(module: str, package: str, extra: str) -> Any:
@@ -95,20 +102,86 @@ def check_same_blocks(n_true: int, n_proba: int) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a file beside `path` that takes its place at the end: no half of it is ever found."""
+    """Yield a file to write that takes the place of `path` at the end, or leaves it as it was.
+
+    A link stays a link: the file behind it is replaced. A device or a pipe is written directly.
+    """
     check_output(path, "path")
-    part = path.with_name(path.name + ".part")
-    try:
-        yield part
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    if _is_device(path):
+        with naming_output(str(path)):
+            yield path
+        return
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".skselect-{secrets.token_hex(8)}.part")
+    with naming_output(str(path), instead_of=part):
+        try:
+            _make_like(part, target)
+            yield part
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file or nothing."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def write_together(texts: Mapping[Path, str]) -> None:
+    """Write all of these files, or leave all of them as they were."""
+    with ExitStack() as stack:
+        for path, text in texts.items():
+            stack.enter_context(_put_back_on_failure(path, text.encode()))
+        for path, text in texts.items():
+            stack.enter_context(whole_file(path)).write_bytes(text.encode())
+
+
+def _is_device(path: Path) -> bool:
+    """Tell whether there is something that no file can replace, such as /dev/stdout or a pipe."""
+    return path.exists() and not path.is_file()
+
+
+def _make_like(part: Path, target: Path) -> None:
+    """Make an empty file with the owner and the mode of the one that it is to replace."""
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        part.touch(mode=0o666, exist_ok=False)  # less what the user's umask takes away
+        return
+    part.touch(mode=0o600, exist_ok=False)
+    if hasattr(os, "chown"):  # not on Windows
+        with suppress(OSError):  # who may not give a file away keeps it
+            os.chown(part, old.st_uid, old.st_gid)
+    part.chmod(stat.S_IMODE(old.st_mode))
+
+
+@contextmanager
+def _put_back_on_failure(path: Path, new: bytes) -> Iterator[None]:
+    """Restore what a file held if something fails after `new` has taken its place."""
+    old = path.read_bytes() if path.is_file() else None
+    try:
+        yield
+    except BaseException:
+        if path.is_file() and path.read_bytes() == new:
+            if old is None:
+                Path(os.path.realpath(path)).unlink()
+            else:
+                with whole_file(path) as part:
+                    part.write_bytes(old)
+        raise
+
+
+@contextmanager
+def naming_output(name: str, instead_of: Path | None = None) -> Iterator[None]:
+    """Say what it is that cannot be written: a full disk names nothing."""
+    try:
+        yield
+    except OSError as error:
+        full = error.filename is None and error.errno in _NO_ROOM
+        if full or (error.filename is not None and error.filename == str(instead_of)):
+            raise OSError(error.errno, os.strerror(error.errno or 0), name) from error
+        raise
 
 
 def check_output(path: Path, argument: str) -> None:

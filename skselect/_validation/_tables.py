@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,15 @@ import pandas as pd
 from skselect._validation._files import check_output
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
+# Endings that say what a file holds: nothing else is written into it.
+_FORMATS = {
+    ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
+    ".zip", *_WORKBOOKS,
+}  # fmt: skip
+#: What stands for "no number" in a column of numbers, in small letters.
+MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
+# Bytes read together, and the rest of the line.
+_BLOCK = 1 << 22
 
 
 def check_table_file(path: Path, argument: str) -> None:
@@ -40,21 +51,79 @@ def naming_csv(path: Path) -> Iterator[None]:
         raise no_csv(path, "TABLE", error) from error
 
 
-def check_csv_head(lines: Sequence[Sequence[str]], path: Path, argument: str) -> list[str]:
-    """Return the columns of a CSV file, or say what is wrong with its first lines."""
-    if not lines:
+def check_csv_head(header: list[str], path: Path, argument: str) -> list[str]:
+    """Return the columns of a CSV file, or say what is wrong with its first line."""
+    if not header:
         raise ValueError(f"{argument}: {path.name} is no CSV table with commas: it is empty.")
-    header, first = list(lines[0]), list(lines[-1])
     if len(header) == 1:
         raise ValueError(
-            f"{argument}: {path.name} has one column only; its separator must be a comma."
-        )
-    if len(first) > len(header) and any(first[len(header) :]):
-        raise ValueError(
-            f"{argument}: {path.name} has {len(header)} columns, but its first row has "
-            f"{len(first)} cells."
+            f"{argument}: {path.name} has one column only, {header[0]!r}; a table has several, and "
+            "its separator must be a comma."
         )
     return header
+
+
+def check_cells(path: Path, width: int, argument: str) -> None:
+    """Refuse a CSV file with a row that has more or fewer cells than the first line.
+
+    What pandas reads of such a row is cut, shifted or filled up without a word.
+    """
+    try:
+        line, n_cells = _unequal_row(path, width) or (0, width)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise no_csv(path, argument, error) from error
+    if n_cells != width:
+        raise ValueError(
+            f"{argument}: {path.name}: line {line} has {n_cells} cells, the first line has {width}."
+        )
+
+
+def _unequal_row(path: Path, width: int) -> tuple[int, int] | None:
+    """Return line and cells of the first row that does not have `width` cells, None if all do."""
+    bare = any(block.count(b"\r") > block.count(b"\r\n") for block in _blocks(path))
+    if bare or any(b'"' in block for block in _blocks(path)):
+        # After a blank line that ends with a bare \r pandas loses the next comma.
+        return _unequal_row_of_reader(path, width, may_be_blank=not bare)
+    before = 0
+    for block in _blocks(path):
+        found = _unequal_line(block, width)
+        if found is not None:
+            return before + found[0], found[1]
+        before += block.count(b"\n")
+    return None
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file, whole lines together."""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK) + file.readline():
+            yield block
+
+
+def _unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
+    """Look at lines without quotes: count the commas of all of them at once; skip blank ones."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    signs = np.frombuffer(block, np.uint8)
+    places = np.flatnonzero((signs == ord(",")) | (signs == ord("\n")))
+    ends = np.flatnonzero(signs[places] == ord("\n"))
+    n_cells = np.diff(ends, prepend=-1)
+    for line in np.flatnonzero(n_cells != width).tolist():
+        start = 0 if line == 0 else places[ends[line - 1]] + 1
+        if block[start : places[ends[line]]].strip():
+            return line + 1, int(n_cells[line])
+    return None
+
+
+def _unequal_row_of_reader(path: Path, width: int, *, may_be_blank: bool) -> tuple[int, int] | None:
+    """Look at rows of any kind, one by one: cells may hold commas and ends of lines."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader, start = csv.reader(file), 1
+        for cells in reader:
+            blank = not cells or (len(cells) == 1 and cells[0].isspace())
+            if len(cells) != width and not (blank and may_be_blank):
+                return start, len(cells)
+            start = reader.line_num + 1
+    return None
 
 
 def check_distinct_columns(names: Sequence[str], table: str) -> None:
@@ -99,32 +168,77 @@ def check_no_missing(values: Any, name: str, table: str) -> None:
     missing = values.isna()
     if not pd.api.types.is_numeric_dtype(values):
         missing |= values.astype(object) == ""
+    _refuse_missing(missing.to_numpy(dtype=bool), values, name, table)
+
+
+def _refuse_missing(missing: Any, values: Any, name: str, table: str) -> None:
     if missing.any():
         raise ValueError(
             f"{table}: column {name!r} has {int(missing.sum())} missing values, the first in row "
-            f"{values.index[missing.to_numpy()][0]} (counted from 0); leave such rows out, or "
-            "fill them in."
+            f"{values.index[missing][0]} (counted from 0); leave such rows out, or fill them in."
         )
 
 
 def check_numeric(frame: Any, table: str) -> Any:
-    """Return columns as an array of numbers, or name the first value that is none."""
+    """Return columns as an array of finite numbers, or name the first value that is none."""
+    numbers = check_numbers(frame, table)
+    for name, column in zip(frame.columns, numbers.T, strict=True):
+        _refuse_missing(np.isnan(column), frame, name, table)
+    return numbers
+
+
+def check_numbers(frame: Any, table: str) -> Any:
+    """Return columns as an array of numbers, nan where one is missing; name what is none."""
     columns = []
     for name in frame.columns:
         column = frame[name]
-        check_no_missing(column, name, table)
         if pd.api.types.is_bool_dtype(column):
             raise ValueError(f"{table}: column {name!r} must hold numbers, but holds booleans.")
         try:
-            columns.append(column.to_numpy(dtype=_float_like(column)))
-        except (TypeError, ValueError) as error:
-            bad = pd.to_numeric(column, errors="coerce").isna().to_numpy()
-            row = frame.index[bad][0] if bad.any() else frame.index[0]
-            raise ValueError(
-                f"{table}: column {name!r} must hold numbers, but row {row} (counted from 0) "
-                f"holds {column.loc[row]!r}."
-            ) from error
+            numbers = _with_nan(column)
+        except (TypeError, ValueError, OverflowError) as error:
+            good = column.map(_is_number).to_numpy(dtype=bool)
+            raise _no_number("numbers", column, ~good, table) from error
+        if np.isinf(numbers).any():
+            raise _no_number("finite numbers", column, np.isinf(numbers), table)
+        columns.append(numbers)
     return np.column_stack(columns)
+
+
+def _with_nan(column: Any) -> Any:
+    """Return a column as numbers, with nan for usual words for a missing one."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column.to_numpy(dtype=_float_like(column), na_value=np.nan)
+    try:
+        return column.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        known = ~column.map(_is_missing).to_numpy(dtype=bool)
+        numbers = np.full(len(column), np.nan)
+        numbers[known] = column[known].to_numpy(dtype=np.float64)
+        return numbers
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING_TOKENS
+    return value is None or value is pd.NA
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return _is_missing(value)
+    return True
+
+
+def _no_number(wanted: str, column: Any, bad: Any, table: str) -> ValueError:
+    """Return the error that names the first bad value of a column."""
+    row = column.index[bad][0] if np.any(bad) else column.index[0]
+    return ValueError(
+        f"{table}: column {column.name!r} must hold {wanted}, but row {row} (counted from 0) holds "
+        f"{column.loc[row]!r}."
+    )
 
 
 def _float_like(column: Any) -> type[Any]:
@@ -184,21 +298,30 @@ def check_class_named(wanted: Sequence[str], present: Sequence[str], table: str)
         )
 
 
-def check_outputs(inputs: Sequence[Path | None], **outputs: Path | None) -> None:
-    """Refuse files of the command line that cannot be written, or that are needed otherwise."""
-    taken = [path.resolve() for path in inputs if path is not None]
-    for name, path in outputs.items():
+def check_outputs(
+    inputs: Sequence[Path | None], outputs: Mapping[str, tuple[Path | None, Sequence[str]]]
+) -> None:
+    """Refuse files of the command line that cannot be written, or that are needed otherwise.
+
+    `outputs` has by option the file, and the endings that say what is written into it.
+    """
+    taken = [os.path.realpath(path) for path in inputs if path is not None]
+    for option, (path, endings) in outputs.items():
         if path is None:
             continue
-        check_output(path, f"--{name}")
-        if path.resolve() in taken:
+        check_output(path, option)
+        if os.path.realpath(path) in taken:
             raise ValueError(
-                f"--{name}: {str(path)!r} is read or written by this command already; choose "
+                f"{option}: {str(path)!r} is read or written by this command already; choose "
                 "another name."
             )
-        if path.suffix.lower() in _WORKBOOKS:
-            raise ValueError(f"--{name}: {path.name}: no workbooks are written; take .csv.")
-        taken.append(path.resolve())
+        ending = path.suffix.lower()
+        if ending in _FORMATS and ending not in endings:
+            raise ValueError(
+                f"{option}: {path.name!r} says that it holds something else; take a name that "
+                f"ends in {' or '.join(endings)}."
+            )
+        taken.append(os.path.realpath(path))
 
 
 def check_free_columns(new: Sequence[str], present: Sequence[str]) -> None:
@@ -211,11 +334,13 @@ def check_free_columns(new: Sequence[str], present: Sequence[str]) -> None:
         )
 
 
-def refuse_groups_without_proba(groups: Any) -> None:
-    """Refuse thresholds per subgroup where only one threshold can be judged."""
-    if groups is not None:
+def refuse_true_subgroups(label: str, subgroups: Sequence[str]) -> None:
+    """Refuse to promise something per true class, which nobody knows when the policy decides."""
+    if label in subgroups:
         raise ValueError(
-            "--policy: it has a threshold per subgroup, which is judged from probabilities only."
+            f"--subgroups: {label!r} is the true label, which nobody knows when the policy "
+            "decides. For a promise about the rows of one true class, in Python: "
+            "select_threshold(..., objective='generalized_risk', among=('true', class))."
         )
 
 

@@ -83,13 +83,20 @@ def case_of(
     check.check_reads_proba(policy.response)
     check.check_own_answers(policy.rule.decision, raw.rule.decision)
     own = policy.groups is not None and not policy.groups.by_answer
-    scores = check.check_has_proba(raw.y_proba, "a policy")
+    single = None if policy.groups is not None else policy.threshold
+    if raw.y_proba is None and policy.calibration is None:
+        # Answers with their confidence: the threshold is all that the policy knows of them.
+        judged = judge(raw)
+        by_answer = policy.groups is not None and policy.groups.by_answer
+        of_rows = raw.answers if by_answer else subgroups if own else None
+        accepted = policy.accepts(judged.outcomes.confidence, subgroups=of_rows)
+        return Case(name, raw, policy, single, judged, accepted)
+    scores = check.check_has_proba(raw.y_proba, "a policy with a calibration")
     decisions = policy.judge(scores, raw.y_pred, subgroups if own else None)
     after = Predictions(
         raw.y_true, decisions.y_pred, raw.classes, decisions.y_proba, rule=policy.rule
     )
     judged = judge(after, confidence=decisions.confidence, claim=decisions.claim)
-    single = None if policy.groups is not None else policy.threshold
     return Case(name, raw, policy, single, judged, decisions.accepted)
 
 
@@ -145,7 +152,11 @@ def _closed_interval(
     influence = None if closed is None else closed(judged, **parameters)
     if influence is None or np.isnan(influence.estimate):
         return np.nan, np.nan
-    low, high, *_ = interval_around(influence, level)
+    low, high, _, used = interval_around(influence, level)
+    if used == "wilson":  # a share has one interval in the whole report, the exact one
+        assert influence.n_trials is not None
+        n_hits = round(influence.estimate * influence.n_trials)
+        return clopper_pearson_interval(n_hits, influence.n_trials, level)
     return low, high
 
 

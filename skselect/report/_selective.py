@@ -138,7 +138,7 @@ def selective_report(
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95
-        Of the intervals, each for itself.
+        Of the intervals, each for itself. Those of shares of rows are exact (Clopper-Pearson).
     n_errors : int, default=10
         How many of the most confident errors are shown.
     title : str

@@ -20,6 +20,8 @@ from skselect.outcomes import Outcomes
 from skselect.selection._found import GroupedSelection, ThresholdSelection
 from skselect.selection._refusal import asking_again, refusal
 
+# Subgroups that a message tells of.
+_FEW = 5
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 # Methods whose promise is not exact, or another one.
 _DOUBTS = {"sgr": (certificates.SGR_PROOF,), "mean": (certificates.MEAN_ONLY,)}
@@ -120,14 +122,20 @@ def pick_by_group(
     texts = [f"{by} {group!r}: {error}" for group, error in errors.items()]
     if len(errors) == len(members) and goal.on_infeasible == "raise":
         rows_needed = [error.rows_needed for error in errors.values()]
-        error = InfeasibleTargetError(" ".join(texts), rows_needed=rows_needed[0])
+        error = InfeasibleTargetError(" ".join(_first_few(texts)), rows_needed=rows_needed[0])
         raise _with_remedy(error, goal)
-    for text in texts:
-        again = asking_again(goal)
-        warnings.warn(f"{text}{again} This subgroup will be handed over.", stacklevel=3)
+    again = asking_again(goal)
+    for text in _first_few([f"{text}{again} This subgroup will be handed over." for text in texts]):
+        warnings.warn(text, stacklevel=3)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     columns = () if by_answer else names_of_columns(subgroups)
     return GroupedSelection(by, found, curve, unseen, by_answer=by_answer, columns=columns)
+
+
+def _first_few(texts: list[str]) -> list[str]:
+    """Return the first texts about subgroups, and how many more there are."""
+    more = len(texts) - _FEW
+    return texts if more <= 0 else [*texts[:_FEW], f"The same holds for {more:,} more subgroups."]
 
 
 def _warn_dear(goal: Goal, which: str) -> None:

@@ -21,6 +21,7 @@ from skselect import (
     SelectiveClassifier,
     ThresholdTuner,
     evaluate,
+    select_threshold,
     selective_report,
 )
 from skselect.decisions import DecisionRule
@@ -67,6 +68,8 @@ def test_metrics_and_intervals(rows, tuned, report):
         ) else {}  # fmt: skip
         expected = evaluate(predictions, {name: parameters})[name]
         assert row["value"] == pytest.approx(expected, abs=1e-12)
+        if name in ("coverage", "selective_accuracy", "generalized_risk"):
+            continue  # shares of rows: see test_a_share_has_one_interval
         if not np.isnan(row["low"]):
             found = metric_interval(y[600:], proba, name, metric_params=parameters)
             assert (row["low"], row["high"]) == pytest.approx((found.low, found.high))
@@ -359,3 +362,34 @@ def test_without_a_closed_form_there_is_no_interval():
 def test_two_rows_can_be_compared():
     report = selective_report([0, 1], {"a": [0.2, 0.7], "b": [0.6, 0.7]}, pos_label=1)
     assert [row["model"] for row in report.to_dict()["comparison"]] == ["a", "b"]
+
+
+def test_a_share_has_one_interval(report):
+    model = report.to_dict()["models"]["model"]
+    decided, metrics = model["decisions"], {row["metric"]: row for row in model["metrics"]}
+    accuracy = metrics["selective_accuracy"]
+    assert accuracy["low"] == pytest.approx(1 - decided["high"], abs=1e-12)
+    assert accuracy["high"] == pytest.approx(1 - decided["low"], abs=1e-12)
+    n, n_accepted = decided["n_rows"], decided["n_accepted"]
+    for name, hits in [("coverage", n_accepted), ("generalized_risk", decided["n_errors"])]:
+        exact = binomtest(int(hits), n).proportion_ci(method="exact")
+        assert [metrics[name]["low"], metrics[name]["high"]] == pytest.approx(list(exact))
+
+
+def test_answers_with_a_confidence_keep_the_promise_of_their_policy(rows):
+    rng = np.random.default_rng(0)
+    confidence, site = 100 * rng.random(800), rng.choice(["east", "west"], 800)
+    wrong = rng.random(800) < 0.4 * (1 - confidence / 100)
+    answers = Predictions.from_labels(wrong.astype(int), np.zeros(800, int), confidence)
+    for subgroups in [None, site]:
+        found = select_threshold(answers, objective="risk", target=0.2, subgroups=subgroups)
+        policy = AbstentionPolicy(
+            classes=answers.classes, threshold=found.threshold, groups=found.groups,
+            certificate=None if subgroups is not None else found.certificate,
+        )  # fmt: skip
+        said = selective_report(None, answers, policy=policy, subgroups=subgroups)
+        model = said.to_dict()["models"]["model"]
+        accepted = policy.accepts(confidence, subgroups=subgroups)
+        assert model["decisions"]["n_accepted"] == accepted.sum()
+        assert model["certificate"]["certified"]
+        assert str(said).count("CERTIFIED") == (1 if subgroups is None else 2)
