@@ -57,7 +57,7 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
         ``POLICY["classes"]``; columns of a DataFrame are matched by name. (n,) or (n, 1) is the
         probability (or decision value) of the second of two classes. Two bare probabilities
         are refused, for they may be one row with both classes: pass [[.9, .1]], or
-        [[.9], [.1]] for two rows.
+        [[.9], [.1]] for two rows. No rows give empty arrays.
     y_pred : array-like of shape (n,), default=None
         The classifier's own answers, where ``POLICY["decision"]`` is "estimator" only.
     subgroups : array-like of shape (n,), mapping or DataFrame, default=None
@@ -114,7 +114,8 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> NDArray[np.bool_]:
     -------
     ndarray of bool, shape (n,)
     """
-    values = _vector(confidence, "confidence")
+    none = np.shape(confidence) == (0,)
+    values = np.empty(0) if none else _vector(confidence, "confidence")
     if not np.all(np.isfinite(values)):
         raise ValueError("confidence has NaN or infinite values.")
     return np.asarray(values >= _thresholds(subgroups, len(values)))
@@ -132,7 +133,9 @@ def _scores(values: Any) -> Array:
     """Return checked raw scores, one column per class (or one decision value for two classes)."""
     columns = getattr(values, "columns", None)
     raw = given = np.asarray(values)
-    if columns is None and len(_classes()) == 2 and given.shape[1:] == (1,):
+    if given.shape == (0,):  # no rows at all, as in an empty list
+        raw = np.empty((0,) if _takes_values() else (0, len(_classes())))
+    elif columns is None and len(_classes()) == 2 and given.shape[1:] == (1,):
         raw = given[:, 0]
     if POLICY["response"] == "decision_function":
         return _decision_values(raw)
@@ -153,7 +156,7 @@ def _scores(values: Any) -> Array:
         raw, columns = np.column_stack([1.0 - positive, positive]), None
     if columns is not None:
         raw = raw[:, _places(list(columns))]
-    proba = _checked_proba(raw)
+    proba = _checked_proba(raw) if len(raw) else raw.astype(np.float64)
     if proba.shape[1] != len(_classes()):
         raise ValueError(
             f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
@@ -162,10 +165,14 @@ def _scores(values: Any) -> Array:
     return proba
 
 
+def _takes_values() -> bool:
+    """Whether the raw scores are one decision value per row."""
+    return POLICY["response"] == "decision_function" and len(_classes()) == 2
+
+
 def _decision_values(raw: Array) -> Floats:
     scores = raw.astype(np.float64)
-    n_classes = len(_classes())
-    shape = (len(scores),) if n_classes == 2 else (len(scores), n_classes)
+    shape = (len(scores),) if _takes_values() else (len(scores), len(_classes()))
     if scores.shape != shape:
         raise ValueError(
             "y_proba: this policy was built on decision_function; it needs finite decision values "

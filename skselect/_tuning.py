@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -18,7 +19,7 @@ from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.classifier import SelectiveClassifier, codes_of, task_classes
 from skselect.confidence import confidence_of_answers
 from skselect.decisions import DecisionRule
-from skselect.groups import asks_for_answers
+from skselect.groups import asks_for_answers, subgroup_codes
 from skselect.outcomes import Outcomes
 from skselect.predictions import Predictions
 
@@ -210,3 +211,51 @@ def subgroups_of(group_by: GroupBy, X: Any) -> Any:
     if callable(group_by):
         return check.check_subgroups_of(group_by(X), n_rows_of(X))
     return check.check_group_columns(group_by, X)
+
+
+def check_decided_by_row(group_by: GroupBy, X: Any, subgroups: Any) -> None:
+    """Refuse a function that gives a row another subgroup when fewer rows stand beside it.
+
+    It is asked about both halves of the rows, and about the first and the last row of some
+    subgroups alone.
+    """
+    if not callable(group_by):
+        return
+    n = len(subgroups)
+    codes, _ = subgroup_codes(subgroups, n)
+    first = np.unique(codes, return_index=True)[1]
+    last = n - 1 - np.unique(codes[::-1], return_index=True)[1]
+    some = np.linspace(0, len(first) - 1, min(len(first), 10)).astype(np.int64)
+    for row in np.unique(np.append(first[some], last[some])):
+        _check_same_subgroups(group_by, X, subgroups, np.array([row]), f"row {row} alone")
+    for half in np.array_split(np.arange(n), 2):
+        _check_same_subgroups(group_by, X, subgroups, half, f"rows {half[0]} to {half[-1]}")
+
+
+def _check_same_subgroups(
+    group_by: Callable[[Any], Any], X: Any, subgroups: pd.DataFrame, rows: IntArray, which: str
+) -> None:
+    """Compare the subgroups of a part of the rows with theirs among all rows."""
+    remedy = (
+        "The subgroup of a row must follow from that row alone, since new rows come in other "
+        "company: compute beforehand what is learnt from many rows, such as a cut-off, and pass "
+        "for example lambda X: X['age'] > 50."
+    )
+    try:
+        part: pd.DataFrame = check.check_subgroups_of(group_by(take_rows(X, rows)), len(rows))
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise ValueError(f"group_by: the function fails on {which} ({said}). {remedy}") from error
+    both = [subgroups.iloc[rows].astype(object), part.astype(object)]
+    both[1].columns = both[0].columns
+    codes, keys = subgroup_codes(pd.concat(both, ignore_index=True), 2 * len(rows))
+    among_all, here = codes[: len(rows)], codes[len(rows) :]
+    other = np.flatnonzero(among_all != here)
+    if len(other):
+        names = [*keys, None]
+        raise ValueError(
+            f"group_by: the function looks at rows together. Asked about {which}, it puts "
+            f"{len(other)} of {len(rows)} into another subgroup than among all {len(subgroups)} "
+            f"rows (row {rows[other[0]]}: {names[here[other[0]]]!r}, not "
+            f"{names[among_all[other[0]]]!r}). {remedy}"
+        )

@@ -57,7 +57,14 @@ SAME_ROWS = Doubt(
     "a classifier calibrated on other rows, certifies)",
     FRESH,
 )
-TRAINED_HERE = Doubt("these rows also trained the classifier; fresh rows certify", FRESH)
+
+
+def trained_here(n_seen: int, n: int) -> Doubt:
+    """Return the doubt that rows which certify were seen by the classifier before."""
+    which = "these rows" if n_seen >= n else f"about {n_seen} of these {n} rows"
+    return Doubt(f"{which} also trained the classifier; fresh rows certify", FRESH)
+
+
 CHOSEN_HERE = Doubt("these rows also chose the threshold; fresh rows certify", FIXED)
 NOTHING = Doubt("no threshold meets the target, so nothing is accepted", "")
 SGR_PROOF = Doubt(

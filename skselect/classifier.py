@@ -28,11 +28,11 @@ from skselect._fitting import (
     seen_rows,
     wrap_fitted,
 )
+from skselect._seen_rows import SeenRows
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._kinds import name_of
 from skselect.calibration._scopes import SCOPES, Calibration, fitted_calibration
-from skselect.certificates import scores_fingerprint
 from skselect.confidence import ANSWER_CONFIDENCES, CONFIDENCES
 from skselect.decisions import DECISIONS, DecisionRule
 from skselect.policy import AbstentionPolicy, Decisions, index_of
@@ -65,6 +65,12 @@ class AbstainingMixin:
         Returns
         -------
         ndarray of shape (n,)
+            False and True as 0 and 1, if it can abstain.
+
+        Raises
+        ------
+        ValueError
+            If X has no rows, as from scikit-learn's classifiers (a policy decides none).
         """
         policy, rows = self._policy_and_rows(X)
         return policy.labels(policy.judge(*rows))
@@ -186,8 +192,9 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         rows. Rows of a class that their fold was not trained on are left out, with a warning;
         where these are most rows of a class it is an error. Not used for a FrozenEstimator.
     abstain_label : label, default="auto"
-        What ``predict`` returns for a row that is not answered. "auto": -1 for numbers,
-        "abstain" for strings.
+        What ``predict`` returns for a row that is not answered. "auto": -1 for numbers and
+        booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
+        and 1, which scikit-learn's metrics can compare with False and True.
 
     Attributes
     ----------
@@ -296,7 +303,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self._raw_classifier = raw
         self._confidence_at_fit = self.resolved_confidence
         taught = not self._is_frozen or self.calibration_ is not None
-        self._fitted_on = scores_fingerprint(scores) if taught else None
+        self._seen_rows = SeenRows.of(X) if taught else None
         return self
 
     @property
@@ -384,12 +391,24 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         """Names of the features, if the wrapped classifier has seen any."""
         return self._raw().estimator.feature_names_in_
 
-    def was_fitted_on(self, X: Any) -> bool:
-        """Tell whether exactly these rows trained or calibrated it (in any order)."""
-        known = getattr(self, "_fitted_on", None)
-        if known is not None and known == scores_fingerprint(self.raw_scores(X)):
-            return True
-        return self._is_frozen and was_fitted_on(self.estimator, X)
+    def count_seen(self, X: Any) -> int:
+        """Return how many of these rows trained or calibrated it, by their values.
+
+        0 if no more rows are equal than chance explains. It remembers at most 10,000 of the
+        rows that it was fitted on; of more rows the number is an estimate, and a small overlap
+        may be missed. Nothing is known of the rows of a classifier that was fitted elsewhere.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        int
+        """
+        record = getattr(self, "_seen_rows", None)
+        own = 0 if record is None else record.count_in(X)
+        return max(own, count_seen(self.estimator, X)) if self._is_frozen else own
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
@@ -465,6 +484,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     def _policy_and_rows(self, X: Any) -> tuple[AbstentionPolicy, RawRows]:
         raw = self._raw()
+        check.check_any_sample(X, self)  # the same words, whatever classifier is wrapped
         scores = raw.scores(X)
         if not hasattr(self, "_raw_classifier"):
             raw.check_decision(X, scores, self.decision)  # no fit has looked at this classifier
@@ -487,7 +507,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
 def labels_of(y: Any) -> LabelArray:
     """Return the labels given to ``fit``, checked."""
-    y = check.check_labels(column_or_1d(np.asarray(y), warn=True), "y")
+    y = check.check_labels(column_or_1d(check.label_array(y, "y"), warn=True), "y")
     check_classification_targets(y)
     return y
 
@@ -527,10 +547,10 @@ def adopt_tags(tags: Any, estimator: Any) -> Any:
     return tags
 
 
-def was_fitted_on(estimator: Any, X: Any) -> bool:
-    """Tell whether an abstaining estimator inside wrappers was fitted on exactly these rows."""
+def count_seen(estimator: Any, X: Any) -> int:
+    """Return how many of these rows an abstaining estimator inside wrappers was fitted on."""
     abstainer, inner_X = find_abstainer(estimator, X)
-    return abstainer is not None and bool(abstainer.was_fitted_on(inner_X))
+    return 0 if abstainer is None else int(abstainer.count_seen(inner_X))
 
 
 def warn_if_fitted(estimator: Any) -> None:

@@ -163,6 +163,7 @@ class AbstentionPolicy:
             columns of a DataFrame are matched by name and its index is kept. (n,) or (n, 1) is
             the probability of the second of two classes. Two bare numbers are refused, for
             they may be one row with both classes: pass [[.9, .1]], or [[.9], [.1]] for two rows.
+            No rows give an empty table.
         y_pred : array-like of shape (n,), default=None
             The classifier's own answers, for a policy with ``decision="estimator"`` only.
         subgroups : array-like of shape (n,) or DataFrame, default=None
@@ -197,7 +198,8 @@ class AbstentionPolicy:
         -------
         ndarray of bool, shape (n,)
         """
-        values = check.check_confidence(confidence)
+        none = np.shape(confidence) == (0,)
+        values = np.empty(0) if none else check.check_confidence(confidence)
         return np.asarray(values >= self._thresholds(subgroups, len(values)))
 
     def judge(
@@ -230,6 +232,8 @@ class AbstentionPolicy:
 
     def confidence_of(self, y_proba: FloatArray, y_pred: IntArray) -> FloatArray:
         """Return what the threshold is applied to, from (calibrated) class probabilities."""
+        if len(y_proba) == 0:  # a function of yours need not know what to make of no rows
+            return np.empty(0)
         confidence = confidence_of_answers(y_proba, y_pred, self.confidence, self.rule)
         return confidence if self.calibration is None else self.calibration.honest(confidence)
 
@@ -246,6 +250,8 @@ class AbstentionPolicy:
             check.refuse_answers(y_pred, self.rule.decision)
             return None
         given = check.check_given(y_pred, "y_pred", "a policy with decision='estimator'")
+        if n == 0 and np.shape(given) == (0,):
+            return np.empty(0, dtype=np.int64)
         labels = check.check_labels(given, "y_pred")
         check.check_length("y_pred", labels, n, "y_proba")
         codes = check.encode_labels(labels, self.classes, "y_pred")
@@ -259,16 +265,26 @@ class AbstentionPolicy:
         return calibrated or self.confidence == self.rule.claim
 
     def labels(self, decisions: Decisions) -> LabelArray:
-        """Return the predicted labels, the abstain label where a row is not accepted."""
+        """Return the predicted labels, the abstain label where a row is not accepted.
+
+        With an abstain label beside them False and True become 0 and 1: scikit-learn's metrics
+        take no array of booleans and numbers.
+
+        Raises
+        ------
+        ValueError
+            If a row is not accepted and there is no abstain label.
+        """
         labels = self.classes[decisions.y_pred]
         if self.abstain_label is None:
+            check.check_all_accepted(decisions.accepted)
             return labels
         # The dtype depends on the policy alone, not on whether a row of this batch is abstained.
         if labels.dtype.kind in "US":
             width = max(len(self.abstain_label), labels.dtype.itemsize // 4)
             labels = labels.astype(f"U{width}")
         elif labels.dtype.kind == "b":
-            labels = labels.astype(object)  # True and False stay what they are
+            labels = labels.astype(np.int64)
         labels[~decisions.accepted] = self.abstain_label
         return labels
 
@@ -291,7 +307,9 @@ class AbstentionPolicy:
     def _scores(self, values: Any) -> FloatArray:
         names = check.column_names(values)
         raw = given = check.as_array(values, "y_proba")
-        if names is None and len(self.classes) == 2 and given.shape[1:] == (1,):
+        if given.shape == (0,):  # no rows at all, as in an empty list
+            raw = np.empty((0,) if self._takes_values else (0, len(self.classes)))
+        elif names is None and len(self.classes) == 2 and given.shape[1:] == (1,):
             raw = given[:, 0]
         if self.response == "decision_function":
             return self._decision_values(raw)
@@ -302,7 +320,7 @@ class AbstentionPolicy:
         if names is not None:
             remedy = f"or pass an array with its columns in the order of {self.classes.tolist()}"
             raw = raw[:, check.match_columns(names, self.classes, "y_proba", remedy)]
-        proba = check.check_proba(raw)
+        proba = check.check_proba(raw) if len(raw) else raw.astype(np.float64)
         if proba.shape[1] != len(self.classes):
             raise ValueError(
                 f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
@@ -310,9 +328,14 @@ class AbstentionPolicy:
             )
         return proba
 
+    @property
+    def _takes_values(self) -> bool:
+        """Whether the raw scores are one decision value per row."""
+        return self.response == "decision_function" and len(self.classes) == 2
+
     def _decision_values(self, raw: LabelArray) -> FloatArray:
         scores = raw.astype(np.float64)
-        shape = (len(scores),) if len(self.classes) == 2 else (len(scores), len(self.classes))
+        shape = (len(scores),) if self._takes_values else (len(scores), len(self.classes))
         if scores.shape != shape:
             raise ValueError(
                 f"y_proba: this policy was built on decision_function; it needs finite decision "

@@ -21,7 +21,7 @@ from skselect._sklearn import (
     take_rows,
     unregister_scoring_names,
 )
-from skselect._typing import BoolArray, FloatArray
+from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect.confidence import confidence_of_proba, max_proba
 from skselect.curves import RiskCoverageCurve
 from skselect.metrics import SPECS, MetricSpec
@@ -392,7 +392,9 @@ class _AcceptedScorer(BaseScorer):
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
+        labels = check.check_labels(y_true)  # booleans among objects are booleans again
         accepted = _accepted(estimator, X, self.threshold)
+        check.check_length("X", accepted, len(labels), "y_true")
         weight = kwargs.get("sample_weight")
         counted = np.ones(len(accepted)) if weight is None else np.asarray(weight, dtype=float)
         coverage = float(np.sum(counted[accepted]) / np.sum(counted))
@@ -404,10 +406,24 @@ class _AcceptedScorer(BaseScorer):
             )
             return float("nan")
         rows = np.flatnonzero(accepted)
+        if find_abstainer(estimator, None)[0] is not None:
+            estimator = _Suggesting(estimator)
         metadata = {} if weight is None else {"sample_weight": counted[rows]}
-        return float(
-            self.scorer(estimator, take_rows(X, rows), take_rows(y_true, rows), **metadata)
-        )
+        return float(self.scorer(estimator, take_rows(X, rows), labels[rows], **metadata))
+
+
+class _Suggesting:
+    """An abstaining estimator whose `predict` answers every row, in the dtype of the classes."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.estimator, name)
+
+    def predict(self, X: Any) -> LabelArray:
+        abstainer, inner_X = find_abstainer(self.estimator, X)
+        return np.asarray(np.asarray(abstainer.classes_)[abstainer.judge(inner_X).y_pred])
 
 
 def _accepted(estimator: Any, X: Any, threshold: float) -> BoolArray:

@@ -23,6 +23,7 @@ from skselect._tuning import (
     Pooled,
     TrainingRows,
     answered,
+    check_decided_by_row,
     cross_fitted,
     held_out,
     name_of_groups,
@@ -36,12 +37,13 @@ from skselect.classifier import (
     RawRows,
     SelectiveClassifier,
     adopt_tags,
+    count_seen,
     has_decision_values,
     labels_of,
     task_classes,
     warn_if_fitted,
-    was_fitted_on,
 )
+from skselect.confidence import check_confidence_by_row
 from skselect.decisions import DecisionRule
 from skselect.goals import Goal
 from skselect.groups import UNSEEN, asks_for_answers
@@ -102,7 +104,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         What each answer costs, likewise.
     group_by : column name, list of them, callable or "predicted_class", default=None
         One threshold per subgroup, each certified by itself: columns of X (positions for
-        arrays), a function of X that returns the subgroup of each row, or the answers.
+        arrays), a function of X that returns the subgroup of each row, or the answers. A
+        function must decide each row by itself: one that compares rows (``X.age >
+        X.age.median()``, ``pd.qcut``) is refused. Rows of no subgroup choose no threshold.
     unseen : {"abstain", "raise"}, default="abstain"
         Rows of other subgroups, or of none: hand them over with a warning, or stop.
     cv : int, splitter, iterable or float in (0, 1), default=5
@@ -274,6 +278,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         base.set_params(abstain_label=check.check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
         subgroups = subgroups_of(self.group_by, X)  # before anything is trained
+        check_decided_by_row(self.group_by, X, subgroups)
         routed = self._route(base, weight, groups, fit_params)
         rows = TrainingRows(X, y, weight, *routed, classes, rule, base.resolved_confidence)
 
@@ -281,6 +286,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         if groups is not None:
             doubts = (certificates.GROUPED, *doubts)
         answers = pooled(parts, rows)
+        check_confidence_by_row(answers.predictions.y_proba, base.resolved_confidence)
         outcomes = Outcomes.from_predictions(answers.predictions, loss=self._loss(base))
         if asks_for_answers(self.group_by):
             subgroups = answers.predictions.answers
@@ -299,8 +305,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         frozen = fitted or is_ready(base.estimator)
         if frozen and (fitted or base.calibration is None):
             model = base if fitted else rows.fit(base)
-            here = goal.promises and was_fitted_on(self.estimator, rows.X)
-            doubts = (certificates.TRAINED_HERE,) if here else ()
+            seen = count_seen(self.estimator, rows.X) if goal.promises else 0
+            doubts = (certificates.trained_here(seen, len(rows.y)),) if seen else ()
             return model, [answered(model, rows)], doubts
         if isinstance(self.cv, float | np.floating):
             share = float(self.cv)
@@ -466,9 +472,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         """Names of the features, if the wrapped classifier has seen any."""
         return self._fitted().feature_names_in_
 
-    def was_fitted_on(self, X: Any) -> bool:
-        """Tell whether exactly these rows trained or calibrated its classifier (in any order)."""
-        return self._fitted().was_fitted_on(X)
+    def count_seen(self, X: Any) -> int:
+        """As :meth:`SelectiveClassifier.count_seen`, of the classifier inside."""
+        return self._fitted().count_seen(X)
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from collections import deque
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -37,7 +39,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skselect import SelectiveClassifier, ThresholdTuner
+from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
 from skselect.calibration import ClassCalibration
 
 
@@ -96,7 +98,7 @@ def test_labels_of_every_kind_give_the_same_answers(kind, calibration, data):
         (["n", "y"], "abstain"),
         ([1.0, 2.0], -1),
         ([-1, 1], None),
-        ([False, True], None),
+        ([False, True], -1),
     ],
 )
 def test_two_class_labels_and_their_abstain_label(labels, auto, data):
@@ -115,6 +117,76 @@ def test_two_class_labels_and_their_abstain_label(labels, auto, data):
     assert set(answers[~rejected].tolist()) == set(labels)
 
 
+@pytest.mark.parametrize("label", ["auto", -1, -9])
+def test_booleans_are_predicted_as_numbers_once_it_can_abstain(label, data):
+    X, y = data[0], data[1] > 0
+    never = SelectiveClassifier(GaussianNB()).fit(X, y)
+    assert never.predict(X).dtype == bool
+    model = SelectiveClassifier(GaussianNB(), threshold=0.9, abstain_label=label).fit(X, y)
+    answers, decided = model.predict(X), model.decide(X)
+    assert answers.dtype == model.predict(X[model.accepts(X)]).dtype == np.int64
+    expected = np.where(model.accepts(X), never.predict(X), -1 if label == "auto" else label)
+    np.testing.assert_array_equal(answers, expected)
+    policy = AbstentionPolicy.from_json(model.policy_.to_json())
+    raw = model.raw_scores(X)
+    np.testing.assert_array_equal(policy.labels(policy.judge(raw)), answers)
+    gate = {}
+    exec(model.policy_.to_python(), gate)
+    for labels in (decided["label"], policy.decide(raw)["label"]):
+        assert labels.dtype == "boolean"
+        assert labels.astype(object).where(labels.notna(), None).tolist() == (
+            gate["decide"](raw)["label"].tolist()
+        )
+    tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.2).fit(X, y)
+    assert set(tuner.predict(X).tolist()) <= {-1, 0, 1}
+
+
+METHODS = (
+    "predict", "predict_proba", "predict_confidence", "accepts", "decide", "raw_scores", "judge",
+)  # fmt: skip
+
+
+def test_no_rows_are_refused_in_the_words_of_scikit_learn(data):
+    class Lax(GaussianNB):
+        def predict_proba(self, X):
+            return np.zeros((0, 3)) if len(X) == 0 else super().predict_proba(X)
+
+    X, y = data
+    message = r"Found array with 0 sample\(s\) \(shape=\(0, 6\)"
+    frozen = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), threshold=0.5)
+    tuner = ThresholdTuner(Lax(), objective="coverage", target=0.5, group_by=lambda X: X[:, 0] > 0)
+    for model in (SelectiveClassifier(Lax(), threshold=0.5).fit(X, y), frozen, tuner.fit(X, y)):
+        for method in METHODS:
+            with pytest.raises(ValueError, match=message):
+                getattr(model, method)(X[:0])
+        with pytest.raises(ValueError, match=message):
+            model.score(X[:0], y[:0])
+    with pytest.raises(ValueError, match=message):
+        GaussianNB().fit(X, y).predict(X[:0])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", float("nan"), "b"], "y has missing values"),
+        (["a", None, "b"], "y has missing values"),
+        ([0, None, 1], "y has missing values"),
+        (["a", 1, 2], r"y mixes labels of different kinds \(number, str\)"),
+        ([True, 2, 1], r"y mixes labels of different kinds \(bool, number\)"),
+    ],
+)
+def test_labels_are_checked_before_they_are_an_array(labels, message, data):
+    y = labels * 100
+    fits = (SelectiveClassifier(GaussianNB()), ThresholdTuner(GaussianNB()))
+    for model in fits:
+        for kind in (list, tuple, deque, lambda y: pd.Series(y, dtype=object)):
+            with pytest.raises(ValueError, match=message):
+                model.fit(data[0], kind(y))
+    fitted = SelectiveClassifier(GaussianNB()).fit(*data)
+    with pytest.raises(ValueError, match=message):
+        fitted.score(data[0], y)
+
+
 @pytest.mark.parametrize(
     ("y", "label", "message"),
     [
@@ -126,6 +198,9 @@ def test_two_class_labels_and_their_abstain_label(labels, auto, data):
         (["a", "b"], -1, "must be a string like the classes"),
         (["abstain", "b"], "auto", "is one of the classes"),
         ([False, True], 1, "is one of the classes"),
+        ([True, True], 0, "is one of the classes"),
+        ([False, True], -0.5, "must be a whole number where the classes are booleans"),
+        ([False, True], None, "must be a number, since the classes are"),
     ],
 )
 def test_bad_abstain_labels_are_refused_before_training(y, label, message, data):
@@ -304,7 +379,7 @@ def test_a_second_fit_forgets_the_first(data):
     model = SelectiveClassifier(GaussianNB()).fit(pd.DataFrame(X, columns=list("abcdef")), y)
     assert hasattr(model, "feature_names_in_")
     assert not hasattr(model.fit(X, y), "feature_names_in_")
-    assert not model.fit(X[:100], y[:100]).was_fitted_on(X)
+    assert model.fit(X[:100], y[:100]).count_seen(X) == 100
 
 
 def test_dtype_of_answers_does_not_depend_on_the_batch(data):
@@ -652,9 +727,18 @@ def test_raw_scores_are_what_the_policy_takes(data):
 def test_rows_that_trained_it_are_recognised(data):
     X, y = data
     model = SelectiveClassifier(GaussianNB()).fit(X[:200], y[:200])
-    assert model.was_fitted_on(X[:200][::-1])
-    assert not model.was_fitted_on(X[200:])
-    assert not SelectiveClassifier(FrozenEstimator(model.estimator_)).was_fitted_on(X[:200])
+    assert model.count_seen(X[:200][::-1]) == 200
+    assert model.count_seen(X[150:]) == 50
+    assert model.count_seen(X[200:]) == 0
+    frozen = SelectiveClassifier(FrozenEstimator(model.estimator_), calibration="platt")
+    assert frozen.count_seen(X[:200]) == 0  # nothing is known of a classifier fitted elsewhere
+    assert frozen.fit(X[200:], y[200:]).count_seen(X) == 100  # the rows of its calibration
+    outer = SelectiveClassifier(FrozenEstimator(model), calibration="platt")
+    assert outer.fit(X[250:], y[250:]).count_seen(X) == 200
+    assert pickle.loads(pickle.dumps(model)).count_seen(X) == 200
+    inside = make_pipeline(StandardScaler(), PCA(3), SelectiveClassifier(GaussianNB()))
+    outer = SelectiveClassifier(FrozenEstimator(inside.fit(X[:200], y[:200])))
+    assert outer.count_seen(X[100:]) == 100
 
 
 @pytest.mark.parametrize("calibration", [None, "temperature"])

@@ -348,10 +348,10 @@ ANSWERED = dataclasses.replace(
         (PLAIN, [[1.5, -0.5]], {}, "must lie in .0, 1., got values from -0.5 to 1.5"),
         (PLAIN, [["a", "b"]], {}, "y_proba must hold probabilities"),
         (PLAIN, [[True, False]], {}, "y_proba must hold probabilities, got bool"),
-        (PLAIN, np.zeros((0, 2)), {}, "y_proba"),
+        (PLAIN, np.zeros((0, 3)), {}, "y_proba has 3 columns, but the policy is for the classes"),
+        (GROUPED, [], {}, "subgroups is missing"),
         (PLAIN, np.zeros((1, 2, 1)), {}, "y_proba must have one row per case"),
         (PLAIN, [0, 1], {}, "look like labels"),
-        (PLAIN, [], {}, "empty"),
         (PLAIN, pd.DataFrame({"no": [0.5], "maybe": [0.5]}), {}, "y_proba: the columns"),
         (PLAIN, pd.DataFrame({"no": [0.5], "yes": [0.5], "z": 0}), {}, "y_proba: .*columns"),
         (PLAIN, [[0.5, 0.5]], {"y_pred": ["no"]}, "y_pred goes with decision='estimator'"),
@@ -378,6 +378,38 @@ def test_both_refuse_what_does_not_fit(policy, scores, rest, message):
     for decide in (policy.decide, gate_of(policy).decide):
         with pytest.raises(ValueError, match=message):
             decide(scores, **rest)
+
+
+@pytest.mark.parametrize(
+    ("policy", "row", "rest"),
+    [
+        (PLAIN, [[0.9, 0.1]], {}),
+        (PLAIN, pd.DataFrame({"yes": [0.9], "no": [0.1]}), {}),
+        (DECIDING, [1.5], {}),
+        (GIVEN, [[0.9, 0.1]], {"y_pred": ["no"]}),
+        (GROUPED, [[0.9, 0.1]], {"subgroups": [1]}),
+        (PAIRED, [[0.9, 0.1]], {"subgroups": {"a": [1], "b": [2]}}),
+        (ANSWERED, [[0.9, 0.1]], {}),
+        (dataclasses.replace(PLAIN, classes=np.array([False, True])), [[0.9, 0.1]], {}),
+        (dataclasses.replace(PLAIN, classes=np.array([1, 2, 3])), [[0.9, 0.1, 0.0]], {}),
+    ],
+)
+def test_no_rows_give_no_decisions_of_the_same_kinds(policy, row, rest):
+    gate = gate_of(policy)
+    table, arrays = policy.decide(row, **rest), gate.decide(row, **rest)
+    no_rest = {
+        name: {key: [] for key in value} if isinstance(value, dict) else []
+        for name, value in rest.items()
+    }
+    none_of = row.iloc[:0] if isinstance(row, pd.DataFrame) else np.asarray(row)[:0]
+    for nothing in ([], none_of):
+        pd.testing.assert_frame_equal(policy.decide(nothing, **no_rest), table.iloc[:0])
+        found = gate.decide(nothing, **no_rest)
+        assert {name: (x.shape, x.dtype) for name, x in found.items()} == {
+            name: ((0,), x.dtype) for name, x in arrays.items()
+        }
+    if policy is PLAIN:
+        assert policy.accepts([]).tolist() == gate.accepts([]).tolist() == []
 
 
 def test_both_know_the_same_names_and_tolerances():

@@ -51,6 +51,23 @@ def test_decide_marks_what_is_not_sure_enough(policy):
     assert table["suggestion"].tolist() == ["no", "yes", "yes"]
 
 
+def test_labels_need_an_abstain_label_where_a_row_is_rejected(policy):
+    decisions = policy.judge(np.array([[0.9, 0.1], [0.3, 0.7]]))
+    with pytest.raises(ValueError, match=r"1 of 2 rows are not accepted.* no abstain_label"):
+        policy.labels(decisions)
+    assert policy.labels(policy.judge(np.array([[0.9, 0.1]]))).tolist() == ["no"]
+    named = dataclasses.replace(policy, abstain_label="ask")
+    assert named.labels(decisions).tolist() == ["no", "ask"]
+
+
+def test_no_rows_need_no_confidence_of_your_own():
+    def largest(proba):
+        return proba.max(axis=1) if len(proba) else proba[0]
+
+    policy = AbstentionPolicy(classes=np.array([1, 2]), threshold=0.8, confidence=largest)
+    assert policy.decide([]).shape == (0, 5)
+
+
 def test_columns_are_matched_by_name_and_the_index_is_kept(policy):
     frame = pd.DataFrame({"yes": [0.1, 0.7], "no": [0.9, 0.3]}, index=["a", "b"])
     table = policy.decide(frame)

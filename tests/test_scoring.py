@@ -432,6 +432,81 @@ def test_on_accepted_with_a_plain_classifier_weights_and_a_search(data):
     assert np.isfinite(cross_val_score(GaussianNB(), X, y, scoring=scorer, n_jobs=2)).all()
 
 
+#: scikit-learn's own scorers of classifiers that know one label per row.
+CLASSIFICATION = [
+    name
+    for name in get_scorer_names()
+    if getattr(check_scoring(GaussianNB(), scoring=name), "_score_func", None) is not None
+    and check_scoring(GaussianNB(), scoring=name)._score_func.__module__.startswith(
+        ("sklearn.metrics._classification", "sklearn.metrics._ranking")
+    )
+    and not name.endswith("_samples")
+]
+TWO_NAMES = {
+    "integers": np.array([0, 1]),
+    "booleans": np.array([False, True]),
+    "boolean objects": np.array([False, True], dtype=object),
+    "floats": np.array([0.0, 1.0]),
+    "strings": np.array(["no", "yes"]),
+}
+
+
+def value_or_refusal(score, *args):
+    try:
+        return score(*args)
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.filterwarnings(
+    "ignore:y_pred contains classes not in y_true",
+    "ignore::sklearn.exceptions.UndefinedMetricWarning",
+)
+@pytest.mark.parametrize("kind", TWO_NAMES)
+def test_on_accepted_takes_every_scorer_of_classifiers(kind, binary):
+    assert len(CLASSIFICATION) > 25
+    X, codes = binary
+    y = TWO_NAMES[kind][codes]
+    plain = np.array(y.tolist())
+    bare = GaussianNB().fit(X, plain)
+    model = SelectiveClassifier(GaussianNB(), threshold=0.7).fit(X, y)
+    kept = model.accepts(X)
+    assert 0.3 < kept.mean() < 0.95
+    integers = SelectiveClassifier(GaussianNB(), threshold=0.7).fit(X, codes)
+    for name in CLASSIFICATION:
+        scorer = check_scoring(bare, scoring=name)
+        expected = value_or_refusal(scorer, bare, X[kept], plain[kept])
+        for rows in (y, y.tolist()):
+            assert value_or_refusal(on_accepted(name), model, X, rows) == expected, name
+        # Strings need pos_label, from the library as from scikit-learn.
+        assert not isinstance(expected, str) or "pos_label" in expected, name
+        if kind == "booleans":  # abstentions count as they do for integers
+            found = value_or_refusal(scorer, model, X, y)
+            assert found == value_or_refusal(scorer, integers, X, codes), name
+
+
+@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
+def test_on_accepted_in_a_cross_validation_with_booleans(binary):
+    X, y = binary
+    model = SelectiveClassifier(GaussianNB(), threshold=0.8)
+    for scoring in ("accuracy", "balanced_accuracy", on_accepted("f1"), on_accepted("f1_macro")):
+        scores = cross_val_score(model, X, y == 1, scoring=scoring, error_score="raise")
+        np.testing.assert_array_equal(scores, cross_val_score(model, X, y, scoring=scoring))
+
+
+def test_on_accepted_hands_over_labels_in_their_own_dtype(binary):
+    def same_kind(y_true, y_pred):
+        assert y_true.dtype == y_pred.dtype == bool
+        return float(np.mean(~(y_true ^ y_pred)))
+
+    X, y = binary[0], binary[1] > 0
+    model = SelectiveClassifier(GaussianNB(), threshold=0.8)
+    inside = make_pipeline(StandardScaler(), model).fit(X, y)
+    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5).fit(X, y)
+    for estimator in (model.fit(X, y), inside, tuner, FrozenEstimator(model)):
+        assert 0.5 < on_accepted(make_scorer(same_kind))(estimator, X, y) <= 1
+
+
 def test_on_accepted_below_min_coverage_is_nan(abstainer, binary):
     nothing = SelectiveClassifier(GaussianNB(), threshold=np.inf).fit(*binary)
     for scorer, model in [

@@ -134,6 +134,25 @@ def test_every_way_says_whether_it_is_exact(data):
         assert why in " ".join(certificate.why_not)
 
 
+def test_a_part_of_the_training_rows_makes_it_an_estimate(data):
+    X, y = data
+    alone = SelectiveClassifier(GaussianNB())
+    for model in (alone, make_pipeline(StandardScaler(), alone)):
+        model.fit(X[:500], y[:500])
+        tuner = risk(FrozenEstimator(model), target=0.2).fit(X[400:], y[400:])
+        assert not tuner.certificate_.exact
+        assert "about 100 of these 500 rows also trained the classifier" in str(tuner.certificate_)
+        assert risk(FrozenEstimator(model), target=0.2).fit(X[500:], y[500:]).certificate_.exact
+
+
+def test_rows_equal_by_chance_leave_a_certificate_exact(rng):
+    X = rng.integers(0, 4, (1200, 3))  # 64 different rows
+    y = X.sum(axis=1) > 4
+    model = SelectiveClassifier(GaussianNB()).fit(X[:600], y[:600])
+    tuner = risk(FrozenEstimator(model), target=0.2).fit(X[600:], y[600:])
+    assert tuner.certificate_.exact
+
+
 @quiet
 def test_no_certificate_where_nothing_is_promised(data):
     for goal in (
@@ -299,6 +318,19 @@ def test_own_confidence_is_tuned(data):
     ranked = np.sort(tuner.predict_proba(X), axis=1)
     np.testing.assert_array_equal(tuner.predict_confidence(X), ranked[:, 2] - ranked[:, 1])
     assert 0.55 < tuner.accepts(X).mean() < 0.75
+
+
+def test_a_confidence_that_looks_at_rows_together_is_refused(data):
+    X, y = data
+    rank = lambda p: p.max(axis=1).argsort().argsort() / len(p)  # noqa: E731
+    centred = lambda p: p.max(axis=1) - p.max(axis=1).mean()  # noqa: E731
+    for confidence in (rank, centred):
+        tuner = risk(SelectiveClassifier(GaussianNB(), confidence=confidence))
+        with pytest.raises(ValueError, match="confidence: the function looks at rows together"):
+            tuner.fit(X, y)
+        predictions = Predictions.from_proba(y, GaussianNB().fit(X, y).predict_proba(X))
+        with pytest.raises(ValueError, match="confidence: the function looks at rows together"):
+            select_threshold(predictions, objective="risk", target=0.1, confidence=confidence)
 
 
 def test_a_rare_class_missing_in_a_fold(data):

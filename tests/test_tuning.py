@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner, get_scorer
+from skselect._tuning import check_decided_by_row, subgroups_of
 from skselect.metrics import selective_accuracy_score
 
 COSTS = [[0, 1], [10, 0]]
@@ -203,6 +205,86 @@ def test_bad_subgroups_are_named_before_anything_is_trained(people, options, mes
     with pytest.raises(ValueError, match=message):
         tuner.fit(*people)
     assert not hasattr(tuner, "policy_")
+
+
+#: Functions whose subgroup of a row depends on the other rows, and what is said of them.
+TOGETHER = {
+    "median": (lambda X: X["x"] > X["x"].median(), "looks at rows together"),
+    "standardized": (lambda X: (X["x"] - X["x"].mean()) / X["x"].std() > 2, "looks at rows"),
+    "top": (lambda X: X["x"] > X["x"].quantile(0.999), "looks at rows together"),
+    "rank": (lambda X: X["x"].rank(pct=True).round(1), "looks at rows together"),
+    "qcut": (lambda X: pd.qcut(X["x"], 4, labels=False), "fails on row .* alone .ValueError: Bin"),
+    "loose qcut": (lambda X: pd.qcut(X["x"], 4, labels=False, duplicates="drop"), "looks at rows"),
+    "cut": (lambda X: pd.cut(X["x"], 3, labels=False), "looks at rows together"),
+    "codes": (lambda X: X["kind"].astype(str).astype("category").cat.codes, "looks at rows"),
+    "factorize": (lambda X: pd.factorize(X["kind"])[0], "looks at rows together"),
+    "position": (lambda X: np.arange(len(X)) % 2, "looks at rows together"),
+    "before": (lambda X: X["x"].diff() > 0, "looks at rows together"),
+    "twice": (lambda X: X["site"].duplicated(), "looks at rows together"),
+    "squeezed": (lambda X: np.squeeze(X[["site"]].to_numpy()), "fails on row .* alone"),
+    "columns": (lambda X: X[["site"]].assign(high=X["x"] > X["x"].mean()), "looks at rows"),
+}
+ALONE = {
+    "cut-off": lambda X: X["x"] > 0.5,
+    "fixed bins": lambda X: pd.cut(X["x"], [-99, 0, 99]).astype(str),
+    "known codes": lambda X: X["kind"].cat.codes,
+    "missing": lambda X: X["kind"],
+    "whole numbers beside missing ones": lambda X: X["site"].where(X["x"] > -2),
+    "columns": lambda X: X[["site"]].assign(high=X["x"] > 0),
+    "text": lambda X: [f"site {site}" for site in X["site"]],
+}
+
+
+@pytest.fixture
+def kinds(people):
+    X, y = people
+    kind = pd.Categorical(np.array(["u", "v", None], dtype=object)[X["site"]])
+    return X.head(600).assign(kind=kind[:600]), y[:600]
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize("goal", [RISK, {"objective": "selective_accuracy"}])
+def test_a_function_that_looks_at_rows_together_is_refused(name, goal, kinds):
+    class Untouched(GaussianNB):
+        def fit(self, *_, **__):
+            raise AssertionError
+
+    group_by, message = TOGETHER[name]
+    with pytest.raises(ValueError, match=rf"group_by: the function {message}.*from that row alone"):
+        ThresholdTuner(Untouched(), group_by=group_by, **goal).fit(*kinds)
+
+
+@pytest.mark.filterwarnings("ignore:subgroup")
+@pytest.mark.parametrize("name", ALONE)
+def test_a_function_of_single_rows_is_taken(name, kinds):
+    X, y = kinds
+    only_numbers = make_column_transformer(("passthrough", ["x", "z"]))
+    classifier = make_pipeline(only_numbers, GaussianNB())
+    tuner = ThresholdTuner(classifier, objective="coverage", target=0.5, group_by=ALONE[name])
+    tuner.fit(X, y)
+    one_by_one = [tuner.accepts(X.iloc[[row]])[0] for row in range(0, 600, 100)]
+    assert one_by_one == tuner.accepts(X)[::100].tolist()
+
+
+def test_functions_of_lists_arrays_and_two_rows():
+    lengths = lambda texts: [len(text) for text in texts]  # noqa: E731
+    sign = lambda X: np.asarray(X)[:, 0] > 0  # noqa: E731
+    two = np.array([[1.0], [-1.0]])
+    for group_by, X in [(lengths, ["a", "bb", "ccc"] * 5), (sign, two), (sign, pl.DataFrame(two))]:
+        check_decided_by_row(group_by, X, subgroups_of(group_by, X))
+
+
+@pytest.mark.filterwarnings("ignore:subgroup .*No threshold")
+@pytest.mark.parametrize(("unseen", "later"), [("abstain", "handed over"), ("raise", "refused")])
+def test_rows_of_no_subgroup_are_counted_at_fit(unseen, later, people):
+    X, y = people
+    site = X["site"].astype(object).where(X.index >= 24)
+    classifier = make_pipeline(make_column_transformer(("passthrough", ["x", "z"])), model())
+    tuner = ThresholdTuner(
+        FrozenEstimator(classifier.fit(X, y)), group_by="where", unseen=unseen, **RISK
+    )
+    with pytest.warns(UserWarning, match=rf"24 of 4500 rows have no where\..* will be {later}"):
+        tuner.fit(X.assign(where=site), y)
 
 
 def test_columns_of_a_sparse_matrix_need_a_function(people):

@@ -39,6 +39,8 @@ from skselect._validation._errors import (
 )
 from skselect._validation._estimators import (
     check_abstain_label,
+    check_all_accepted,
+    check_any_sample,
     check_argmax_decision,
     check_cv,
     check_folds_know_classes,
@@ -96,6 +98,7 @@ from skselect._validation._labels import (
     check_more_classes,
     check_two_classes,
     encode_labels,
+    label_array,
     same_kind,
 )
 from skselect._validation._options import (
@@ -250,6 +253,7 @@ __all__ = [
     "as_array",
     "check_abstain_label",
     "check_agrees",
+    "check_all_accepted",
     "check_among",
     "check_answerable",
     "check_any_metric",
@@ -257,6 +261,7 @@ __all__ = [
     "check_any_path",
     "check_any_row",
     "check_any_rows",
+    "check_any_sample",
     "check_argmax_decision",
     "check_average",
     "check_both_kinds",
@@ -408,6 +413,7 @@ __all__ = [
     "encode_labels",
     "import_extra",
     "is_graded",
+    "label_array",
     "match_columns",
     "named_classes",
     "naming_csv",

@@ -177,6 +177,26 @@ def refuse_pairs(codes: IntArray, values: FloatArray, estimator: Any) -> None:
         )
 
 
+def check_any_sample(X: Any, owner: Any) -> None:
+    """Refuse to predict no row at all, in the words of scikit-learn's classifiers."""
+    shape = tuple(X.shape) if hasattr(X, "shape") else (len(X),) if hasattr(X, "__len__") else ()
+    if shape[:1] == (0,):
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required by "
+            f"{type(owner).__name__}."
+        )
+
+
+def check_all_accepted(accepted: BoolArray) -> None:
+    """Refuse to write labels where rows are rejected and nothing says what to write for them."""
+    if not np.all(accepted):
+        raise ValueError(
+            f"{int(np.sum(~accepted))} of {len(accepted)} rows are not accepted, and this policy "
+            "has no abstain_label to return for them; use decide(), whose label is missing there, "
+            "or dataclasses.replace(policy, abstain_label=...)."
+        )
+
+
 def refuse_abstainer(estimator: Any) -> None:
     """Refuse a classifier that already leaves rows without an answer."""
     raise ValueError(
@@ -189,8 +209,10 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
     """Return the label for "no answer": outside the classes, and of a kind they can hold."""
     plain = plain_labels(np.asarray(classes), "classes")
     kind = plain.dtype.kind
+    # With an abstain label beside them False and True are predicted as 0 and 1.
+    taken = [0, 1] if kind == "b" else plain.tolist()
     if isinstance(label, str) and label == "auto":
-        if kind in "iuf" and not set(plain.tolist()) <= {-1, 1}:
+        if kind == "b" or (kind in "iuf" and not set(plain.tolist()) <= {-1, 1}):
             label = -1
         elif kind in "US":
             label = "abstain"
@@ -211,9 +233,14 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
         )
     if not isinstance(label, str) and math.isnan(label):
         raise ValueError("abstain_label must not be nan, which equals nothing, itself included.")
-    if label in plain.tolist():
+    if label in taken:
         raise ValueError(
             f"abstain_label={label!r} is one of the classes {plain[:10].tolist()}; choose another."
+        )
+    if kind == "b" and not _holds(np.dtype(np.int64), label):
+        raise ValueError(
+            f"abstain_label must be a whole number where the classes are booleans, which are then "
+            f"predicted as 0 and 1, got {label!r}; for example abstain_label=-1."
         )
     if kind in "iuf" and not _holds(plain.dtype, label):
         raise ValueError(

@@ -12,11 +12,17 @@ from skselect._typing import IntArray, LabelArray
 from skselect._validation._arrays import as_array
 
 
+def label_array(values: Any, name: str) -> LabelArray:
+    """Return labels as an array in which each is still what it was."""
+    # Of the list ["a", nan] numpy would make strings, of [True, 2] numbers, without a word.
+    if hasattr(values, "__array__") or hasattr(values, "__dlpack__") or hasattr(values, "tocsr"):
+        return as_array(values, name)
+    return np.asarray(values, dtype=object)
+
+
 def check_labels(values: Any, name: str = "y_true") -> LabelArray:
     """Return labels as a one-dimensional array without missing values, of one kind."""
-    # numpy would turn a list such as ["a", nan] into strings without a word.
-    listed = isinstance(values, list | tuple)
-    labels = np.asarray(values, dtype=object) if listed else as_array(values, name)
+    labels = label_array(values, name)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:

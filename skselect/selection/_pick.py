@@ -106,9 +106,17 @@ def pick_by_group(
         As in :func:`pick` and :class:`GroupThresholds`.
     """
     codes, keys = subgroup_codes(subgroups, len(outcomes))
+    missing = int(np.sum((codes < 0) & (outcomes.weight > 0)))
     codes = np.where(outcomes.weight > 0, codes, -1)  # rows of weight zero do not exist
     members = {keys[code]: np.flatnonzero(codes == code) for code in np.unique(codes[codes >= 0])}
     check.check_some_subgroup(members)
+    if missing:
+        later = "handed over" if unseen == "abstain" else "refused"
+        warnings.warn(
+            f"subgroups: {missing} of {len(codes)} rows have no {by}. They choose no threshold, "
+            f"and such rows will be {later}.",
+            stacklevel=3,
+        )
     found, errors = {}, {}
     own_targets = check.check_targets_of(targets, list(members))
     for (group, rows), target in zip(members.items(), own_targets, strict=True):

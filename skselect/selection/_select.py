@@ -7,6 +7,7 @@ from typing import Any
 
 from skselect import _validation as check
 from skselect._typing import BoolArray, ConfidenceSpec, LossSpec
+from skselect.confidence import check_confidence_by_row
 from skselect.curves import RiskCoverageCurve
 from skselect.decisions import DecisionRule
 from skselect.goals import Goal
@@ -158,6 +159,8 @@ def select_threshold(
         check.refuse_rows_of_curve(subgroups=subgroups, among=among, largest_weight=largest_weight)
         return pick_on_curve(source, goal(target))
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
+    if isinstance(source, Predictions):
+        check_confidence_by_row(source.y_proba, confidence)
     bounded = not callable(confidence)
     if objective == "coverage":
         # An array may hold lower numbers next time; a promise to accept must not hang on them.

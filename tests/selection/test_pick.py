@@ -91,8 +91,9 @@ def test_all_hopeless_is_an_error_or_a_warning(table):
 
 def test_rows_of_no_subgroup_choose_nothing(table):
     group = np.where(table[2] == "hopeless", None, table[2])
-    found = select_threshold(predictions_of(table), subgroups=group, **RISK)
     known = table[2] != "hopeless"
+    with pytest.warns(UserWarning, match=rf"{np.sum(~known)} of 4000 rows have no subgroup"):
+        found = select_threshold(predictions_of(table), subgroups=group, **RISK)
     again = select_threshold(predictions_of(table, known), subgroups=group[known], **RISK)
     assert found.thresholds == again.thresholds
 
