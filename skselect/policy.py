@@ -342,7 +342,10 @@ class AbstentionPolicy:
                 f"values of shape {shape}, got the shape {scores.shape}."
             )
         if not np.all(np.isfinite(scores)):
-            raise ValueError("y_proba: the decision values hold NaN or infinite ones.")
+            raise ValueError(
+                "y_proba: this policy was built on decision_function; it needs finite decision "
+                "values, got NaN or infinite ones."
+            )
         return scores
 
     # Saving ------------------------------------------------------------------------------

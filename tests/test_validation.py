@@ -213,7 +213,7 @@ CASES = {
             classes=np.array([0, 1]), threshold=0.8, response="decision_function",
             calibration=calibrated_values(),
         ).decide([0.3, np.nan]),
-        "the decision values hold NaN or infinite",
+        "built on decision_function; it needs finite decision values, got NaN or infinite",
     ),
     "policy for other columns": (
         lambda: POLICY.decide([[0.2, 0.3, 0.5]]),
