@@ -179,7 +179,10 @@ def _decision_values(raw: Array) -> Floats:
             f"of shape {shape}, got the shape {scores.shape}."
         )
     if not np.all(np.isfinite(scores)):
-        raise ValueError("y_proba: the decision values hold NaN or infinite ones.")
+        raise ValueError(
+            "y_proba: this policy was built on decision_function; it needs finite decision "
+            "values, got NaN or infinite ones."
+        )
     return scores
 
 

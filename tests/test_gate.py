@@ -357,7 +357,7 @@ ANSWERED = dataclasses.replace(
         (PLAIN, [[0.5, 0.5]], {"y_pred": ["no"]}, "y_pred goes with decision='estimator'"),
         (PLAIN, [[0.5, 0.5]], {"subgroups": ["a"]}, "subgroups: this policy has one threshold"),
         (DECIDING, [[0.5, 0.5]], {}, "built on decision_function"),
-        (DECIDING, [np.inf], {}, "the decision values hold NaN or infinite ones"),
+        (DECIDING, [np.inf], {}, "built on decision_function.* got NaN or infinite"),
         (GIVEN, [[0.5, 0.5]], {}, "y_pred is missing"),
         (GIVEN, [[0.5, 0.5]], {"y_pred": ["no", "no"]}, "y_pred"),
         (GIVEN, [[0.5, 0.5]], {"y_pred": ["maybe"]}, "labels that are not among the classes"),
