@@ -232,7 +232,8 @@ def test_a_bad_row_leaves_no_half_file(frame, capsys, tmp_path):
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
 def test_rows_that_lack_a_number_are_handed_over(frame, kind, columns, monkeypatch, capsys):
     main(["tune", "t.csv", *columns, "--target", "0.1"])
-    lacking = frame.index.isin([3, 4, 5, 6, 7, 8, 2500])
+    frame = frame.iloc[:120]
+    lacking = frame.index.isin([3, 4, 5, 6, 7, 8, 100])
     gaps = frame.assign(p_no=frame["p_no"].where(~lacking), score=frame["score"].where(~lacking))
     getattr(gaps, f"to_{kind}")(f"gaps.{kind}", index=False)
     getattr(frame, f"to_{kind}")(f"whole.{kind}", index=False)
@@ -414,7 +415,7 @@ def test_one_column_is_enough_for_any_number_of_rows(frame, n, kind, capsys):
 @pytest.mark.parametrize("table", ["t.csv", "t.parquet"])
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
 def test_pieces_of_a_file_have_one_type(frame, table, columns, monkeypatch, capsys):
-    monkeypatch.setattr(tables, "_PIECE", 7)
+    monkeypatch.setattr(tables, "_PIECE", 30)
     frame["note"] = np.where(frame.index < 50, None, "later")
     frame["count"] = frame["id"].where(frame.index > 30).astype("Int64")
     frame.to_csv("t.csv", index=False)
