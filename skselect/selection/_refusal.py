@@ -59,7 +59,7 @@ def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | N
             "no number of rows like these would do, because no accepted set of them has a "
             "smaller risk"
             if needed is None
-            else f"about {needed} rows would do if their errors fell as they do here"
+            else f"about {needed} fresh rows would do if their errors fell as they do here"
         )
     else:
         least = clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
