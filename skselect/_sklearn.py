@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import sklearn
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
@@ -137,6 +138,8 @@ def routing_enabled() -> bool:
 
 def take_rows(table: Any, rows: Any) -> Any:
     """Return rows of an array, sparse matrix, data frame or list (the private helper knows all)."""
+    if hasattr(type(table), "column_names"):  # an Arrow table, which scikit-learn 1.6 cannot index
+        return table.take(np.arange(table.num_rows)[rows])
     return _safe_indexing(table, rows)
 
 

