@@ -133,9 +133,15 @@ def _scores(values: Any) -> Array:
     """Return checked raw scores, one column per class (or one decision value for two classes)."""
     columns = getattr(values, "columns", None)
     raw = given = np.asarray(values)
-    if given.shape == (0,):  # no rows at all, as in an empty list
+    if given.ndim == 0 or (given.ndim == 1 and len(_classes()) > 2 and len(given)):
+        raise ValueError(
+            f"y_proba needs a row per case with {len(_classes())} numbers, one for each class, got "
+            f"the shape {given.shape}; pass one case as [[...]]."
+        )
+    column = columns is None and len(_classes()) == 2 and given.shape[1:] == (1,)
+    if given.shape == (0,) or (column and not len(given)):  # no rows at all
         raw = np.empty((0,) if _takes_values() else (0, len(_classes())))
-    elif columns is None and len(_classes()) == 2 and given.shape[1:] == (1,):
+    elif column:
         raw = given[:, 0]
     if POLICY["response"] == "decision_function":
         return _decision_values(raw)

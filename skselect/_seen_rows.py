@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,9 @@ class SeenRows:
     def of(cls, X: Any) -> SeenRows:
         """Record rows; what is no table of values leaves no trace."""
         try:
-            hashes, counts = np.unique(row_hashes(X), return_counts=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # pandas about lists of different lengths
+                hashes, counts = np.unique(row_hashes(X), return_counts=True)
         except (TypeError, ValueError):
             hashes, counts = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
         kept = counts[:MOST]
@@ -111,12 +114,10 @@ def row_hashes(X: Any) -> Hashes:
 
 
 def _frame(X: Any) -> pd.DataFrame:
-    if not hasattr(X, "iloc"):
-        if hasattr(X, "__array__"):
-            array = np.asarray(X)
-            X = array.reshape(len(array), -1)
-        X = pd.DataFrame(X).infer_objects()
-    return pd.DataFrame(X)
+    if hasattr(X, "__array__") and not hasattr(X, "iloc"):
+        array = np.asarray(X)
+        X = array.reshape(len(array), -1)
+    return pd.DataFrame(X).infer_objects()
 
 
 def _frame_hashes(frame: pd.DataFrame, numeric: NDArray[np.bool_]) -> Hashes:
@@ -126,6 +127,8 @@ def _frame_hashes(frame: pd.DataFrame, numeric: NDArray[np.bool_]) -> Hashes:
     for place in np.flatnonzero(~numeric):
         column: pd.Series = frame.iloc[:, int(place)]
         column = column.map(str) if column.dtype == object else column  # lists have no hash
+        if column.dtype.kind == "M" and isinstance(column.dtype, np.dtype):
+            column = column.astype("datetime64[ns]")  # one moment, one hash, whatever the unit
         hashes = pd.util.hash_pandas_object(column, index=False, categorize=False)
         total += _mixed(hashes.to_numpy().astype(np.uint64), np.array([place]))
     return np.asarray(total)

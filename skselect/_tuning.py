@@ -237,9 +237,9 @@ def _check_same_subgroups(
 ) -> None:
     """Compare the subgroups of a part of the rows with theirs among all rows."""
     remedy = (
-        "The subgroup of a row must follow from that row alone, since new rows come in other "
-        "company: compute beforehand what is learnt from many rows, such as a cut-off, and pass "
-        "for example lambda X: X['age'] > 50."
+        "The subgroup of a row must follow from that row alone, since new rows arrive with other "
+        "rows around them: compute beforehand what is learnt from many rows, such as a cut-off, "
+        "and pass for example lambda X: X['age'] > 50."
     )
     try:
         part: pd.DataFrame = check.check_subgroups_of(group_by(take_rows(X, rows)), len(rows))

@@ -62,10 +62,10 @@ SAME_ROWS = Doubt(
 def trained_here(n_seen: int, n: int) -> Doubt:
     """Return the doubt that rows which certify were seen by the classifier before."""
     which = "these rows" if n_seen >= n else f"about {n_seen} of these {n} rows"
-    return Doubt(f"{which} also trained the classifier; fresh rows certify", FRESH)
+    return Doubt(f"{which} also trained the classifier; only fresh rows can certify", FRESH)
 
 
-CHOSEN_HERE = Doubt("these rows also chose the threshold; fresh rows certify", FIXED)
+CHOSEN_HERE = Doubt("these rows also chose the threshold; only fresh rows can certify", FIXED)
 NOTHING = Doubt("no threshold meets the target, so nothing is accepted", "")
 SGR_PROOF = Doubt(
     "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
@@ -189,7 +189,7 @@ class Certificate:
         counts = self.n_accepted, self.n_errors
         delta = (BAND_SHARE if combined else 1.0) * self.delta / self.looks
         least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
-        return min(least, self.target) if combined and self.n_accepted else least
+        return min(least, self.target) if self.n_accepted else least
 
     def __str__(self) -> str:
         head = "CERTIFIED"
@@ -212,7 +212,7 @@ class Certificate:
         start = "If" if self.exact else "Only if these doubts did not matter: if"
         how_often = f"in {_of_hundred(self.delta)} of 100 such calibrations"
         if self.looks > 1:
-            how_often += f" of up to {self.looks} looks"
+            how_often += f" (each of up to {self.looks} looks)"
         if self.guarantee == "mean":
             start = "If" if self.why_not == (MEAN_ONLY.reason,) else start
             how_often = "on average over such calibrations"

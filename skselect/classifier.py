@@ -394,7 +394,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def count_seen(self, X: Any) -> int:
         """Return how many of these rows trained or calibrated it, by their values.
 
-        0 if no more rows are equal than chance explains. It remembers at most 10,000 of the
+        0 where chance alone could explain the equal rows. It remembers at most 10,000 of the
         rows that it was fitted on; of more rows the number is an estimate, and a small overlap
         may be missed. Nothing is known of the rows of a classifier that was fitted elsewhere.
 
@@ -414,8 +414,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the wrapped classifier's decision values, as it gives them.
 
-        Not there with calibrated probabilities, which they would contradict: scikit-learn's
-        scorers and meta-estimators often prefer them. ``raw_scores`` has them then.
+        Missing where the probabilities are calibrated, which the values would contradict:
+        scikit-learn's scorers and meta-estimators often prefer them. ``raw_scores`` has them.
 
         Parameters
         ----------

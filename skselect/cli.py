@@ -124,8 +124,9 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--delta"], {"type": float, "default": 0.05,
                        "help": "probability that the certificate fails (default: %(default)s)"}),
         (["--looks"], {"type": int, "default": 1, "metavar": "K",
-                       "help": "how often rows will be added and tune asked again at most, planned "
-                               "beforehand; they share --delta (default: %(default)s)"}),
+                       "help": "how often tune will be run at most on these growing rows, this "
+                               "run included, planned before the first; the runs share --delta "
+                               "(default: %(default)s)"}),
         (["--method"], {"default": "auto", "help": "how it is certified (default: %(default)s)"}),
         (["--min-coverage"], {"type": _share, "default": "auto", "metavar": "SHARE",
                               "help": "smaller accepted sets do not count (default: %(default)s)"}),
@@ -184,8 +185,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except InfeasibleTargetError as error:
         print(
-            f"skselect: {error.reason} Nothing is written: choose a larger target beforehand, a "
-            "better model, or fresh rows.",
+            f"skselect: {error.reason} Nothing is written. Take fresh rows, for this target or for "
+            "a larger one, or improve the model.",
             file=sys.stderr,
         )
         return INFEASIBLE

@@ -205,7 +205,7 @@ def claimed_confidence(
 def check_confidence_by_row(y_proba: FloatArray | None, confidence: Any) -> None:
     """Refuse a function whose confidence in a row depends on the rows beside it, such as a rank.
 
-    New rows come in other company, so that a threshold on it would mean nothing for them.
+    New rows arrive with other rows around them: a threshold on it would mean nothing for them.
     """
     if y_proba is None or not callable(confidence):
         return
@@ -213,7 +213,7 @@ def check_confidence_by_row(y_proba: FloatArray | None, confidence: Any) -> None
     n = len(y_proba)
     for start, stop in {(0, 1), (n - 1, n), (0, (n + 1) // 2), (n // 2, n)}:
         part = confidence_of_proba(y_proba[start:stop], confidence)
-        if not np.allclose(part, together[start:stop], rtol=1e-5):
+        if not np.allclose(part, together[start:stop], 1e-5, 1e-8 * np.ptp(together)):
             raise ValueError(
                 f"confidence: the function looks at rows together (rows {start} to {stop - 1} "
                 f"alone get other values than among all {n}). It must compute the confidence in a "

@@ -307,9 +307,11 @@ class AbstentionPolicy:
     def _scores(self, values: Any) -> FloatArray:
         names = check.column_names(values)
         raw = given = check.as_array(values, "y_proba")
-        if given.shape == (0,):  # no rows at all, as in an empty list
+        check.refuse_bare_row(given, len(self.classes))
+        column = names is None and len(self.classes) == 2 and given.shape[1:] == (1,)
+        if given.shape == (0,) or (column and not len(given)):  # no rows at all
             raw = np.empty((0,) if self._takes_values else (0, len(self.classes)))
-        elif names is None and len(self.classes) == 2 and given.shape[1:] == (1,):
+        elif column:
             raw = given[:, 0]
         if self.response == "decision_function":
             return self._decision_values(raw)
@@ -532,7 +534,7 @@ class AbstentionPolicy:
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
                 RecursionError) as error:  # fmt: skip
             raise ValueError(
-                f"The policy is damaged ({type(error).__name__}: {error}). Save it again."
+                f"The policy is damaged or was changed ({type(error).__name__}: {error})."
             ) from error
 
     @classmethod
@@ -540,8 +542,8 @@ class AbstentionPolicy:
         # Files of before have no digest.
         if "digest" in stored and stored["digest"] != _digest(stored):
             raise ValueError(
-                "its digest does not fit, so that something in it was changed after it was saved; "
-                "change a policy in Python, with dataclasses.replace(policy, ...)"
+                "it was changed after it was saved, for its digest does not match; use the file as "
+                "it was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
             )
         confidence: Any = stored["confidence"]
         if str(confidence).startswith("external:"):

@@ -83,14 +83,16 @@ class TableFile:
         return self._text(self.names) if self.is_text else self._batches(self.names, pd.ArrowDtype)
 
     def _text(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        places = sorted(self.names.index(name) for name in columns)
         with (
             check.naming_csv(self.path),
             pd.read_csv(
-                self.path, usecols=list(columns), dtype=str, keep_default_na=False,
+                self.path, usecols=places, dtype=str, keep_default_na=False,
                 index_col=False, chunksize=_PIECE,
             ) as chunks,
         ):  # fmt: skip
-            yield from chunks
+            for chunk in chunks:  # pandas calls a column without a name "Unnamed: 0"
+                yield chunk.set_axis([self.names[place] for place in places], axis=1)
 
     def _batches(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
         parquet = check.import_extra("pyarrow.parquet", "pyarrow", "parquet")

@@ -91,8 +91,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails. Subgroups share it evenly.
     looks : int, default=1
-        How often rows will be added and the question asked anew at most, planned before the
-        first time; see :func:`select_threshold`.
+        How often `fit` will be called at most on the same growing rows, the first time
+        included, planned before the first; see :func:`select_threshold`.
     method, min_coverage, constraint, selection, starts, largest_weight, among
         As in :func:`select_threshold`.
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
@@ -473,7 +473,11 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         return self._fitted().feature_names_in_
 
     def count_seen(self, X: Any) -> int:
-        """As :meth:`SelectiveClassifier.count_seen`, of the classifier inside."""
+        """Return how many of these rows trained or calibrated the classifier inside.
+
+        Rows that only chose the threshold do not count; see
+        :meth:`SelectiveClassifier.count_seen`.
+        """
         return self._fitted().count_seen(X)
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]

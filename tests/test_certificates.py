@@ -71,7 +71,7 @@ def test_numbers_are_those_of_the_rows(rng):
 def test_planned_looks_are_said_stored_and_taken_on_trust(rng):
     certificate = make(rng, looks=4)
     text = str(certificate)
-    assert "in 95 of 100 such calibrations of up to 4 looks at most 5 %" in text
+    assert "in 95 of 100 such calibrations (each of up to 4 looks) at most 5 %" in text
     assert text.endswith("delta 0.05. Planned for up to 4 looks: each uses delta / 4.")
     assert "were planned before the first" in certificate.assumptions[-1]
     restored = Certificate.from_dict(json.loads(certificate.to_json()))

@@ -505,7 +505,23 @@ def test_the_report_says_which_rows_a_certificate_is_about(frame, capsys):
     frame.iloc[:2000].to_csv("other.csv", index=False)
     assert main(["evaluate", "other.csv", "--label", "truth", "--policy", "policy.json"]) == 0
     said = capsys.readouterr().out
-    assert "with 3,000 other rows. Its certificate is about those, not about these:" in said
+    assert "with 3,000 rows. Its certificate is about those rows:" in said
+    assert "OWN PROMISE" not in said
+
+
+@pytest.mark.parametrize("subgroups", [[], ["--subgroups", "site"]], ids=["all", "by site"])
+def test_the_report_says_first_that_a_promise_is_not_met(frame, subgroups, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1", *subgroups])
+    capsys.readouterr()
+    drifted = frame.iloc[:1500].assign(p_no=frame["p_yes"], p_yes=frame["p_no"])
+    drifted.to_csv("later.csv", index=False)
+    arguments = ["later.csv", "--label", "truth", "--policy", "policy.json", "--html", "r.html"]
+    assert main(["evaluate", *arguments]) == 0
+    said, page = capsys.readouterr().out, Path("r.html").read_text()
+    broken = "THE POLICY'S OWN PROMISE IS NOT MET by these rows. It says: at most 10 % of the cases"
+    for text in (said, page.replace("&#39;", "'")):
+        assert text.index(broken) < text.index("CERTIFIED")
+    assert 'class="certificate certified"' not in page
 
 
 @pytest.mark.parametrize(
@@ -738,7 +754,7 @@ def test_endings_say_what_a_file_holds(frame, command, option, name, right, caps
             "tune": [*PROBA, "--target", "0.1"]}[command]  # fmt: skip
     assert main([command, "t.csv", *more, option, name]) == 2
     told = capsys.readouterr().err
-    assert f"{option}: '{name}' says that it holds something else" in told
+    assert f"{option}: '{name}' has the ending of another kind of file" in told
     assert f"ends in {right}" in told
     assert sorted(tmp_path.iterdir()) == before
 
@@ -800,6 +816,23 @@ def closed(command, streams):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
+
+
+def test_where_the_output_goes_is_not_replaced(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    Path("log.txt").write_text("earlier line\n")
+    code, _, told = closed("apply t.csv --policy policy.json --out /dev/stdout", ">>log.txt")
+    assert (code, Path("log.txt").read_text()) == (2, "earlier line\n")
+    assert "--out: '/dev/stdout' is where the standard output" in told
+
+
+def test_columns_without_a_name_stay(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    frame.head(50).to_csv("unnamed.csv")  # with its index
+    assert main(["apply", "unnamed.csv", "--policy", "policy.json", "--out", "d.csv"]) == 0
+    first = Path("d.csv").read_text().splitlines()[0]
+    assert first.startswith(",id,truth,")
+    assert pd.read_csv("d.csv").iloc[:, 0].tolist() == list(range(50))
 
 
 def test_closed_and_full_output(frame, capsys):

@@ -322,6 +322,7 @@ def test_accepts_compares_as_float64():
 # What does not fit ------------------------------------------------------------------------------
 
 PLAIN = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+THREE = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.8)
 DECIDING = dataclasses.replace(
     PLAIN,
     response="decision_function",
@@ -344,6 +345,8 @@ ANSWERED = dataclasses.replace(
     [
         (PLAIN, [[0.5, 0.2, 0.3]], {}, "y_proba has 3 columns, but the policy is for the classes"),
         (PLAIN, [[0.9, 0.1], [0.9, 0.2]], {}, "each row must sum to one, row 1 sums to 1.1"),
+        (PLAIN, 0.9, {}, r"a row per case with 2 numbers, .* got the shape \(\)"),
+        (THREE, [0.8, 0.1, 0.1], {}, r"a row per case with 3 numbers, .* got the shape \(3,\)"),
         (PLAIN, [[np.nan, 0.2]], {}, "y_proba has NaN or infinite values"),
         (PLAIN, [[1.5, -0.5]], {}, "must lie in .0, 1., got values from -0.5 to 1.5"),
         (PLAIN, [["a", "b"]], {}, "y_proba must hold probabilities"),

@@ -486,7 +486,7 @@ def test_an_edited_file_is_refused(certified, name, path, value):
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    with pytest.raises(ValueError, match=r"its digest does not fit.*dataclasses\.replace"):
+    with pytest.raises(ValueError, match=r"its digest does not match.*dataclasses\.replace"):
         AbstentionPolicy.from_json(json.dumps(stored))
 
 

@@ -64,6 +64,15 @@ def test_texts_dates_and_missing_values_have_hashes():
         np.testing.assert_array_equal(row_hashes(other), row_hashes(texts))
 
 
+def test_rows_are_known_again_in_another_dtype(rng):
+    days = pd.date_range("2020-01-01", periods=100)
+    frame = pd.DataFrame({"day": days, "x": rng.normal(size=100), "n": np.arange(100)})
+    seen = SeenRows.of(frame)
+    for unit in ("s", "us", "ns"):
+        assert seen.count_in(frame.assign(day=days.astype(f"datetime64[{unit}]"))) == 100
+    assert seen.count_in(frame.astype(object)) == 100
+
+
 def test_what_is_no_table_leaves_no_trace():
     assert SeenRows.of([object(), np.zeros((2, 2))]).count_in([1, 2]) == 0
     assert SeenRows.of([{1, 2}]).count_in([[1, 2]] * 50) == 0

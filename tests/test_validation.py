@@ -350,6 +350,15 @@ def test_pipes_and_devices_are_written_directly(tmp_path):
     assert Path("/dev/null").is_char_device()
 
 
+def test_a_file_whose_folder_takes_no_other_is_written_directly(tmp_path, monkeypatch):
+    path = tmp_path / "f.txt"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    inode = path.stat().st_ino
+    check.write_whole(path, "new")
+    assert (path.read_text(), path.stat().st_ino) == ("new", inode)
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_what_fails_leaves_the_old_file_alone(tmp_path, error):
     path = tmp_path / "t"

@@ -42,10 +42,13 @@ def check_cv(cv: Any, *, takes_share: bool = False) -> None:
     is_share = isinstance(cv, float | np.floating)
     if isinstance(cv, str) or (is_share and not takes_share):
         share = "a share of the rows, " if takes_share else ""
+        remedy = (
+            " To use a classifier that was fitted on other rows as it is, pass "
+            "FrozenEstimator(classifier) (sklearn.frozen) as the estimator; cv is then not used."
+        )
         raise ValueError(
-            f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}. To use a "
-            "classifier that was fitted on other rows as it is, pass FrozenEstimator(classifier) "
-            "(sklearn.frozen) as the estimator; cv is then not used."
+            f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}."
+            + ("" if is_share else remedy)
         )
 
 

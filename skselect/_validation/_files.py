@@ -104,14 +104,15 @@ def check_same_blocks(n_true: int, n_proba: int) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a file to write that takes the place of `path` at the end, or leaves it as it was.
 
-    A link stays a link: the file behind it is replaced. A device or a pipe is written directly.
+    A link stays a link: the file behind it is replaced. Written directly are a device, a pipe,
+    and a file whose folder takes no other.
     """
     check_output(path, "path")
-    if _is_device(path):
+    target = Path(os.path.realpath(path))
+    if _is_device(path) or (target.is_file() and not os.access(target.parent, os.W_OK)):
         with naming_output(str(path)):
             yield path
         return
-    target = Path(os.path.realpath(path))
     part = target.with_name(f".skselect-{secrets.token_hex(8)}.part")
     with naming_output(str(path), instead_of=part):
         try:
@@ -190,3 +191,17 @@ def check_output(path: Path, argument: str) -> None:
         raise ValueError(f"{argument}: there is no folder {str(path.parent)!r} to write into.")
     if path.is_dir():
         raise ValueError(f"{argument}: {str(path)!r} is a folder; name a file in it.")
+    if path.is_file() and _is_open_stream(path):
+        raise ValueError(
+            f"{argument}: {str(path)!r} is where the standard output (or error) of this program "
+            "goes, and would be replaced; choose another name."
+        )
+
+
+def _is_open_stream(path: Path) -> bool:
+    """Tell whether a regular file is the standard output or error, as /dev/stdout may be."""
+    for descriptor in (1, 2):
+        with suppress(OSError):  # it is closed
+            if os.path.samestat(path.stat(), os.fstat(descriptor)):
+                return True
+    return False

@@ -24,8 +24,8 @@ def check_subgroup_key(key: Any) -> Any:
     if not isinstance(plain, str | int | float | bool) or not finite:
         raise ValueError(
             "subgroups must be strings, finite numbers or booleans, so that a policy can be saved, "
-            f"got {key!r} of type {type(key).__name__}; turn them into text first, for example "
-            "with .astype(str)."
+            f"got {key!r} of type {type(key).__name__}. Give them names, as in "
+            "pd.cut(X['age'], [0, 50, 100], labels=['young', 'old'])."
         )
     return plain
 

@@ -122,6 +122,15 @@ def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
     )
 
 
+def refuse_bare_row(values: LabelArray, n_classes: int) -> None:
+    """Refuse a single value, and for more than two classes numbers that stand in no row."""
+    if values.ndim == 0 or (values.ndim == 1 and n_classes > 2 and len(values)):
+        raise ValueError(
+            f"y_proba needs a row per case with {n_classes} numbers, one for each class, got the "
+            f"shape {values.shape}; pass one case as [[...]]."
+        )
+
+
 def refuse_one_row_or_two(values: Any, n_classes: int, name: str = "y_proba") -> None:
     """Refuse two bare numbers for two classes: nobody knows whether they are one row or two."""
     table = values if hasattr(values, "shape") else as_array(values, name)

@@ -49,7 +49,8 @@ def check_state_version(version: Any, known: int) -> None:
     if version != known:
         raise ValueError(
             f"This SelectiveState was pickled in version {version!r}, and this skselect reads "
-            f"version {known}; carry counts over with to_arrays() and from_counts()."
+            f"version {known}; carry counts over with to_arrays() and from_counts(), with the mode "
+            "and the thresholds of the state."
         )
 
 

@@ -109,7 +109,7 @@ def _unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
     n_cells = np.diff(ends, prepend=-1)
     for line in np.flatnonzero(n_cells != width).tolist():
         start = 0 if line == 0 else places[ends[line - 1]] + 1
-        if block[start : places[ends[line]]].strip():
+        if block[start : places[ends[line]]].strip(b" \t\r\n"):
             return line + 1, int(n_cells[line])
     return None
 
@@ -119,7 +119,7 @@ def _unequal_row_of_reader(path: Path, width: int, *, may_be_blank: bool) -> tup
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader, start = csv.reader(file), 1
         for cells in reader:
-            blank = not cells or (len(cells) == 1 and cells[0].isspace())
+            blank = not cells or (len(cells) == 1 and not cells[0].strip(" \t"))
             if len(cells) != width and not (blank and may_be_blank):
                 return start, len(cells)
             start = reader.line_num + 1
@@ -318,8 +318,8 @@ def check_outputs(
         ending = path.suffix.lower()
         if ending in _FORMATS and ending not in endings:
             raise ValueError(
-                f"{option}: {path.name!r} says that it holds something else; take a name that "
-                f"ends in {' or '.join(endings)}."
+                f"{option}: {path.name!r} has the ending of another kind of file; take a name "
+                f"that ends in {' or '.join(endings)}."
             )
         taken.append(os.path.realpath(path))
 

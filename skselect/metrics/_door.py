@@ -35,9 +35,9 @@ average : {"auto", "macro", "weighted", "micro", "binary", None}, default="auto"
 _CLAIM = """\
 confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,), \
 default=None
-    How sure the classifier is of each row. What reads a probability of being right takes
-    that of the answer, whatever name is given; the values of an array or a callable it
-    reads as they are, in [0, 1]."""
+    How sure the classifier is of each row. What needs a probability of being right uses
+    that of the answer, whichever name is given; values of an array or a callable are used
+    as they are and must lie in [0, 1]."""
 
 #: Every shared keyword: its default and what its docstring says.
 _OPTIONS: dict[str, tuple[Any, str]] = {

@@ -21,6 +21,7 @@ from skselect.metrics._specs import SPECS
 from skselect.outcomes import Outcomes
 from skselect.policy import AbstentionPolicy
 from skselect.predictions import Predictions
+from skselect.selection._certify import own_promise
 
 #: Without a threshold, and what it adds.
 METRICS = (
@@ -114,7 +115,7 @@ def contents_of(
         "decisions": _decisions(case, level),
         "coverages": _coverages(case),
         "calibration": _calibration(case, seed),
-        "certificate": _certificate(case),
+        "certificate": _certificate(case, subgroups, level),
         "errors": _errors(case, features, n_errors),
         "subgroups": None if subgroups is None else _subgroups(case, subgroups, level),
     }
@@ -235,8 +236,8 @@ def _honesty(state: str, outcomes: Outcomes, seed: Any) -> dict[str, Any]:
     return found | {str(name): float(value) for name, value in values.items()}
 
 
-def _certificate(case: Case) -> dict[str, Any] | None:
-    """Return the texts of the policy's certificates."""
+def _certificate(case: Case, subgroups: Any, level: float) -> dict[str, Any] | None:
+    """Return the texts of the policy's certificates, and what these rows say against them."""
     policy = case.policy
     if policy is None:
         return None
@@ -250,8 +251,12 @@ def _certificate(case: Case) -> dict[str, Any] | None:
         certified = one is not None and one.is_certified
     tuned_on = policy.fingerprints.get("data")
     same = tuned_on is not None and tuned_on == fingerprint(case.judged.curve)
+    notice = ""
+    if not same and case.accepted is not None and case.raw.sample_weight is None:
+        delta = (1.0 - level) / 2.0  # each end of an interval
+        notice = own_promise(policy, case.predictions, case.accepted, subgroups, delta)
     return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
-            "same_rows": same}  # fmt: skip
+            "same_rows": same, "notice": notice}  # fmt: skip
 
 
 def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:

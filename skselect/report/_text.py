@@ -37,6 +37,8 @@ def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
     if decided is not None:
         parts.append(sentence_of(decided, level))
     if model["certificate"]:
+        if model["certificate"]["notice"]:
+            parts.append(model["certificate"]["notice"])
         parts.append(origin_of(model["certificate"]))
         for key, text in model["certificate"]["texts"].items():
             parts.append(f"[{key}] {text}" if key else text)
@@ -67,8 +69,8 @@ def origin_of(certificate: dict[str, Any]) -> str:
             "These are the rows that chose the threshold: only the certificate says what to expect "
             "of others."
         )
-    rows = "" if certificate["n"] is None else f" with {certificate['n']:,} other rows"
-    promised = " Its certificate is about those, not about these:" if certificate["texts"] else ""
+    rows = "" if certificate["n"] is None else f" with {certificate['n']:,} rows"
+    promised = " Its certificate is about those rows:" if certificate["texts"] else ""
     return f"The policy was made on {certificate['created'][:10]}{rows}.{promised}"
 
 

@@ -53,8 +53,8 @@ def certify(
     delta : float in (0, 0.5], default=0.05
         Probability that the bound fails.
     looks : int, default=1
-        How often the policy will be checked at most on rows that are added to these; see
-        :func:`select_threshold`.
+        How often the policy will be checked at most on the same growing rows, this check
+        included; see :func:`select_threshold`.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row, for a policy with a threshold per subgroup. The certificate
         is about all rows together; pass the rows of one subgroup for a promise about it.
@@ -101,7 +101,8 @@ def certify(
     bound *= rule.unit
     seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
     same_rows = policy.fingerprints.get("data") == seen
-    notice = "" if same_rows else own_promise(policy, predictions, judged, subgroups, level)
+    answered = replace(predictions, y_pred=judged.y_pred, rule=rule)
+    notice = "" if same_rows else own_promise(policy, answered, judged.accepted, subgroups, level)
     promised = bound if target is None else target
     met = bool(np.any(judged.accepted)) and bound <= promised
     if graded and target is not None:  # bets that aim at the target say more than a bound
@@ -120,7 +121,7 @@ def certify(
         delta=delta,
         looks=looks,
         method="betting" if graded else "clopper-pearson",
-        threshold=policy.threshold,
+        threshold=policy.threshold if policy.groups is None else math.inf,
         rows_needed=rows_for_certificate(promised / rule.unit, level),
         pointwise_bound=bound,
         n_errors=n_errors,
@@ -146,14 +147,14 @@ def _measured(bound: float, loss: str, notice: str) -> str:
     """Say why the bound that these rows give is no promise, "" where it is one."""
     found = f"these rows certify a risk of at most {certificates.amount(bound, loss)}"
     if notice.startswith(certificates.NOT_MET):
-        return f"the policy promised more than it keeps; {found}"
+        return f"these rows contradict the policy's own promise; {found}"
     return f"{found}, which promises nothing" if loss == "zero_one" and bound > 0.5 else ""
 
 
 def own_promise(
     policy: AbstentionPolicy,
-    predictions: Predictions,
-    judged: Decisions,
+    answered: Predictions,
+    accepted: BoolArray,
     subgroups: Any,
     delta: float,
 ) -> str:
@@ -161,13 +162,21 @@ def own_promise(
 
     "" where they show that all are kept, or none was made: with high probability, about all
     rows or about subgroups (which share `delta`), and about a loss that the policy knows.
+
+    Parameters
+    ----------
+    policy : AbstentionPolicy
+    answered : Predictions
+        The policy's own answers.
+    accepted : ndarray of shape (n,)
+    subgroups : array-like of shape (n,), DataFrame or None
+    delta : float
     """
-    answered = replace(predictions, y_pred=judged.y_pred, rule=policy.rule)
-    made = _promises(policy, judged, subgroups)
+    made = _promises(policy, answered, subgroups)
     broken, unclear = [], []
     for certificate, rows in made:
         loss = loss_of(answered, certificate.loss)[rows]
-        values = _charged(certificate.objective, loss, judged.accepted[rows])
+        values = _charged(certificate.objective, loss, accepted[rows])
         if len(values) == 0:
             continue
         graded = certificate.loss == "cost" and policy.rule.has_graded_costs
@@ -181,21 +190,25 @@ def own_promise(
         elif high > largest:
             unclear.append(f"These rows do not show that the policy keeps its own promise.{found}")
     said = broken + unclear
+    own = policy.certificate
+    if policy.groups is None and own is not None and own.cases and own.n_accepted:
+        said.append(f"Not looked at here: the policy's own promise, which is about the cases "
+                    f"{own.cases} alone.")  # fmt: skip
     more = [f"The same is true of {len(said) - _SAID} more subgroups."] if said[_SAID:] else []
     return "\n".join(said[:_SAID] + more)
 
 
 def _promises(
-    policy: AbstentionPolicy, judged: Decisions, subgroups: Any
+    policy: AbstentionPolicy, answered: Predictions, subgroups: Any
 ) -> list[tuple[Certificate, BoolArray]]:
     """Return the certificates of a policy that can be compared, each with its rows."""
-    n = len(judged.accepted)
+    n = len(answered.y_pred)
     made: list[tuple[Certificate | None, BoolArray]]
     if policy.groups is None:
         whole = policy.certificate is not None and not policy.certificate.cases
         made = [(policy.certificate, np.ones(n, dtype=bool))] if whole else []
     else:
-        answers = policy.classes[judged.y_pred]
+        answers = answered.answers
         rows = policy.groups.members(answers if policy.groups.by_answer else subgroups, n)
         known = policy.groups.certificates
         made = [(known.get(group), members) for group, members in rows.items()]

@@ -33,12 +33,12 @@ def asking_again(goal: Goal) -> str:
         return ""
     if goal.looks > 1:
         return (
-            f" Rows may be added to these for the next of the {goal.looks} planned looks; one look "
-            "more breaks the promise."
+            f" For the next of the {goal.looks} planned looks rows may be added to these, until "
+            "there are about as many in all; a look beyond the plan breaks the promise."
         )
     return (
         " Adding rows to these and asking again breaks the promise: take fresh rows only, or plan "
-        "the looks beforehand (looks=)."
+        "the number of looks before the first one (looks=, on the command line --looks)."
     )
 
 
@@ -53,17 +53,21 @@ def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | N
     advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
     if goal.objective == "risk":
         rule = thresholds.rule_of("risk", goal.method, goal.starts)
+        rows = "fresh rows" if goal.looks == 1 else "rows"
         least = thresholds.least_risk_target(rule, curve, goal.level, goal.min_coverage)
         needed = thresholds.rows_like_these(curve, goal.target, goal.level, goal.min_coverage)
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "
             "smaller risk"
             if needed is None
-            else f"about {needed} fresh rows would do if their errors fell as they do here"
+            else f"about {needed} {rows} would do if their errors fell as they do here"
         )
     else:
         least = clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
     least *= goal.unit
+    if goal.loss == "zero_one" and least > 0.5:
+        advice.append(f"no target up to 0.5 could have been met by these {curve.n_rows} rows")
+        return None, needed, advice
     advice.append(
         f"the smallest target these {curve.n_rows} rows could have met is "
         f"{rounded(least, 4, up=True)}, but certifying that one needs fresh rows"

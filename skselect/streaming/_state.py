@@ -37,7 +37,7 @@ class SelectiveState:
         "exact": one counter per distinct confidence. float32 confidences in [0.5, 1] take at
         most 129 MiB for any number of rows, and as much for every halving below, [0.25, 0.5]
         and so on; float64 ones 16 bytes per distinct value. Up to 16 MiB wait to be sorted.
-        "certified": 3.6 MiB, whatever the rows are; metrics come with an interval that holds
+        "certified": 3.5 MiB, whatever the rows are; metrics come with an interval that holds
         the exact value.
     thresholds : array-like in [0, 1], default=None
         For "certified": where coverage, risk and CWSA will be asked for.
@@ -210,12 +210,15 @@ class SelectiveState:
         -------
         dict
             "confidence", "n" and "n_errors", which :meth:`from_counts` takes back. In mode
-            "certified" the confidence is the least that its cell can hold; give the mode (and
-            the thresholds) to :meth:`from_counts` again.
+            "certified" the confidence is the least that its cell can hold, and "mode" and
+            "thresholds" are there too.
         """
         blocks = self._blocks()
         rows, errors = blocks.rows, blocks.loss.astype(np.int64)
-        return {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
+        counts = {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
+        # Cells are no confidences: read as such, a threshold may fall inside one of them.
+        own = {"mode": self.mode, "thresholds": self.thresholds}
+        return counts if self.mode == "exact" else counts | own
 
     # Merging -----------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from skselect import (
     select_threshold,
 )
 from skselect.certificates import NOT_MET, percent
+from skselect.groups import GroupThresholds
 
 
 @pytest.fixture
@@ -144,7 +145,7 @@ def test_a_check_says_at_once_whether_the_own_promise_is_kept(
         assert lines[0].startswith(NOT_MET)
         assert not found.is_certified
         assert "CERTIFIED" not in [line.strip() for line in lines]
-        assert lines[1].startswith("ESTIMATE, NOT CERTIFIED: the policy promised more than it")
+        assert lines[1].startswith("ESTIMATE, NOT CERTIFIED: these rows contradict the")
     elif high > limit:
         assert lines[:1] == ["CERTIFIED"]
         assert lines[1].startswith("These rows do not show that the policy keeps its own promise.")
@@ -174,7 +175,7 @@ def test_a_broken_promise_is_said_first_whatever_else_is_certified(policy):
     [
         {"guarantee": "none", "exact": False, "why_not": ("refused",)},
         {"guarantee": "mean", "exact": False, "why_not": ("mean only",)},
-        {"n_accepted": 0, "n_errors": 0}, {"cases": "whose answer is 1"}, {"loss": "graded"},
+        {"n_accepted": 0, "n_errors": 0}, {"loss": "graded"},
     ],
     ids=str,
 )  # fmt: skip
@@ -182,6 +183,22 @@ def test_promises_that_these_rows_cannot_judge_are_left_alone(policy, facts):
     found = certify(promising(policy, **facts), rows_with(216, 1285, 2000))
     assert found.notice == ""
     assert str(found).startswith("CERTIFIED\n")
+
+
+def test_a_promise_about_some_cases_is_said_to_be_left_alone(policy):
+    found = certify(promising(policy, cases="whose answer is 1"), rows_with(216, 1285, 2000))
+    assert found.notice == (
+        "Not looked at here: the policy's own promise, which is about the cases whose answer is 1 "
+        "alone."
+    )
+
+
+def test_a_policy_with_a_threshold_per_subgroup_has_no_other(policy):
+    groups = GroupThresholds("site", {"a": 0.5, "b": 0.5})
+    grouped = replace(policy, threshold=0.8, groups=groups)
+    found = certify(grouped, rows_with(6, 132, 200), subgroups=["a"] * 200)
+    assert found.threshold == np.inf
+    assert replace(grouped, certificate=found).certificate is found
 
 
 def test_a_broken_promise_is_found_as_often_as_delta_allows(policy):

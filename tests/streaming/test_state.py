@@ -257,7 +257,8 @@ def test_a_threshold_certified_on_cells_keeps_its_promise_on_fresh_rows(atom):
 def test_counts_of_cells_that_are_written_down_and_read_again_choose_the_same():
     confidence, wrong = rows_with_an_atom(np.random.default_rng(0), 3000, 0.5)
     state = SelectiveState("certified", thresholds=[0.7]).update_confidence(confidence, wrong)
-    again = SelectiveState.from_counts(**state.to_arrays(), mode="certified", thresholds=[0.7])
+    again = SelectiveState.from_counts(**state.to_arrays())
+    assert (again.mode, again.thresholds.tolist()) == ("certified", [0.7])
     curves = [one.finalize() for one in (state, again)]
     assert np.array_equal(curves[0].thresholds, curves[1].thresholds)
     assert np.array_equal(curves[0].n_accepted, curves[1].n_accepted)
