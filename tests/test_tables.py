@@ -292,6 +292,12 @@ def test_blank_lines_are_no_rows(blank, tmp_path):
         assert piece["b"].tolist() == ["2"]
 
 
+def test_a_cell_may_be_long(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f'a,b\n"{"x" * 200_000}",1\n')
+    assert len(tables.read_table(path).loc[0, "a"]) == 200_000
+
+
 def test_bytes_that_are_no_text_name_the_file(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + b"1,2\n" * 50 + b"\xf6,2\n")
     with pytest.raises(ValueError, match=r"t\.csv is no CSV table"):

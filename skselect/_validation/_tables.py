@@ -116,7 +116,7 @@ def _unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
 
 def _unequal_row_of_reader(path: Path, width: int, *, may_be_blank: bool) -> tuple[int, int] | None:
     """Look at rows of any kind, one by one: cells may hold commas and ends of lines."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with _cells_of_any_length(), path.open(newline="", encoding="utf-8-sig") as file:
         reader, start = csv.reader(file), 1
         for cells in reader:
             blank = not cells or (len(cells) == 1 and not cells[0].strip(" \t"))
@@ -124,6 +124,16 @@ def _unequal_row_of_reader(path: Path, width: int, *, may_be_blank: bool) -> tup
                 return start, len(cells)
             start = reader.line_num + 1
     return None
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Let the csv module read cells above its limit of 128 KiB."""
+    usual = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
 
 
 def check_distinct_columns(names: Sequence[str], table: str) -> None:
