@@ -299,7 +299,7 @@ def folds(
 
 
 def seen_rows(parts: Parts, codes: IntArray) -> BoolArray:
-    """Tell of which rows the class occurs in what the model of their fold is trained on."""
+    """Tell for each row whether the model of its fold is trained on its class."""
     seen = np.ones(len(codes), dtype=bool)
     for train, test in parts:
         seen[test] = np.bincount(codes[train], minlength=codes.max() + 1)[codes[test]] > 0

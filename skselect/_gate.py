@@ -572,7 +572,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description="Decide the rows of a CSV file; write decision (empty where it is handed "
         "over), suggestion, accepted and confidence. Rows that lack a score are handed over.",
-        # argparse takes a text for a format where it names the program, and only there.
+        # argparse formats this text only if it holds "%(prog".
         epilog=about.replace("%", "%%") if "%(prog)" in about else about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

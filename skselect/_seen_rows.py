@@ -1,4 +1,4 @@
-"""A record of the rows that trained a classifier, so that a certificate knows them again."""
+"""A record of the rows that trained a classifier, so that a certificate recognises them."""
 
 from __future__ import annotations
 

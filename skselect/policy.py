@@ -539,7 +539,7 @@ class AbstentionPolicy:
 
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
-        # Files of before have no digest.
+        # Files of older versions have no digest.
         if "digest" in stored and stored["digest"] != _digest(stored):
             raise ValueError(
                 "it was changed after it was saved, for its digest does not match; use the file as "

@@ -23,7 +23,7 @@ _FORMATS = {
 }  # fmt: skip
 #: What stands for "no number" in a column of numbers, in small letters.
 MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
-# Bytes read together, and the rest of the line.
+# Bytes read at once; the last line among them is then read to its end.
 _BLOCK = 1 << 22
 
 

@@ -23,7 +23,7 @@ from skselect.outcomes import Outcomes, loss_of
 from skselect.policy import AbstentionPolicy, Decisions
 from skselect.predictions import Predictions
 
-# Of more promises than these the text of a check only gives the number.
+# A check names so many promises at most, and counts the others.
 _SAID = 10
 
 
