@@ -32,9 +32,9 @@ from skselect import (
     get_scorer,
     select_threshold,
 )
+from skselect.inference.influence import RANKED
 from skselect.metrics import SPECS
 from skselect.metrics._evaluate import JudgedCurve
-from skselect.metrics._influence import RANKED
 
 METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
 CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]

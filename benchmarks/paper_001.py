@@ -39,8 +39,8 @@ from skselect import (
     evaluate,
 )
 from skselect.calibration import log_odds
-from skselect.confidence import CONFIDENCES, max_proba
 from skselect.metrics import compare_across_datasets, compare_models
+from skselect.predictions.confidence import CONFIDENCES, max_proba
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 

@@ -26,7 +26,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from tabular import load_table, make_encoder, split_rows
 
 from skselect import Outcomes, PrecomputedClassifier, evaluate
-from skselect.metrics._overconfidence import csr_test_of
+from skselect.metrics._csr import csr_test_of
 
 #: They take a few CPU minutes; with seven classes or ten thousand rows a split takes many.
 SMALL_SETS = ["breast_cancer", "pima_diabetes", "ilpd"]

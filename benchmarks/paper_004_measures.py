@@ -7,8 +7,8 @@ from paper_004_nets import PASSES, probabilities, split, trained
 from sklearn.metrics import log_loss
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve, evaluate, select_threshold
-from skselect.confidence import normalized_entropy
 from skselect.metrics import cau_components, cau_score, review_at_reliability
+from skselect.predictions.confidence import normalized_entropy
 
 MEASURES = {
     "cau": {}, "failure_auroc": {}, "failure_average_precision": {}, "aurc": {}, "augrc": {},

@@ -18,7 +18,11 @@ ROOMS = (
     "skselect.calibration",
     "skselect.thresholds",
     "skselect.bounds",
-    "skselect.confidence",
+    "skselect.predictions",
+    "skselect.selection",
+    "skselect.estimators",
+    "skselect.streaming",
+    "skselect.report",
     "skselect.datasets",
     "skselect.dask",
 )
@@ -27,45 +31,45 @@ ROOMS = (
 #: is not here stand below the first line of its docstring.
 HEADINGS = {
     "skselect": {
-        "Estimators": "classifier tuner precomputed",
-        "Thresholds, certificates and policies": "selection certificates policy thresholds _validation",
-        "Predictions": "predictions outcomes curves",
-        "Metrics and scorers": "metrics scoring",
+        "Estimators": "estimators.classifier estimators.tuner estimators.precomputed",
+        "Thresholds, certificates and policies": "selection policy exceptions",
+        "Predictions": "predictions curve",
+        "Metrics and scorers": "metrics estimators.scoring",
         "Reports and pictures": "report display",
-        "Pieces and files": "streaming parquet",
+        "Pieces and files": "streaming",
     },
     "skselect.metrics": {
         "At one threshold": "_threshold",
-        "Areas and working points": "_areas _review",
-        "Detecting errors": "_failures",
-        "Weighted by confidence": "_weighted_counts _weighted_roc",
-        "Overconfidence near certainty": "_overconfidence",
-        "Calibration errors": "_binned_errors _smooth_errors _tce _reliability",
+        "Areas and working points": "_areas _review_rate",
+        "Detecting errors": "_error_detection",
+        "Weighted by confidence": "_confidence_weighted",
+        "Overconfidence near certainty": "_csr",
+        "Calibration errors": "_binned_errors _smooth_errors",
         "Tests of calibration": "_calibration_tests _t_cal",
-        "Correctness-aligned uncertainty": "_correctness",
-        "Intervals, comparisons, subgroups": "_interval _compare _by_group",
-        "Many metrics at once": "_evaluate _specs _metric_spec",
+        "Correctness-aligned uncertainty": "_cau",
+        "Intervals, comparisons, subgroups": "inference",
+        "Many metrics at once": "_evaluate _table",
     },
     "skselect.calibration": {
-        "Calibrators": "_monotone _parametric _temperature _kinds _common",
-        "What is calibrated": "_classes _confidence",
+        "Calibrators": "_monotone _parametric _temperature _registry _common",
+        "What is calibrated": "_scopes",
     },
     "skselect.thresholds": {
         "Selective risk": "_risk",
-        "Silent failures, coverage, cost": "_others",
+        "Silent failures, coverage, cost": "_coverage_cost",
         "Graded losses and weights": "_betting",
         "Best value of a metric": "_metric",
         "Planning, and bounds for all thresholds": "_planning",
-        "All rules": "_rules _common",
+        "All rules": "_rules",
     },
     "skselect.datasets": {
-        "Real tables": "_load _validation",
+        "Real tables": "_load exceptions",
         "Predictions with known truth": "_profiles",
     },
     "skselect.bounds": {
         "One threshold, errors counted": "_binomial",
         "One threshold, graded losses": "_mean",
-        "All thresholds at once": "_walk",
+        "All thresholds at once": "_band",
     },
 }
 
@@ -90,7 +94,7 @@ def home(room: str, name: str) -> str:
 
 
 def _modules(room: str) -> list[str]:
-    return [name for name in sorted(sys.modules) if name == room or name.startswith(room + "._")]
+    return [name for name in sorted(sys.modules) if name == room or name.startswith(room + ".")]
 
 
 def is_constant(room: str, name: str) -> bool:
@@ -120,9 +124,10 @@ def grouped(room: str) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {heading: [] for heading in HEADINGS.get(room, {})}
     for name in public_names(room):
         module = _defining_module(room, name)
-        inside = module.__name__.removeprefix(room + ".").removeprefix("skselect.").split(".")[0]
+        inside = module.__name__.removeprefix(room + ".").removeprefix("skselect.")
         own_words = inspect.getdoc(module).splitlines()[0].rstrip(".")
-        groups.setdefault(chosen.get(inside, own_words), []).append(name)
+        heading = chosen.get(inside, chosen.get(inside.split(".")[0], own_words))
+        groups.setdefault(heading, []).append(name)
     return groups
 
 

@@ -4,10 +4,10 @@ Importing the package makes its metrics scoring strings for scikit-learn
 (``scoring="cwsa_plus"``).
 """
 
-from skselect._validation import InfeasibleTargetError
-from skselect.certificates import Certificate
-from skselect.classifier import SelectiveClassifier
-from skselect.curves import RiskCoverageCurve
+import importlib
+from typing import Any
+
+from skselect.curve.curve import RiskCoverageCurve
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ConfidenceWeightedRocDisplay,
@@ -15,25 +15,26 @@ from skselect.display import (
     RiskCoverageDisplay,
     ThresholdDisplay,
 )
-from skselect.metrics import evaluate
-from skselect.outcomes import Outcomes
-from skselect.parquet import evaluate_parquet, parquet_state
-from skselect.policy import AbstentionPolicy
-from skselect.precomputed import PrecomputedClassifier
-from skselect.predictions import Predictions
-from skselect.report import SelectiveReport, calibration_report, selective_report
-from skselect.scoring import (
+from skselect.estimators.classifier import SelectiveClassifier
+from skselect.estimators.precomputed import PrecomputedClassifier
+from skselect.estimators.scoring import (
     get_scorer,
-    get_scorer_names,
     on_accepted,
     register_scorers,
     selective_scoring,
-    unregister_scorers,
 )
-from skselect.selection import GroupedSelection, ThresholdSelection, certify, select_threshold
-from skselect.streaming import SelectiveState, SubgroupStates
-from skselect.thresholds import rows_needed
-from skselect.tuner import ThresholdTuner
+from skselect.estimators.tuner import ThresholdTuner
+from skselect.exceptions import InfeasibleTargetError
+from skselect.metrics import evaluate
+from skselect.policy.certificate import Certificate
+from skselect.policy.policy import AbstentionPolicy
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
+from skselect.report import calibration_report, selective_report
+from skselect.selection.certify import certify
+from skselect.selection.select import select_threshold
+from skselect.streaming.parquet import evaluate_parquet
+from skselect.streaming.state import SelectiveState
 
 __version__ = "0.1.0"
 
@@ -42,7 +43,6 @@ __all__ = [
     "Certificate",
     "ConfidenceHistogramDisplay",
     "ConfidenceWeightedRocDisplay",
-    "GroupedSelection",
     "InfeasibleTargetError",
     "Outcomes",
     "PrecomputedClassifier",
@@ -51,26 +51,30 @@ __all__ = [
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
-    "SelectiveReport",
     "SelectiveState",
-    "SubgroupStates",
     "ThresholdDisplay",
-    "ThresholdSelection",
     "ThresholdTuner",
     "calibration_report",
     "certify",
     "evaluate",
     "evaluate_parquet",
     "get_scorer",
-    "get_scorer_names",
     "on_accepted",
-    "parquet_state",
-    "register_scorers",
-    "rows_needed",
     "select_threshold",
     "selective_report",
     "selective_scoring",
-    "unregister_scorers",
 ]
 
 register_scorers()
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``skselect.datasets`` when it is first used: few sessions load a table."""
+    if name == "datasets":
+        return importlib.import_module("skselect.datasets")
+    raise AttributeError(f"module 'skselect' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return what a user needs, without the names of modules."""
+    return [*__all__, "__version__"]

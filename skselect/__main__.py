@@ -2,7 +2,7 @@
 
 import sys
 
-from skselect.cli import main
+from skselect.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

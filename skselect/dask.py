@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect import _validation as check
+from skselect._checks.labels import check_labels
+from skselect._files import import_extra
 from skselect._typing import ConfidenceSpec
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
-from skselect.parquet import Paths, files_of, parquet_state
-from skselect.streaming import SelectiveState
+from skselect.streaming.parquet import Paths, files_of, parquet_state
+from skselect.streaming.state import SelectiveState
 
 #: States that are merged by one task.
 _FAN_IN = 8
@@ -121,9 +122,9 @@ def state(
     >>> skselect.dask.state(y_true, y_proba).finalize().coverage_at_risk(0.0)
     0.75
     """
-    dask = check.import_extra("dask", "dask", "dask")
+    dask = import_extra("dask", "dask", "dask")
     truths, probas = _row_blocks(y_true), _row_blocks(_with_whole_rows(y_proba))
-    check.check_same_blocks(len(truths), len(probas))
+    _check_same_blocks(len(truths), len(probas))
     if labels is None:
         found = dask.compute(*[dask.delayed(_labels_of)(block) for block in truths])
         labels = np.unique(np.concatenate([part for part in found if len(part)] or [[]]))
@@ -170,7 +171,7 @@ def evaluate_parquet(
     dtype: float64
     """
     requests(metrics)
-    dask = check.import_extra("dask", "dask", "dask")
+    dask = import_extra("dask", "dask", "dask")
     files = files_of(paths)
     # A state is large beside a file: few parts, but enough to keep all workers busy.
     n_parts = min(len(files), 4 * _n_workers())
@@ -202,7 +203,7 @@ def local_classifier(model: Any) -> Any:
     ImportError
         If XGBoost is not installed.
     """
-    xgboost = check.import_extra("xgboost", "xgboost", "xgboost")
+    xgboost = import_extra("xgboost", "xgboost", "xgboost")
     local = xgboost.XGBClassifier()
     local.load_model(model.get_booster().save_raw())
     return local
@@ -228,7 +229,7 @@ def _row_blocks(values: Any) -> list[Any]:
 
 
 def _labels_of(block: Any) -> Any:
-    return np.unique(check.check_labels(block)) if len(block) else []
+    return np.unique(check_labels(block)) if len(block) else []
 
 
 def _state_of_block(empty: SelectiveState, y_true: Any, y_proba: Any) -> SelectiveState:
@@ -242,7 +243,7 @@ def _merge(states: list[SelectiveState]) -> SelectiveState:
 
 def _merged(parts: list[Any]) -> SelectiveState:
     """Merge delayed states in a tree."""
-    dask = check.import_extra("dask", "dask", "dask")
+    dask = import_extra("dask", "dask", "dask")
     merge = dask.delayed(_merge, pure=True)
     while len(parts) > 1:
         parts = [merge(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
@@ -251,8 +252,19 @@ def _merged(parts: list[Any]) -> SelectiveState:
 
 
 def _n_workers() -> int:
-    distributed = check.import_extra("dask.distributed", "distributed", "dask")
+    distributed = import_extra("dask.distributed", "distributed", "dask")
     try:
         return max(len(distributed.get_client().scheduler_info()["workers"]), 1)
     except ValueError:  # no cluster: threads of this process
         return 1
+
+
+def _check_same_blocks(n_true: int, n_proba: int) -> None:
+    """Refuse labels and probabilities that are cut into different blocks of rows."""
+    if n_true == 0:
+        raise ValueError("y_true has no blocks of rows; at least one row is needed.")
+    if n_true != n_proba:
+        raise ValueError(
+            f"y_true comes in {n_true} blocks of rows and y_proba in {n_proba}; rechunk one of "
+            "them, as in y_true.rechunk(y_proba.chunks[0])."
+        )

@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 #: Rooms whose `__all__` is for other rooms; what users need of them is in `skselect`.
-INNER_ROOMS = {"skselect._validation", "skselect.selection"}
+INNER_ROOMS = {"skselect._checks", "skselect.selection"}
 
 
 def script(name):

@@ -16,8 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skselect
-from skselect import _sklearn, register_scorers, unregister_scorers
-from skselect.scoring import registered_names
+from skselect import _sklearn
+from skselect.estimators import register_scorers, unregister_scorers
+from skselect.estimators.scoring import registered_names
 
 
 def test_every_site_holds_a_list_of_scoring_strings():

@@ -1,5 +1,15 @@
 """Finite-sample statements about risks: bounds for one threshold, and limits for all at once."""
 
+from skselect.bounds._band import (
+    BAND_SHARE,
+    combined_limits,
+    crossing_probability,
+    even_ranks,
+    sequence_limits,
+    staying_probability,
+    union_limits,
+    walk_band,
+)
 from skselect.bounds._binomial import (
     clopper_pearson_interval,
     clopper_pearson_upper,
@@ -16,16 +26,6 @@ from skselect.bounds._mean import (
     empirical_bernstein_upper,
     hoeffding_bentkus_upper,
     rows_for_betting,
-)
-from skselect.bounds._walk import (
-    BAND_SHARE,
-    combined_limits,
-    crossing_probability,
-    even_ranks,
-    sequence_limits,
-    staying_probability,
-    union_limits,
-    walk_band,
 )
 
 __all__ = [

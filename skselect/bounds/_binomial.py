@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from skselect import _validation as check
+from skselect._checks.arrays import as_array, shown
+from skselect._checks.options import check_delta, check_number
 from skselect._typing import FloatArray, IntArray
 
 
@@ -47,8 +48,8 @@ def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     >>> clopper_pearson_upper([0, 1, 2], 100, 0.1).round(4)
     array([0.0228, 0.0383, 0.0523])
     """
-    errors, rows = check.check_counts(n_errors, n)
-    check.check_delta(delta)
+    errors, rows = check_counts(n_errors, n)
+    check_delta(delta)
     right = np.maximum(rows - errors, 1)
     bound = special.betaincinv(errors + 1.0, right, 1.0 - delta)
     return plain(np.where(errors >= rows, 1.0, bound))
@@ -86,8 +87,8 @@ def clopper_pearson_interval(n_errors: Any, n: Any, confidence_level: float = 0.
     >>> low.round(4), high.round(4)
     (array([0.    , 0.0164]), array([0.0362, 0.1128]))
     """
-    errors, rows = check.check_counts(n_errors, n)
-    level = check.check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    errors, rows = check_counts(n_errors, n)
+    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     side = (1.0 - level) / 2.0
     low = 1.0 - np.asarray(clopper_pearson_upper(rows - errors, rows, side))
     return plain(low), clopper_pearson_upper(errors, rows, side)
@@ -127,8 +128,8 @@ def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     >>> round(wilson_upper(0, 149, 0.05), 5)
     0.01783
     """
-    errors, rows = check.check_counts(n_errors, n)
-    check.check_delta(delta)
+    errors, rows = check_counts(n_errors, n)
+    check_delta(delta)
     z, m = float(stats.norm.isf(delta)), np.maximum(rows, 1)
     rate = errors / m
     spread = z * np.sqrt(rate * (1.0 - rate) / m + (z / (2.0 * m)) ** 2)
@@ -162,8 +163,8 @@ def rows_for_certificate(target: float, delta: float) -> int:
     >>> rows_for_certificate(0.02, 0.05)
     149
     """
-    check.check_number("target", target, 0.0, 1.0, closed="right")
-    check.check_delta(delta)
+    check_number("target", target, 0.0, 1.0, closed="right")
+    check_delta(delta)
     if target >= 1.0:
         return 1
     step, wanted = math.log1p(-target), math.log(delta)
@@ -207,3 +208,16 @@ def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 
 def plain(values: FloatArray) -> Any:
     """Return an array of no dimension as a float."""
     return float(values) if values.ndim == 0 else values
+
+
+def check_counts(n_errors: Any, n: Any) -> tuple[FloatArray, FloatArray]:
+    """Return errors and rows as floats, whole numbers with 0 <= n_errors <= n."""
+    errors, rows = as_array(n_errors, "n_errors"), as_array(n, "n")
+    for name, counts in (("n_errors", errors), ("n", rows)):
+        if counts.dtype.kind not in "iuf" or not np.all(counts == np.rint(counts)):
+            raise ValueError(f"{name} must hold whole numbers, got {shown(counts)}.")
+    if np.any(errors < 0) or np.any(errors > rows):
+        raise ValueError(
+            f"n_errors must lie between 0 and n, got {shown(n_errors)} of n={shown(n)}."
+        )
+    return errors.astype(np.float64), rows.astype(np.float64)

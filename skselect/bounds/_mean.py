@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from skselect import _validation as check
+from skselect._checks.arrays import as_array, shown
+from skselect._checks.options import check_delta, check_number
+from skselect._checks.rows import check_loss, check_weight
 from skselect._typing import BoolArray, FloatArray
-from skselect.bounds._binomial import least_count, plain
+from skselect.bounds._binomial import check_counts, least_count, plain
 
 # A bet never stakes more than this share of the wealth; stakes differ by this factor, where they
 # aim at a target, and by that one where they have none.
@@ -55,8 +57,8 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
     >>> hoeffding_bentkus_upper([0.01, 0.05], 1000, 0.1).round(4)
     array([0.0175, 0.064 ])
     """
-    means, rows = check.check_means(mean, n)
-    check.check_delta(delta)
+    means, rows = _check_means(mean, n)
+    check_delta(delta)
     # n * mean is a sum that may have been rounded upwards.
     errors = np.ceil(means * rows - 1e-9)
 
@@ -103,9 +105,9 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
     >>> round(empirical_bernstein_upper(0.05, 0.002, 1000, 0.1), 4)
     0.0605
     """
-    means, rows = check.check_means(mean, n)
-    spread = check.check_not_negative("variance", variance)
-    check.check_delta(delta)
+    means, rows = _check_means(mean, n)
+    spread = _check_not_negative("variance", variance)
+    check_delta(delta)
     m, surprise = np.maximum(rows, 2), np.log(2.0 / delta)
     bound = means + np.sqrt(2.0 * spread * surprise / m) + 7.0 * surprise / (3.0 * (m - 1.0))
     return plain(np.where(rows < 2, 1.0, np.minimum(bound, 1.0)))
@@ -163,14 +165,14 @@ def betting_upper(
     >>> round(hoeffding_bentkus_upper(losses.mean(), 1000, .1), 4)
     0.0651
     """
-    check.check_delta(delta)
+    check_delta(delta)
     if np.size(losses) == 0:
         return 1.0
-    values = check.check_loss(losses, "losses")
-    heavy = check.check_weight(weight, len(values), "weight", "losses")
+    values = check_loss(losses, "losses")
+    heavy = check_weight(weight, len(values), "weight", "losses")
     heaviest = 1.0 if heavy is None else float(np.max(heavy))
     if largest_weight is not None:
-        heaviest = check.check_number("largest_weight", largest_weight, heaviest)
+        heaviest = check_number("largest_weight", largest_weight, heaviest)
     shares = (np.ones(len(values)) if heavy is None else heavy) / heaviest
     # Over 1 - mean, stakes do not depend on the mean: so the wealth rises with it.
     least = min(math.sqrt(2.0 * math.log(1.0 / delta) / len(values)), _LARGEST_STAKE)
@@ -259,8 +261,8 @@ def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
     >>> rows_for_betting(0.02, 0.05)
     198
     """
-    check.check_number("target", target, 0.0, 1.0, closed="neither")
-    check.check_delta(delta)
+    check_number("target", target, 0.0, 1.0, closed="neither")
+    check_delta(delta)
 
     def enough(k: int) -> bool:
         stakes, log_prior = betting_stakes(k if n is None else n, target, delta)
@@ -283,3 +285,19 @@ def _largest(possible: Callable[[FloatArray], BoolArray], low: FloatArray) -> Fl
         inside = possible(middle)
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return high
+
+
+def _check_means(mean: Any, n: Any) -> tuple[FloatArray, FloatArray]:
+    """Return mean losses in [0, 1] and the number of rows behind each as floats."""
+    means, (_, rows) = as_array(mean, "mean"), check_counts(0, n)
+    if means.dtype.kind not in "iuf" or not np.all((means >= 0) & (means <= 1)):
+        raise ValueError(f"mean must lie in [0, 1], got {shown(mean)}.")
+    return means.astype(np.float64), rows
+
+
+def _check_not_negative(name: str, values: Any) -> FloatArray:
+    """Return finite numbers that are not negative."""
+    given = as_array(values, name)
+    if given.dtype.kind not in "iuf" or not np.all((given >= 0) & np.isfinite(given)):
+        raise ValueError(f"{name} must be finite and not negative, got {shown(values)}.")
+    return given.astype(np.float64)

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skselect import _validation as check
-from skselect._keys import run_starts
+from skselect._checks.rows import check_confidence, check_length, check_loss, check_weight
 from skselect._typing import FloatArray
+from skselect.curve.packing import run_starts
 
 #: What keeps the log-odds of 0 and 1 finite where nothing larger is known.
 LEAST_OFFSET = 1e-15
@@ -91,10 +91,10 @@ def checked_rows(
     score: Any, y: Any, sample_weight: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return scores, outcomes and weights of the rows that count."""
-    scores = check.check_confidence(score, "score")
-    outcome = check.check_loss(y, "y")
-    check.check_length("score", scores, len(outcome), "y")
-    weight = check.check_weight(sample_weight, len(outcome))
+    scores = check_confidence(score, "score")
+    outcome = check_loss(y, "y")
+    check_length("score", scores, len(outcome), "y")
+    weight = check_weight(sample_weight, len(outcome))
     if weight is None:
         return scores, outcome, np.ones(len(outcome))
     counted = weight > 0

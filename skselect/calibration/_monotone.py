@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skselect import _validation as check
+from skselect._checks.rows import warn_small_weights
 from skselect._typing import FloatArray
 from skselect.calibration._common import blocks_of, checked_rows
 
@@ -130,7 +130,7 @@ class SmoothIsotonicCalibrator(BaseEstimator):
         self
         """
         rows = checked_rows(score, y, sample_weight)
-        check.warn_small_weights(rows[2], "SmoothIsotonicCalibrator")
+        warn_small_weights(rows[2], "SmoothIsotonicCalibrator")
         knots, total, success = blocks_of(*rows)
         fit = isotonic_regression(success / total, weights=total)
         starts = fit.blocks[:-1]
@@ -208,7 +208,7 @@ class VennAbersCalibrator(BaseEstimator):
         self
         """
         rows = checked_rows(score, y, sample_weight)
-        check.warn_small_weights(rows[2], "VennAbersCalibrator")
+        warn_small_weights(rows[2], "VennAbersCalibrator")
         self.knots_, total, success = blocks_of(*rows)
         self.upper_: FloatArray = _fits_with_a_success(total, success)
         # A failure is a success of the mirrored problem.

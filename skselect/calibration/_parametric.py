@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-from skselect import _validation as check
+from skselect._checks.rows import warn_small_weights
 from skselect._typing import FloatArray
 from skselect.calibration._common import Safeguarded, checked_rows, expit
 
@@ -73,7 +73,7 @@ class PlattCalibrator(Safeguarded):
         self
         """
         score, y, weight = checked_rows(score, y, sample_weight)
-        check.warn_small_weights(weight, "PlattCalibrator")
+        warn_small_weights(weight, "PlattCalibrator")
         self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
         positive = np.sum(weight * y)
         negative = np.sum(weight) - positive
@@ -141,7 +141,7 @@ class BetaCalibrator(Safeguarded):
         self
         """
         score, y, weight = checked_rows(score, y, sample_weight)
-        check.warn_small_weights(weight, "BetaCalibrator")
+        warn_small_weights(weight, "BetaCalibrator")
         self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
         self.a_, self.b_, self.c_ = _fit_beta(score, y, weight)
         return self

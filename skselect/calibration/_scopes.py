@@ -2,15 +2,280 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skselect import _validation as check
+from skselect._checks.options import check_choice
+from skselect._checks.rows import no_word_on_weights
 from skselect._typing import ConfidenceSpec, FloatArray, IntArray
-from skselect.calibration._classes import ClassCalibration
-from skselect.calibration._confidence import ConfidenceCalibration
-from skselect.confidence import confidence_of_proba
+from skselect.calibration._common import LEAST_OFFSET, log_odds, offset_of
+from skselect.calibration._registry import (
+    Missing,
+    fitted_map,
+    name_of,
+    predicted,
+    restored_maps,
+    stored_maps,
+    unfitted,
+)
+from skselect.calibration._temperature import SoftmaxTemperature
+from skselect.predictions.confidence import confidence_of_proba
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCalibration:
+    """Honest class probabilities from raw scores: one map for two classes, else one per class.
+
+    Temperature scaling has one map for any number of classes.
+
+    Parameters
+    ----------
+    kind : str
+        A name in `CALIBRATORS`, or "external:" and the class name of a calibrator of yours.
+    response : {"predict_proba", "decision_function"}
+        What the raw scores are.
+    maps : tuple of calibrators
+    offset : float, default=1e-15
+        Added to p and 1 - p before log-odds are taken: half the smallest raw probability of the
+        calibration rows, so that a forest's 0 of 200 trees speaks like half a tree and not like
+        certainty.
+    """
+
+    kind: str
+    response: str
+    maps: tuple[Any, ...]
+    offset: float = LEAST_OFFSET
+
+    @classmethod
+    def fit(
+        cls,
+        calibrator: Any,
+        response: str,
+        scores: FloatArray,
+        codes: IntArray,
+        n_classes: int,
+        sample_weight: FloatArray | None = None,
+    ) -> ClassCalibration:
+        """Fit one map per column against "is it this class?".
+
+        Parameters
+        ----------
+        calibrator : str or object
+            A name, or a calibrator that is cloned for each class.
+        response : str
+        scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
+        codes : ndarray of shape (n,)
+            Class codes 0..K-1. A class without rows gets the map of "never".
+        n_classes : int
+        sample_weight : ndarray of shape (n,), default=None
+
+        Notes
+        -----
+        A score of nan (the decision value of a class that a fold's model does not know) says
+        nothing, so the map of that class leaves the row out.
+        """
+        template = unfitted(calibrator)
+        kind = name_of(template)
+        weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+        offset = offset_of(scores[weight > 0]) if response == "predict_proba" else LEAST_OFFSET
+        if _is_native(kind, n_classes):
+            softmax = SoftmaxTemperature(safeguard=template.safeguard)
+            fitted = softmax.fit(_logits(response, scores, offset), codes, weight)
+            return cls(kind, response, (fitted,), offset)
+        positives = [1] if n_classes == 2 else range(n_classes)
+        maps: list[Any] = []
+        columns = _columns(template, response, scores, offset)
+        for column, k in zip(columns, positives, strict=True):
+            known = ~np.isnan(column)
+            outcome = (codes[known] == k).astype(np.float64)
+            # What the first map says about the weights holds for all.
+            with no_word_on_weights() if maps else nullcontext():
+                maps.append(fitted_map(template, column[known], outcome, weight[known]))
+        return cls(kind, response, tuple(maps), offset)
+
+    def proba_of(self, scores: FloatArray) -> FloatArray:
+        """Return probabilities of shape (n, K) that sum to one in each row.
+
+        A row for which every class map says "never" gets equal probabilities. A decision
+        value of nan, of a class that the model does not know, speaks against it.
+        """
+        first = self.maps[0]
+        if isinstance(first, SoftmaxTemperature | Missing):  # one map for all classes, or none
+            logits = _logits(self.response, scores, self.offset)
+            return first.predict(np.where(np.isnan(logits), -np.inf, logits))
+        columns = _columns(first, self.response, scores, self.offset)
+        mapped = [_of_known(m, x) for m, x in zip(self.maps, columns, strict=True)]
+        if len(mapped) == 1:
+            return np.column_stack([1.0 - mapped[0], mapped[0]])
+        proba = np.column_stack(mapped)
+        total = proba.sum(axis=1, keepdims=True)
+        uniform = np.full_like(proba, 1.0 / proba.shape[1])
+        return np.divide(proba, total, out=uniform, where=total > 0)
+
+    def honest(self, confidence: FloatArray) -> FloatArray:
+        """Return the confidence as it is: the probabilities it comes from are honest."""
+        return confidence
+
+    def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
+        """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
+        maps = stored_maps(self.kind, self.maps, allow_external=allow_external)
+        return {
+            "scope": "probabilities", "kind": self.kind, "response": self.response,
+            "offset": self.offset, "maps": maps,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> ClassCalibration:
+        """Rebuild the maps from plain numbers."""
+        maps = restored_maps(stored["kind"], stored["maps"])
+        offset = _check_offset(stored.get("offset", LEAST_OFFSET))
+        return cls(stored["kind"], stored["response"], maps, offset)
+
+    def check_fits(self, n_classes: int, response: str) -> None:
+        """Refuse to be used for another number of classes or another kind of scores."""
+        if isinstance(self.maps[0], Missing):
+            return
+        native = _is_native(self.kind, n_classes)
+        wanted = 1 if n_classes == 2 or native else n_classes
+        priors = {np.shape(getattr(m, "prior_", 0.0)) for m in self.maps}
+        shape = (n_classes,) if native else ()
+        if len(self.maps) != wanted or self.response != response or priors != {shape}:
+            raise ValueError(
+                f"calibration: {len(self.maps)} maps of {self.response} do not fit {n_classes} "
+                f"classes of {response}."
+            )
+
+
+def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) -> list[FloatArray]:
+    """Return what each map reads: log-odds if it asks for them, else the score itself."""
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim == 1:
+        columns = [scores]
+    elif scores.shape[1] == 2:
+        columns = [scores[:, 1]]
+    else:
+        columns = list(scores.T)
+    wants_log_odds = getattr(calibrator, "reads_log_odds", False) and response == "predict_proba"
+    return [log_odds(column, offset) for column in columns] if wants_log_odds else columns
+
+
+def _of_known(fitted: Any, column: FloatArray) -> FloatArray:
+    """Return what a map makes of a column, 0 where the class is not known."""
+    unknown = np.isnan(column)
+    if not unknown.any():
+        return predicted(fitted, column)
+    mapped = np.zeros(len(column))
+    if not unknown.all():
+        mapped[~unknown] = predicted(fitted, column[~unknown])
+    return mapped
+
+
+def _is_native(kind: str, n_classes: int) -> bool:
+    """Tell whether one map serves all classes at once."""
+    return kind == "temperature" and n_classes > 2
+
+
+def _logits(response: str, scores: FloatArray, offset: float) -> FloatArray:
+    """Return logits of shape (n, K): decision values, or logarithms of probabilities."""
+    scores = np.asarray(scores, dtype=np.float64)
+    return np.log(scores + offset) if response == "predict_proba" else scores
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceCalibration:
+    """One rising map from confidence to the chance that the answer is right.
+
+    So answers and probabilities stay, and rows keep their order but for new ties.
+
+    Parameters
+    ----------
+    kind : str
+        A name in `CALIBRATORS`, or "external:" and the class name of a calibrator of yours.
+    map : calibrator
+    offset : float or None
+        Added to c and 1 - c before log-odds are taken; None for a confidence that is no
+        probability (a function of yours), which is read as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.calibration import ConfidenceCalibration
+    >>> confidence = np.array([.6, .7, .8, .9, .99, .999])
+    >>> correct = np.array([0., 1., 0., 1., 1., 1.])
+    >>> calibration = ConfidenceCalibration.fit("smooth_isotonic", confidence, correct)
+    >>> calibration.honest(np.array([.6, .9, .99])).round(2)
+    array([0.33, 0.71, 0.8 ])
+    """
+
+    kind: str
+    map: Any
+    offset: float | None
+
+    @classmethod
+    def fit(
+        cls,
+        calibrator: Any,
+        confidence: FloatArray,
+        correct: FloatArray,
+        sample_weight: FloatArray | None = None,
+        *,
+        is_probability: bool = True,
+    ) -> ConfidenceCalibration:
+        """Fit the map to rows that the classifier has not seen.
+
+        Parameters
+        ----------
+        calibrator : str or object
+            A name, or a calibrator that is cloned.
+        confidence : ndarray of shape (n,)
+        correct : ndarray of shape (n,)
+            1 where the predicted class was right.
+        sample_weight : ndarray of shape (n,), default=None
+        is_probability : bool, default=True
+            Whether the confidence lies in [0, 1].
+        """
+        template = unfitted(calibrator)
+        weight = np.ones(len(correct)) if sample_weight is None else sample_weight
+        offset = offset_of(confidence[weight > 0]) if is_probability else None
+        fitted = fitted_map(template, _readable(template, confidence, offset), correct, weight)
+        return cls(name_of(template), fitted, offset)
+
+    def proba_of(self, scores: FloatArray) -> FloatArray:
+        """Return the class probabilities as they are."""
+        return scores
+
+    def honest(self, confidence: FloatArray) -> FloatArray:
+        """Return the chance of being right, shape (n,)."""
+        return predicted(self.map, _readable(self.map, confidence, self.offset))
+
+    def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
+        """Return the map as plain numbers; a calibrator of yours leaves its name only."""
+        maps = stored_maps(self.kind, (self.map,), allow_external=allow_external)
+        return {"scope": "confidence", "kind": self.kind, "offset": self.offset, "maps": maps}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> ConfidenceCalibration:
+        """Rebuild the map from plain numbers."""
+        (restored,) = restored_maps(stored["kind"], stored["maps"])
+        offset = stored["offset"]
+        return cls(stored["kind"], restored, None if offset is None else _check_offset(offset))
+
+    def check_fits(self, n_classes: int, response: str) -> None:  # noqa: ARG002 - any number
+        """Refuse to be used for scores that are no probabilities."""
+        check_choice("response", response, ["predict_proba"])
+        if np.ndim(getattr(self.map, "prior_", 0.0)):
+            raise ValueError("calibration: a map of class probabilities cannot map a confidence.")
+
+
+def _readable(calibrator: Any, confidence: FloatArray, offset: float | None) -> FloatArray:
+    """Return what the map reads: log-odds if it asks for them, else the confidence itself."""
+    if offset is None or not getattr(calibrator, "reads_log_odds", False):
+        return confidence
+    return log_odds(confidence, offset)
+
 
 #: Names accepted by `calibration_scope=`.
 SCOPES = ("probabilities", "confidence")
@@ -43,6 +308,14 @@ def fitted_calibration(
 
 def restored_calibration(stored: dict[str, Any]) -> Calibration:
     """Rebuild either calibration from plain numbers."""
-    scope = check.check_choice("scope", stored.get("scope", SCOPES[0]), SCOPES)
+    scope = check_choice("scope", stored.get("scope", SCOPES[0]), SCOPES)
     kind: type[Calibration] = ClassCalibration if scope == SCOPES[0] else ConfidenceCalibration
     return kind.from_dict(stored)
+
+
+def _check_offset(value: Any) -> float:
+    """Return the offset of log-odds."""
+    offset = float(value)
+    if not 0.0 < offset <= 0.5:
+        raise ValueError(f"offset must lie in (0, 0.5], got {value!r}.")
+    return offset

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from skselect import _validation as check
-from skselect._typing import FloatArray, IntArray
+from skselect._checks.rows import warn_small_weights
+from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration._common import Safeguarded, checked_rows, expit, softmax
 
 #: The sharpest and the bluntest temperature, in units of the mean score: beyond them all rows
@@ -106,7 +106,7 @@ class TemperatureCalibrator(Safeguarded):
         self
         """
         score, y, weight = checked_rows(score, y, sample_weight)
-        check.warn_small_weights(weight, "TemperatureCalibrator")
+        warn_small_weights(weight, "TemperatureCalibrator")
         graded = (y > 0) & (y < 1)
         if graded.any():  # a row that is y times a success and 1 - y times a failure
             score = np.concatenate([score, score[graded]])
@@ -155,8 +155,8 @@ class SoftmaxTemperature(Safeguarded):
     def fit(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> SoftmaxTemperature:
         """Learn the temperature and the share from logits of shape (n, K) and class codes."""
         known = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
-        check.check_some_known(known, "calibration='temperature'")
-        check.warn_small_weights(weight, "TemperatureCalibrator")
+        _check_some_known(known, "calibration='temperature'")
+        warn_small_weights(weight, "TemperatureCalibrator")
         logits, codes, weight = logits[known], codes[known], weight[known]
         n_classes = logits.shape[1]
         # The mean lead of the first class over the second; for two it is the mean |log-odds|.
@@ -272,3 +272,12 @@ def _plain_temperature(own_chance: _OwnChance, weight: FloatArray) -> float:
     if slope(low) >= 0:
         return TEMPERATURES[1]
     return float(np.exp(-optimize.brentq(slope, low, high, xtol=1e-12, rtol=1e-12)))
+
+
+def _check_some_known(known: BoolArray, name: str) -> None:
+    """Refuse rows of which none was scored for all classes."""
+    if not np.any(known):
+        raise ValueError(
+            f"{name} needs rows with decision values for all classes, but every fold lacks a "
+            "class; use stratified folds, or a calibration with one map per class such as 'platt'."
+        )

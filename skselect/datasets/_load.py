@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 from sklearn.utils import Bunch
 
-from skselect import _validation as check
 from skselect.datasets import _sources as sources
-from skselect.datasets._contents import TARGET
-from skselect.datasets._registry import Entry, entry_of, registry
+from skselect.datasets._registry import TARGET, Entry, entry_of, registry
+from skselect.exceptions import DatasetNotFoundError
 
 
 def load_dataset(
@@ -85,7 +85,7 @@ def load_dataset(
     description = _described(entry)
     if dropna:
         whole = frame.notna().all(axis=1).to_numpy()
-        check.check_whole_rows(frame, whole, name)
+        _check_whole_rows(frame, whole, name)
         description += f"\nHere: the {whole.sum():,} rows without missing cells."
         n_train = None if n_train is None else int(whole[:n_train].sum())
         frame = frame[whole].reset_index(drop=True)
@@ -150,7 +150,7 @@ def _found(entry: Entry, data_home: Any, download_if_missing: bool) -> sources.F
     elif found is None:
         tried.append("no download: download_if_missing=False")
     if found is None:
-        check.refuse_missing_dataset(entry.name, tried, _advice(entry))
+        _refuse_missing_dataset(entry.name, tried, _advice(entry))
     return found
 
 
@@ -198,3 +198,22 @@ def _described(entry: Entry) -> str:
         lines.append(f"Leave out of an honest model: {', '.join(entry.leaky_features)}.")
     lines += [entry.notes] if entry.notes else []
     return "\n".join([*lines, "", f"Licence: {entry.license}", f"Citation: {entry.citation}"])
+
+
+def _refuse_missing_dataset(name: str, tried: Sequence[str], advice: Sequence[str]) -> NoReturn:
+    """Say what was tried, and how to get a data set."""
+    lines = [f"The data set {name!r} is not on this machine. Tried:"]
+    lines += [f"  - {one}" for one in tried]
+    lines += ["To get it:"]
+    lines += [f"  - {one}" for one in advice]
+    raise DatasetNotFoundError("\n".join(lines))
+
+
+def _check_whole_rows(frame: Any, whole: Any, name: str) -> None:
+    """Refuse to leave out every row."""
+    if not whole.any():
+        empty = [column for column in frame.columns if frame[column].isna().all()]
+        raise ValueError(
+            f"dropna=True would leave no row of {name!r}: the columns {empty} have no values; "
+            "leave them out yourself."
+        )

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.utils import Bunch
 
-from skselect import _validation as check
+from skselect._checks.options import check_choice, check_count, check_generator
 from skselect._typing import FloatArray
 
 Draws = np.random.Generator
@@ -134,10 +134,10 @@ def make_confidence_profile(
     ece    0.17
     dtype: float64
     """
-    check.check_choice("distribution", distribution, DISTRIBUTIONS)
-    check.check_choice("calibration_mode", calibration_mode, CALIBRATION_MODES)
-    check.check_count("n_samples", n_samples)
-    rng = check.check_generator(random_state)
+    check_choice("distribution", distribution, DISTRIBUTIONS)
+    check_choice("calibration_mode", calibration_mode, CALIBRATION_MODES)
+    check_count("n_samples", n_samples)
+    rng = check_generator(random_state)
     confidence = DISTRIBUTIONS[distribution](rng, n_samples)
     chance = CALIBRATION_MODES[calibration_mode](rng, confidence)
     correct = rng.random(n_samples) < chance
@@ -202,9 +202,9 @@ def make_model_profile(
     >>> curve.cwsa([.5, .8]).round(2)
     array([0.7 , 0.48])
     """
-    check.check_choice("kind", kind, MODELS)
-    check.check_count("n_samples", n_samples)
-    rng = check.check_generator(random_state)
+    check_choice("kind", kind, MODELS)
+    check_count("n_samples", n_samples)
+    rng = check_generator(random_state)
     share, right, wrong = MODELS[kind]
     correct = rng.random(n_samples) < share
     low, high = np.where(correct[:, None], right, wrong).T
@@ -259,15 +259,15 @@ def make_risk_profile(
     >>> bool(drawn.selective_risk(found.threshold) <= .03)
     True
     """
-    check.check_choice("kind", kind, RISKS)
-    check.check_count("n_samples", n_samples)
-    rng = check.check_generator(random_state)
+    check_choice("kind", kind, RISKS)
+    check_count("n_samples", n_samples)
+    rng = check_generator(random_state)
     rate, mean_rate = RISKS[kind]
     rank = rng.random(n_samples)
     correct = rng.random(n_samples) >= rate(rank)
     confidence = 1.0 - rank
     if n_levels is not None:
-        check.check_count("n_levels", n_levels)
+        check_count("n_levels", n_levels)
         confidence = np.ceil(confidence * n_levels) / n_levels
 
     def coverage(threshold: Any) -> Any:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from skselect import _validation as check
+import numpy as np
+import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +40,7 @@ class Entry:
         Where to get it: scikit-learn's loader, OpenML's and UCI's number.
     license, citation, notes : str
     digest : str
-        Of the contents, see :func:`skselect.datasets._contents.digest_of`.
+        Of the contents, see :func:`skselect.datasets._registry.digest_of`.
     texts : list of str
         Columns of text that are no categories.
     """
@@ -81,4 +85,111 @@ def registry() -> dict[str, Entry]:
 
 def entry_of(name: Any) -> Entry:
     """Return one entry, or say which names there are."""
-    return registry()[check.check_dataset_name(name, list(registry()))]
+    return registry()[_check_dataset_name(name, list(registry()))]
+
+
+TARGET = "target"
+# How public files write a missing value.
+_MISSING = ["?", "", "nan", "None"]
+
+
+def digest_of(frame: pd.DataFrame) -> str:
+    """Return the SHA-256 of names and values of all columns, in their order.
+
+    Numbers count as float64 and everything else as text, so that it depends neither on the file
+    format nor on the versions of the packages that wrote or read it.
+    """
+    found = hashlib.sha256()
+    for name in frame.columns:
+        column = frame[name]
+        found.update(f"\x1e{name}\x1f".encode())
+        if _is_number(column):
+            values = column.to_numpy(dtype="<f8", na_value=np.nan)
+            found.update(np.where(np.isnan(values), np.nan, values + 0.0).tobytes())
+        else:
+            codes, levels = pd.factorize(_as_text(column), sort=True)
+            found.update("\x1f".join(levels).encode())
+            found.update(codes.astype("<i4").tobytes())
+    return found.hexdigest()
+
+
+def registered_form(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
+    """Return a table from elsewhere with the registered names, types and order of columns.
+
+    Raises
+    ------
+    ValueError
+        If it has other columns, classes or counts than the registered table.
+    """
+    names = [*entry.features, TARGET]
+    if TARGET not in frame.columns:  # public tables have it last, under a name of their own
+        frame = frame.rename(columns={frame.columns[-1]: TARGET})
+    frame = frame[names] if set(names) <= set(frame.columns) else frame
+    _check_dataset_shape(frame.shape, (entry.n_rows, len(names)), entry.name)
+    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    columns = {}
+    for name in entry.features:
+        if name in entry.categorical:
+            columns[name] = _as_text(frame[name]).astype("category")
+        elif _is_number(frame[name]):
+            columns[name] = frame[name]
+        else:
+            text = _as_text(frame[name])
+            numbers = pd.to_numeric(text, errors="coerce")
+            is_text = numbers.isna().sum() > text.isna().sum()
+            columns[name] = pd.Series(text.tolist()) if is_text else numbers
+    columns[TARGET] = _labels(frame[TARGET], entry)
+    result = pd.DataFrame(columns)
+    counts = {str(label): int(n) for label, n in result[TARGET].value_counts().items()}
+    _check_dataset_counts("class counts", counts, entry.class_counts, entry.name)
+    n_missing = int(result.isna().sum().sum())
+    _check_dataset_counts("missing cells", n_missing, entry.n_missing, entry.name)
+    return result
+
+
+def _labels(target: pd.Series, entry: Entry) -> pd.Series:
+    text = _as_text(target).str.removesuffix(".")  # UCI's test part of adult has ">50K."
+    if entry.target_dtype != "int64":
+        return pd.Series(text.tolist())
+    numbers = pd.to_numeric(text, errors="coerce")
+    _check_dataset_counts("labels that are no numbers", int(numbers.isna().sum()), 0,
+                               entry.name)  # fmt: skip
+    return numbers.astype("int64")
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _as_text(column: pd.Series) -> Any:
+    """Return text without spaces around it, missing where a public file says so."""
+    text = column.astype(object).where(column.notna(), None)
+    text = text.map(lambda value: value.decode() if isinstance(value, bytes) else value)
+    text = text.map(lambda value: None if value is None else str(value).strip())
+    return text.where(~text.isin(_MISSING), None).astype(object)
+
+
+def _check_dataset_name(name: Any, known: Sequence[str]) -> str:
+    """Return `name` if it is a data set, or say which ones are spelled like it."""
+    if isinstance(name, str) and name in known:
+        return name
+    near = difflib.get_close_matches(str(name), known, n=3) if isinstance(name, str) else []
+    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    raise ValueError(
+        f"name must be one of the {len(known)} of list_datasets(), got {name!r}{meant}"
+    )
+
+
+def _check_dataset_shape(found: tuple[int, int], registered: tuple[int, int], name: str) -> None:
+    """Refuse a table of another shape."""
+    if tuple(found) != registered:
+        raise ValueError(
+            f"it has {found[0]} rows and {found[1]} columns, {name!r} has {registered[0]} and "
+            f"{registered[1]}"
+        )
+
+
+def _check_dataset_counts(what: str, found: Any, registered: Any, name: str) -> None:
+    """Refuse a table that counts otherwise."""
+    if found != registered:
+        raise ValueError(f"its {what} are {found}, those of {name!r} {registered}")

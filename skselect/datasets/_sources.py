@@ -16,9 +16,8 @@ from urllib.request import getproxies
 import pandas as pd
 from sklearn import datasets as embedded
 
-from skselect import _validation as check
-from skselect.datasets._contents import TARGET, digest_of, registered_form
-from skselect.datasets._registry import Entry
+from skselect._files import import_extra, read_or_name
+from skselect.datasets._registry import TARGET, Entry, digest_of, registered_form
 
 #: Seconds without an answer after which a server counts as out of reach.
 _PATIENCE = 4
@@ -33,9 +32,9 @@ Found = tuple[pd.DataFrame, str]
 def folders(data_home: Any) -> Iterator[tuple[str, Path]]:
     """Yield the folders to look into, in order, with what they are called."""
     if data_home is not None:
-        yield "data_home", check.check_folder("data_home", data_home)
+        yield "data_home", _check_folder("data_home", data_home)
     if os.environ.get(_VARIABLE):
-        yield _VARIABLE, check.check_folder(f"the environment variable {_VARIABLE}",
+        yield _VARIABLE, _check_folder(f"the environment variable {_VARIABLE}",
                                             os.environ[_VARIABLE])  # fmt: skip
     yield "cache", cache_folder()
 
@@ -56,11 +55,11 @@ def file_of(entry: Entry, folder: Path) -> Path | None:
 
 def read(path: Path, entry: Entry) -> pd.DataFrame:
     """Read a file and refuse other contents than its name promises."""
-    parquet = check.import_extra("pyarrow.parquet", "pyarrow", "datasets")
-    table = check.read_or_name(lambda file: parquet.read_table(file).to_pandas(), path)
+    parquet = import_extra("pyarrow.parquet", "pyarrow", "datasets")
+    table = read_or_name(lambda file: parquet.read_table(file).to_pandas(), path)
     is_registered = path.stem == entry.name
     digest = digest_of(table)
-    check.check_contents(digest, entry.digest if is_registered else path.stem[-_SHORT:], path)
+    _check_contents(digest, entry.digest if is_registered else path.stem[-_SHORT:], path)
     if not is_registered:
         _tell_apart(entry)
     return table
@@ -75,7 +74,7 @@ def embedded_in_sklearn(entry: Entry) -> Found | None:
     frame = loaded.frame.copy()
     if entry.target_dtype == "str":
         frame[TARGET] = pd.Series(loaded.target_names.take(loaded.target).tolist())
-    check.check_contents(digest_of(frame), entry.digest, Path(f"load_{name} of scikit-learn"))
+    _check_contents(digest_of(frame), entry.digest, Path(f"load_{name} of scikit-learn"))
     return frame, "scikit-learn"
 
 
@@ -121,9 +120,9 @@ def addresses(entry: Entry) -> dict[str, tuple[str, Callable[[str], pd.DataFrame
 
 def _fetched(url: str, reader: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
     """Download a file with a progress bar, and read it."""
-    check.import_extra("pyarrow", "pyarrow", "datasets")
-    check.import_extra("tqdm", "tqdm", "datasets")
-    pooch = check.import_extra("pooch", "pooch", "datasets")
+    import_extra("pyarrow", "pyarrow", "datasets")
+    import_extra("tqdm", "tqdm", "datasets")
+    pooch = import_extra("pooch", "pooch", "datasets")
     pooch.get_logger().setLevel("WARNING")
     _check_name_resolves(url)
     with tempfile.TemporaryDirectory() as folder:
@@ -174,3 +173,21 @@ def _tell_apart(entry: Entry) -> None:
         "published results may differ a little.",
         UserWarning, stacklevel=5,
     )  # fmt: skip
+
+
+def _check_folder(name: str, folder: Any) -> Path:
+    """Return the path of a folder that exists."""
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise ValueError(f"{name} must be a folder that holds Parquet files, got {str(folder)!r}.")
+    return path
+
+
+def _check_contents(found: str, registered: str, path: Path) -> None:
+    """Refuse a file whose contents are not the ones that its name promises."""
+    if not found.startswith(registered):
+        raise ValueError(
+            f"{path} does not hold the table that is registered under this name: the SHA-256 of "
+            f"its contents is {found[:12]}..., not {registered[:12]}... It is damaged or another "
+            "version; delete it or move it away."
+        )

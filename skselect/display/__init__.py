@@ -1,10 +1,10 @@
 """Pictures. matplotlib is imported inside `plot` only."""
 
-from skselect.display._histogram import ConfidenceHistogramDisplay
-from skselect.display._reliability import ReliabilityDisplay
-from skselect.display._risk_coverage import RiskCoverageDisplay
-from skselect.display._thresholds import ThresholdDisplay
-from skselect.display._weighted_roc import ConfidenceWeightedRocDisplay
+from skselect.display.histogram import ConfidenceHistogramDisplay
+from skselect.display.reliability import ReliabilityDisplay
+from skselect.display.risk_coverage import RiskCoverageDisplay
+from skselect.display.thresholds import ThresholdDisplay
+from skselect.display.weighted_roc import ConfidenceWeightedRocDisplay
 
 __all__ = [
     "ConfidenceHistogramDisplay",

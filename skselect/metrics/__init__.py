@@ -5,6 +5,9 @@ response_method="predict_proba")``, counts a weight of 2 as the row twice, and d
 on the order of the rows. ``SPECS`` is the table of all of them.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from skselect.metrics._areas import (
     accuracy_rejection_auc_score,
     augrc_score,
@@ -20,29 +23,44 @@ from skselect.metrics._binned_errors import (
     debiased_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
+    reliability_curve,
 )
-from skselect.metrics._by_group import metrics_by_group
-from skselect.metrics._calibration_tests import EcceTest, EcdTest, ecce_test, ecd_score, ecd_test
-from skselect.metrics._compare import compare_across_datasets, compare_models
-from skselect.metrics._correctness import CauComponents, cau_components, cau_score
-from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate
-from skselect.metrics._failures import (
+from skselect.metrics._calibration_tests import (
+    EcceTest,
+    EcdTest,
+    ecce_test,
+    ecd_score,
+    ecd_test,
+    tce_score,
+)
+from skselect.metrics._cau import CauComponents, cau_components, cau_score
+from skselect.metrics._confidence_weighted import (
+    cw_accuracy_score,
+    cw_auc_score,
+    cw_confusion_matrix,
+    cw_f1_score,
+    cw_gain_score,
+    cw_matthews_corrcoef,
+    cw_precision_score,
+    cw_recall_score,
+    cw_roc_curve,
+    cw_specificity_score,
+)
+from skselect.metrics._csr import (
+    CsrTest,
+    csr_score,
+    csr_test,
+    p_risk_score,
+)
+from skselect.metrics._error_detection import (
     auroc_aurc_score,
     f1_retention_auc_score,
     failure_auroc_score,
     failure_average_precision_score,
     oc_auc_score,
 )
-from skselect.metrics._interval import MetricInterval, metric_interval
-from skselect.metrics._metric_spec import MetricSpec
-from skselect.metrics._overconfidence import (
-    CsrTest,
-    csr_score,
-    csr_test,
-    p_risk_score,
-)
-from skselect.metrics._reliability import reliability_curve
-from skselect.metrics._review import (
+from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate
+from skselect.metrics._review_rate import (
     ReviewPlan,
     review_at_reliability,
     review_rate_at_reliability_score,
@@ -54,9 +72,8 @@ from skselect.metrics._smooth_errors import (
     smooth_calibration_error,
     top_label_brier_score,
 )
-from skselect.metrics._specs import SPECS
 from skselect.metrics._t_cal import TCalTest, t_cal_test
-from skselect.metrics._tce import tce_score
+from skselect.metrics._table import SPECS, MetricSpec
 from skselect.metrics._threshold import (
     coverage_score,
     cwsa_contributions,
@@ -67,17 +84,15 @@ from skselect.metrics._threshold import (
     selective_cost_score,
     selective_risk_score,
 )
-from skselect.metrics._weighted_counts import (
-    cw_accuracy_score,
-    cw_confusion_matrix,
-    cw_f1_score,
-    cw_gain_score,
-    cw_matthews_corrcoef,
-    cw_precision_score,
-    cw_recall_score,
-    cw_specificity_score,
-)
-from skselect.metrics._weighted_roc import cw_auc_score, cw_roc_curve
+
+if TYPE_CHECKING:
+    from skselect.inference import (
+        MetricInterval,
+        compare_across_datasets,
+        compare_models,
+        metric_interval,
+        metrics_by_group,
+    )
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -149,3 +164,10 @@ __all__ = [
     "tce_score",
     "top_label_brier_score",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import intervals and comparisons when they are first used: they are built on the metrics."""
+    if name in __all__:
+        return getattr(importlib.import_module("skselect.inference"), name)
+    raise AttributeError(f"module 'skselect.metrics' has no attribute {name!r}")

@@ -6,10 +6,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect import _validation as check
+from skselect._checks.options import check_choice, check_cwsa_thresholds
 from skselect._typing import FloatArray
-from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, curve_of, metric
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._signature import DoorOptions, curve_of, metric
 
 # Kernels (the other areas are methods of the curve) ----------------------------------------
 
@@ -43,15 +43,15 @@ def aumcc(
     thresholds: Any = None,
 ) -> float:
     """Return the area under a metric-coverage curve."""
-    check.check_choice("metric", metric, _CURVE_METRICS)
-    check.check_choice("estimator", estimator, ["trapezoid", "exact"])
+    check_choice("metric", metric, _CURVE_METRICS)
+    check_choice("estimator", estimator, ["trapezoid", "exact"])
     if estimator == "exact":
         if thresholds is not None:
             raise ValueError("thresholds goes with estimator='trapezoid' only.")
         _, along = _metric_along(curve, metric, None)
         return float(np.sum(curve.block_weight * along) / curve.accepted_weight[-1])
     grid = np.arange(50, 100) / 100 if thresholds is None else thresholds
-    grid = check.check_cwsa_thresholds(grid)
+    grid = check_cwsa_thresholds(grid)
     coverage, along = _metric_along(curve, metric, np.sort(grid)[::-1])
     counted = coverage > 0  # where nothing is accepted the metric has no value
     return float(np.trapezoid(along[counted], coverage[counted]))

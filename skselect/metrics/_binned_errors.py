@@ -10,12 +10,16 @@ from itertools import pairwise
 from typing import Any, Unpack
 
 import numpy as np
+import pandas as pd
 
-from skselect import _validation as check
-from skselect._rowwise import spans
+from skselect._array_ops import ROUNDING, are_constant, is_graded, spans
+from skselect._checks.options import check_choice, check_count, check_number
+from skselect._checks.proba import check_has_proba
+from skselect._checks.rows import check_unit_confidence, warn_small_weights
 from skselect._typing import FloatArray, IntArray
-from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import (
+from skselect.bounds import clopper_pearson_interval
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._signature import (
     ClassOptions,
     DoorOptions,
     claim_metric,
@@ -24,8 +28,8 @@ from skselect.metrics._door import (
     class_metric,
     predictions_of,
 )
-from skselect.outcomes import Outcomes
-from skselect.predictions import Predictions
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -56,7 +60,7 @@ def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -
         return np.sort(confidence)[ranks - 1]
     order = np.argsort(confidence)
     filled = np.cumsum(weight[order])
-    wanted = np.arange(1, n_bins) * filled[-1] / n_bins * (1.0 - check.ROUNDING)
+    wanted = np.arange(1, n_bins) * filled[-1] / n_bins * (1.0 - ROUNDING)
     reached = np.searchsorted(filled, wanted, side="left")
     return confidence[order][np.minimum(reached, len(confidence) - 1)]
 
@@ -88,8 +92,8 @@ def bin_sums(
 
 
 def _check_bins(n_bins: int, strategy: str) -> None:
-    check.check_count("n_bins", n_bins)
-    check.check_choice("strategy", strategy, ["uniform", "quantile"])
+    check_count("n_bins", n_bins)
+    check_choice("strategy", strategy, ["uniform", "quantile"])
 
 
 def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray | None:
@@ -134,7 +138,7 @@ def mce(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -
 
 def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "uniform") -> float:
     """Return the mean over classes of the ECE of each class's probability."""
-    proba = check.check_has_proba(predictions.y_proba, "classwise_calibration_error")
+    proba = check_has_proba(predictions.y_proba, "classwise_calibration_error")
     errors = [
         ece(
             RiskCoverageCurve.from_outcomes(
@@ -151,8 +155,8 @@ def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "u
 def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile") -> float:
     """Return the root of the mean squared gap, less what chance adds to it."""
     c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
-    check.check_unit_confidence(c, "debiased_calibration_error")
-    check.warn_small_weights(weight, "debiased_l2")
+    check_unit_confidence(c, "debiased_calibration_error")
+    warn_small_weights(weight, "debiased_l2")
 
     def columns(rows: slice) -> list[FloatArray | None]:
         right = 1.0 - loss[rows]
@@ -160,7 +164,7 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
 
     sums = bin_sums(c, weight, columns, n_bins, strategy)
     size = sums[0]
-    judged = size > 1 + check.ROUNDING  # one row says nothing of its own scatter
+    judged = size > 1 + ROUNDING  # one row says nothing of its own scatter
     confidence, accuracy, square = sums[1:, judged] / size[judged]
     scatter = np.maximum(square - accuracy**2, 0.0) / (size[judged] - 1.0)
     total = np.sum(size[judged] * ((accuracy - confidence) ** 2 - scatter))
@@ -375,3 +379,94 @@ def debiased_calibration_error(
     0.087
     """
     return debiased_l2(claimed_outcomes_of(y_true, y_proba, **options), n_bins, strategy)
+
+
+def reliability(
+    outcomes: Outcomes,
+    n_bins: int = 15,
+    strategy: str = "quantile",
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Return mean confidence, accuracy with its interval, and share of each filled bin."""
+    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
+    check_unit_confidence(c, "reliability_curve")
+    sure, right, size = bin_sums(c, weight, lambda r: [c[r], 1.0 - loss[r], None], n_bins, strategy)
+    filled = size > 0
+    sure, right, size = sure[filled], right[filled], size[filled]
+    low, high = np.full((2, len(size)), np.nan)
+    if are_constant(weight) and not is_graded(loss):
+        unit = 1.0 if weight is None else weight[0]
+        right_rows, rows = np.round(right / unit), np.round(size / unit)
+        low, high = clopper_pearson_interval(right_rows, rows, level)
+    return pd.DataFrame(
+        {
+            "confidence": sure / size,
+            "accuracy": right / size,
+            "low": low,
+            "high": high,
+            "share": size / np.sum(size),
+        }
+    )
+
+
+@claim_metric
+def reliability_curve(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    n_bins: int = 15,
+    strategy: str = "quantile",
+    confidence_level: float = 0.95,
+    **options: Unpack[DoorOptions],
+) -> pd.DataFrame:
+    """Compute how often it is right at each confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    n_bins : int, default=15
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal weight, or of equal width; equal confidences are never parted.
+    confidence_level : float in (0, 1), default=0.95
+        Of the interval for the accuracy of a bin.
+    %(options)s
+
+    Returns
+    -------
+    DataFrame
+        A row per bin that holds rows, by rising confidence: mean `confidence`, `accuracy`, its
+        exact binomial interval from `low` to `high`, and the `share` of all rows.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    See Also
+    --------
+    skselect.ReliabilityDisplay : Draws it.
+    expected_calibration_error : The mean distance to the diagonal.
+
+    Notes
+    -----
+    The interval takes the rows of a bin for independent draws with one chance of being right;
+    it is nan for weights that are not constant and for graded losses. The intervals hold one
+    by one, not all at once.
+
+    References
+    ----------
+    .. [1] Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the case
+       of the binomial", 1934.
+
+    Examples
+    --------
+    >>> from skselect.metrics import reliability_curve
+    >>> reliability_curve([0, 1, 1, 0], [.1, .9, .6, .7], n_bins=2).round(2)
+       confidence  accuracy   low  high  share
+    0        0.65       0.5  0.01  0.99    0.5
+    1        0.90       1.0  0.16  1.00    0.5
+    """
+    return reliability(
+        claimed_outcomes_of(y_true, y_proba, **options), n_bins, strategy, confidence_level
+    )

@@ -10,24 +10,26 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import bdtr, bdtrc, gammaln, ndtr, xlog1py, xlogy
 
-from skselect import _validation as check
+from skselect._array_ops import ROUNDING
+from skselect._checks.options import check_choice, check_count, check_generator, check_number
+from skselect._checks.rows import check_unit_confidence, refuse_graded_test, refuse_weights
 from skselect._typing import FloatArray
-from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, claim_metric, claimed_outcomes_of
-from skselect.metrics._draws import error_sums
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._csr import error_sums
+from skselect.metrics._signature import DoorOptions, check_eps, claim_metric, claimed_outcomes_of
 from skselect.metrics._smooth_errors import largest_cumulative_gap, range_of_cumulative_gaps
-from skselect.outcomes import Outcomes
+from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
 
 
 def rows_for_test(outcomes: Outcomes, purpose: str) -> Outcomes:
     """Return the rows without their constant weight; refuse what is not one draw per row."""
-    check.refuse_weights(outcomes.sample_weight, purpose)
-    check.refuse_graded_test(outcomes.loss, purpose)
-    check.check_unit_confidence(outcomes.confidence, purpose)
+    refuse_weights(outcomes.sample_weight, purpose)
+    refuse_graded_test(outcomes.loss, purpose)
+    check_unit_confidence(outcomes.confidence, purpose)
     return Outcomes(outcomes.loss, outcomes.confidence)
 
 
@@ -51,14 +53,14 @@ def brownian_range_tail(x: float) -> float:
 
 def _log_odds(confidence: FloatArray, eps: float) -> FloatArray:
     """Return log(c/(1 - c)), c clipped to [eps, 1 - eps]."""
-    check.check_eps(eps, zero=False)
+    check_eps(eps, zero=False)
     doubt = np.clip(1.0 - confidence, eps, 1.0 - eps)
     return np.log1p(-doubt) - np.log(doubt)
 
 
 def ecd_terms(outcomes: Outcomes, eps: float = 1e-8) -> FloatArray:
     """Return (c - a) log(c/(1 - c)) of each row."""
-    confidence = check.check_unit_confidence(outcomes.confidence, "ecd_score")
+    confidence = check_unit_confidence(outcomes.confidence, "ecd_score")
     log_odds = _log_odds(confidence, eps)
     return (np.clip(confidence, eps, 1.0 - eps) - (1.0 - outcomes.loss)) * log_odds
 
@@ -173,10 +175,10 @@ def ecd_test_of(
 ) -> EcdTest:
     """Return the ECD with a two-sided p-value given the confidences."""
     rows = rows_for_test(outcomes, "ecd_test")
-    check.check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    check.check_choice("method", method, ["montecarlo", "normal"])
-    check.check_count("n_draws", n_draws)
-    rng = check.check_generator(random_state)
+    check_number("alpha", alpha, 0.0, 1.0, closed="neither")
+    check_choice("method", method, ["montecarlo", "normal"])
+    check_count("n_draws", n_draws)
+    rng = check_generator(random_state)
     value, log_odds = ecd(rows, eps), _log_odds(rows.confidence, eps)
     doubt = np.clip(1.0 - rows.confidence, eps, 1.0 - eps)
     sigma = math.sqrt(float(np.sum(doubt * (1.0 - doubt) * log_odds**2))) / len(rows)
@@ -186,7 +188,7 @@ def ecd_test_of(
     else:
         # An error adds one log-odds to what a row without error contributes, (c - 1) log-odds.
         drawn = (error_sums(doubt, log_odds, n_draws, rng) - np.sum(doubt * log_odds)) / len(rows)
-        slack = check.ROUNDING * max(1.0, abs(value))
+        slack = ROUNDING * max(1.0, abs(value))
         below, above = np.sum(drawn <= value + slack), np.sum(drawn >= value - slack)
         tails = (1.0 + below) / (n_draws + 1), (1.0 + above) / (n_draws + 1)
     p_value = min(1.0, 2.0 * min(tails))
@@ -358,3 +360,155 @@ def ecd_test(
     """
     outcomes = claimed_outcomes_of(y_true, y_proba, **options)
     return ecd_test_of(outcomes, alpha, method, n_draws, eps, random_state)
+
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1000) -> float:
+    """Return the percentage of rows whose confidence their bin's accuracy refutes."""
+    check_number("alpha", alpha, 0.0, 1.0, closed="neither")
+    check_count("n_min", n_min)
+    check_count("n_max", n_max, n_min)
+    check_unit_confidence(outcomes.confidence, "tce_score")
+    _check_whole(outcomes.weight, "tce_score")
+    refuse_graded_test(outcomes.loss, "tce_score")
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    confidence, size = curve.thresholds[::-1], curve.block_weight[::-1]
+    right = size - curve.block_loss[::-1]
+    starts = np.array(_pool(right.tolist(), size.tolist(), n_min, n_max))
+    n_blocks = np.diff(np.append(starts, len(size)))
+    bin_size = np.repeat(np.add.reduceat(size, starts), n_blocks)
+    bin_right = np.repeat(np.add.reduceat(right, starts), n_blocks)
+    rejected = binomial_p_values(bin_right, bin_size, confidence) <= alpha
+    return float(100.0 * np.sum(size[rejected]) / np.sum(size))
+
+
+def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list[int]:
+    """Return where each bin starts, among blocks of equal confidence in ascending order.
+
+    Neighbours are pooled while they are small together, or while the accuracy would fall and
+    the pool is not too large. What is pooled depends on all that was pooled before, so this
+    is a loop over the distinct confidences, with plain numbers.
+    """
+    tail, n_tail = len(size), 0.0
+    while tail > 0 and n_tail < n_min:
+        tail -= 1
+        n_tail += size[tail]
+    starts: list[int] = []
+    rights: list[float] = []
+    sizes: list[float] = []
+    for i in range(tail):
+        start, k, n = i, right[i], size[i]
+        while sizes:
+            both = sizes[-1] + n
+            falls = rights[-1] * n >= k * sizes[-1]
+            if not (both <= n_min or (both <= n_max and falls)):
+                break
+            start, k, n = starts.pop(), k + rights.pop(), n + sizes.pop()
+        starts.append(start)
+        rights.append(k)
+        sizes.append(n)
+    if sizes and sizes[-1] + n_tail <= n_max:
+        return starts
+    return [*starts, tail]
+
+
+def binomial_p_values(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    """Return the exact two-sided p-value of k successes in n trials against the rate p.
+
+    It is the probability of all counts that are no more likely than k.
+    """
+    bound = _log_mass(k, n, p) + 1e-7  # as equal as floats can tell
+    below = k < n * p
+    # On the other side of the mean, bisect for the first count where this turns: below the
+    # mean the first rare one of the upper tail, above it the first common one from 0 on.
+    first = np.where(below, np.ceil(n * p), 0.0)
+    last = np.where(below, n + 1.0, np.floor(n * p) + 1.0)
+    while np.any(open_ := first < last):
+        middle = np.floor((first + last) / 2.0)
+        rare = _log_mass(np.minimum(middle, n), n, p) <= bound
+        turned = np.where(below, rare, ~rare)
+        last = np.where(open_ & turned, middle, last)
+        first = np.where(open_ & ~turned, middle + 1.0, first)
+    count = n.astype(np.int64)
+    lower = np.where(below, k, first - 1.0)
+    upper = np.where(below, first, k)
+    tails = np.where(lower >= 0, bdtr(np.maximum(lower, 0.0), count, p), 0.0)
+    tails += np.where(upper >= 1, bdtrc(np.maximum(upper, 1.0) - 1.0, count, p), 1.0)
+    return np.where(k == n * p, 1.0, np.minimum(tails, 1.0))
+
+
+def _log_mass(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    choose = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    return np.asarray(choose + xlogy(k, p) + xlog1py(n - k, -p))
+
+
+# Door ------------------------------------------------------------------------------------
+
+
+@claim_metric
+def tce_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    alpha: float = 0.05,
+    n_min: int = 10,
+    n_max: int = 1000,
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute the percentage of predictions that exact tests find miscalibrated, TCE.
+
+    Parameters
+    ----------
+    %(data)s
+    alpha : float in (0, 1), default=0.05
+        Level of each test.
+    n_min, n_max : int, default=10, 1000
+        Fewest and most rows of a bin (a block of tied rows is never parted).
+    %(options)s
+        Weights must be whole numbers (repeated rows) and losses 0 or 1.
+
+    Returns
+    -------
+    float in [0, 100]
+        Percent; lower is better. About 100 alpha for a calibrated classifier would be
+        chance.
+
+    Raises
+    ------
+    ValueError
+        If weights are not whole, losses are graded, or an argument is malformed.
+
+    Notes
+    -----
+    The rows, in order of confidence, are pooled into bins of increasing accuracy and of
+    `n_min` to `n_max` rows (PAVA-BC); each confidence is tested against the errors of its bin
+    by the two-sided binomial test [1]_. Tied rows are pooled first, so that the order of the
+    rows never matters.
+
+    References
+    ----------
+    .. [1] Matsubara et al., "TCE: a test-based approach to measuring calibration error",
+       2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.metrics import tce_score
+    >>> y_true = np.repeat([0, 1], [40, 60])
+    >>> tce_score(y_true, np.repeat([.6, .9], 50))
+    50.0
+    """
+    return tce(claimed_outcomes_of(y_true, y_proba, **options), alpha, n_min, n_max)
+
+
+def _check_whole(weight: FloatArray, purpose: str) -> None:
+    """Refuse weights that are not whole numbers, or too many, where rows are counted."""
+    if np.any(weight != np.rint(weight)):
+        raise ValueError(f"sample_weight: {purpose} counts rows, so weights must be whole numbers.")
+    if np.sum(weight) > 2**31:
+        raise ValueError(
+            f"sample_weight: {purpose} counts rows, and these weights stand for "
+            f"{np.sum(weight):g}; more than 2^31 cannot be counted."
+        )

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect import _validation as check
+from skselect._checks.arrays import shown
+from skselect._checks.options import check_choice
+from skselect._checks.rows import refuse_judged
 from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
-from skselect.confidence import claimed_confidence, confidence_of
-from skselect.curves import RiskCoverageCurve
-from skselect.metrics._metric_spec import MetricSpec, check_parameters
-from skselect.metrics._specs import SPECS
-from skselect.outcomes import Outcomes
-from skselect.predictions import Predictions
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._table import SPECS, MetricSpec, check_parameters
+from skselect.predictions.confidence import claimed_confidence, confidence_of
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
 
 #: What `evaluate` computes if no metrics are named.
 DEFAULT_METRICS = (
@@ -72,7 +73,7 @@ def evaluate(
     wanted = requests(metrics)
     own: Judged | JudgedCurve
     if isinstance(predictions_or_outcomes, RiskCoverageCurve):
-        check.refuse_judged(confidence, loss)
+        refuse_judged(confidence, loss)
         own = JudgedCurve(predictions_or_outcomes)
     else:
         own = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
@@ -184,12 +185,12 @@ def request(
 ) -> tuple[MetricSpec, dict[str, Any]]:
     """Return what is known about a metric that was asked for by name, and its parameters."""
     hint = " (scorers carry 'neg_', metrics do not)" if str(metric).startswith("neg_") else ""
-    spec = SPECS[check.check_choice(f"{argument}{hint}", metric, SPECS)]
+    spec = SPECS[check_choice(f"{argument}{hint}", metric, SPECS)]
     parameters = {} if parameters is None else parameters
     if not isinstance(parameters, Mapping):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"{argument}: {metric!r} needs a dict of parameters, such as {{'threshold': 0.7}}, "
-            f"got {check.shown(parameters)}."
+            f"got {shown(parameters)}."
         )
     check_parameters(spec, parameters)
     return spec, dict(parameters)

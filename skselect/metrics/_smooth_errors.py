@@ -8,11 +8,16 @@ import numpy as np
 from scipy.fft import dct, idct
 from scipy.optimize import brentq, isotonic_regression
 
-from skselect import _validation as check
+from skselect._checks.rows import check_unit_confidence
 from skselect._typing import FloatArray
-from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, claim_metric, claimed_curve_of, claimed_outcomes_of
-from skselect.outcomes import Outcomes
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._signature import (
+    DoorOptions,
+    claim_metric,
+    claimed_curve_of,
+    claimed_outcomes_of,
+)
+from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -22,7 +27,7 @@ _CELLS = 4096
 
 def smooth_ece(outcomes: Outcomes) -> float:
     """Return the width s at which the residuals smoothed by s add up to s."""
-    confidence = check.check_unit_confidence(outcomes.confidence, "smooth_calibration_error")
+    confidence = check_unit_confidence(outcomes.confidence, "smooth_calibration_error")
     waves = dct(_residual_cells(outcomes, confidence), norm="ortho")
     squares = (np.pi * np.arange(_CELLS)) ** 2 / 2.0
 
@@ -55,7 +60,7 @@ def _residual_cells(outcomes: Outcomes, confidence: FloatArray) -> FloatArray:
 
 def cumulative_gaps(curve: RiskCoverageCurve) -> FloatArray:
     """Return sum (a - c)/n over the rows up to each distinct confidence, the lowest first."""
-    check.check_unit_confidence(curve.thresholds[[0, -1]], "ECCE")
+    check_unit_confidence(curve.thresholds[[0, -1]], "ECCE")
     gap = curve.block_weight * (1.0 - curve.thresholds) - curve.block_loss
     return np.cumsum(gap[::-1]) / curve.accepted_weight[-1]
 
@@ -73,7 +78,7 @@ def range_of_cumulative_gaps(curve: RiskCoverageCurve) -> float:
 
 def isotonic_distance(curve: RiskCoverageCurve) -> float:
     """Return the mean |c - isotonic(c)|."""
-    check.check_unit_confidence(curve.thresholds[[0, -1]], "isotonic_calibration_distance")
+    check_unit_confidence(curve.thresholds[[0, -1]], "isotonic_calibration_distance")
     accuracy = 1.0 - curve.block_loss / curve.block_weight
     fit = isotonic_regression(accuracy, weights=curve.block_weight, increasing=False).x
     distance = np.sum(curve.block_weight * np.abs(curve.thresholds - fit))
@@ -82,7 +87,7 @@ def isotonic_distance(curve: RiskCoverageCurve) -> float:
 
 def top_label_brier(outcomes: Outcomes) -> float:
     """Return the mean (c - a)^2."""
-    confidence = check.check_unit_confidence(outcomes.confidence, "top_label_brier_score")
+    confidence = check_unit_confidence(outcomes.confidence, "top_label_brier_score")
     gap = 1.0 - outcomes.loss - confidence
     return float(np.average(gap * gap, weights=outcomes.sample_weight))
 

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, ndtr
 
-from skselect import _validation as check
+from skselect._array_ops import ROUNDING
+from skselect._checks.options import check_choice, check_count, check_generator, check_number
 from skselect._typing import FloatArray, IntArray
 from skselect.metrics._calibration_tests import rows_for_test
-from skselect.metrics._door import DoorOptions, claim_metric, claimed_outcomes_of
-from skselect.outcomes import Outcomes
+from skselect.metrics._signature import DoorOptions, claim_metric, claimed_outcomes_of
+from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ def _analytic_p_values(moments: FloatArray) -> FloatArray:
     """Return the tail of a chi-square, shifted and scaled to the first three null moments."""
     total, variance, third = moments
     scatters = variance > 0
-    p_values = np.where(total > check.ROUNDING, 0.0, 1.0)  # without scatter nothing is chance
+    p_values = np.where(total > ROUNDING, 0.0, 1.0)  # without scatter nothing is chance
     z = total[scatters] / np.sqrt(variance[scatters])
     skewness = third[scatters] / variance[scatters] ** 1.5
     # A skewness of zero is the limit of many degrees of freedom, the normal law.
@@ -116,7 +117,7 @@ def _simulated_p_values(
         c = confidence[rng.integers(0, n, n)]
         right = (rng.random(n) < c).astype(np.float64)
         drawn = scale_moments(c, right, len(total))[0]
-        as_large += drawn >= total - check.ROUNDING * np.abs(total)
+        as_large += drawn >= total - ROUNDING * np.abs(total)
     return as_large / (n_draws + 1)
 
 
@@ -182,11 +183,11 @@ def t_cal_test_of(
 ) -> TCalTest:
     """Return the statistic and its p-value at all scales."""
     rows = rows_for_test(outcomes, "t_cal_test")
-    check.check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    check.check_choice("method", method, ["analytic", "montecarlo"])
-    check.check_count("n_draws", n_draws)
-    check.check_least_rows(len(rows), 2, "t_cal_test")
-    rng = check.check_generator(random_state)
+    check_number("alpha", alpha, 0.0, 1.0, closed="neither")
+    check_choice("method", method, ["analytic", "montecarlo"])
+    check_count("n_draws", n_draws)
+    _check_least_rows(len(rows), 2, "t_cal_test")
+    rng = check_generator(random_state)
     n_scales = number_of_scales(len(rows))
     moments = scale_moments(rows.confidence, 1.0 - rows.loss, n_scales)
     if method == "analytic":
@@ -277,3 +278,9 @@ def t_cal_test(
     """
     outcomes = claimed_outcomes_of(y_true, y_proba, **options)
     return t_cal_test_of(outcomes, alpha, method, n_draws, random_state)
+
+
+def _check_least_rows(n: int, least: int, purpose: str) -> None:
+    """Refuse too few rows."""
+    if n < least:
+        raise ValueError(f"y_true: {purpose} needs at least {least} rows, got {n}.")

@@ -11,11 +11,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect import _validation as check
+from skselect._checks.arrays import shown
+from skselect._checks.options import check_choice, check_number, check_threshold
+from skselect._checks.rows import check_unit_confidence
 from skselect._typing import BoolArray, FloatArray
-from skselect.curves import RiskCoverageCurve
-from skselect.metrics._door import DoorOptions, curve_of, metric, outcomes_of
-from skselect.outcomes import Outcomes
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._signature import DoorOptions, curve_of, metric, outcomes_of
+from skselect.predictions.outcomes import Outcomes
 
 Threshold = float | FloatArray
 
@@ -55,7 +57,7 @@ def selective_cost(
     curve: RiskCoverageCurve, threshold: float = 0.5, abstention_cost: float = 0.1
 ) -> float:
     """Return loss of the accepted rows plus `abstention_cost` for each other one, per row."""
-    cost = check.check_number("abstention_cost", abstention_cost, 0.0, closed="left")
+    cost = check_number("abstention_cost", abstention_cost, 0.0, closed="left")
     return generalized_risk(curve, threshold) + cost * (1.0 - coverage(curve, threshold))
 
 
@@ -78,7 +80,7 @@ def _accepted(curve: RiskCoverageCurve, threshold: float) -> tuple[float, float]
 
 
 def _cwsa(curve: RiskCoverageCurve, threshold: float, normalize: str, *, plus: bool) -> float:
-    check.check_choice("normalize", normalize, ["selected", "all"])
+    check_choice("normalize", normalize, ["selected", "all"])
     value = float(curve.cwsa_at(np.array([threshold], dtype=np.float64), plus=plus)[0])
     return value if normalize == "selected" else value * coverage(curve, threshold)
 
@@ -111,7 +113,7 @@ def cwsa_weight(outcomes: Outcomes, threshold: Threshold) -> FloatArray:
 
     At t = 1 only c = 1 is accepted and phi is its limit from below, 1.
     """
-    check.check_unit_confidence(outcomes.confidence, "CWSA")
+    check_unit_confidence(outcomes.confidence, "CWSA")
     t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), outcomes.confidence.shape)
     phi = np.ones_like(outcomes.confidence)
     np.divide(outcomes.confidence - t, 1.0 - t, out=phi, where=t < 1)
@@ -122,7 +124,7 @@ def cwsa_terms(
     outcomes: Outcomes, threshold: Threshold, sign: float, normalize: str = "selected"
 ) -> FloatArray:
     """Return what each row adds: w phi (1 - l + sign l)/norm; sign -1 is CWSA, 0 is CWSA+."""
-    check.check_choice("normalize", normalize, ["selected", "all"])
+    check_choice("normalize", normalize, ["selected", "all"])
     weight = outcomes.weight
     counted = weight[accepted_rows(outcomes, threshold)] if normalize == "selected" else weight
     norm = np.sum(counted)
@@ -167,7 +169,7 @@ def coverage_score(
     >>> coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.8)
     0.5
     """
-    return coverage(curve_of(y_true, y_proba, **options), check.check_threshold(threshold))
+    return coverage(curve_of(y_true, y_proba, **options), check_threshold(threshold))
 
 
 @metric
@@ -207,7 +209,7 @@ def selective_risk_score(
     >>> selective_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.25
     """
-    return selective_risk(curve_of(y_true, y_proba, **options), check.check_threshold(threshold))
+    return selective_risk(curve_of(y_true, y_proba, **options), check_threshold(threshold))
 
 
 @metric
@@ -240,7 +242,7 @@ def selective_accuracy_score(
     0.75
     """
     curve = curve_of(y_true, y_proba, **options)
-    return selective_accuracy(curve, check.check_threshold(threshold))
+    return selective_accuracy(curve, check_threshold(threshold))
 
 
 @metric
@@ -283,7 +285,7 @@ def generalized_risk_score(
     0.25
     """
     curve = curve_of(y_true, y_proba, **options)
-    return generalized_risk(curve, check.check_threshold(threshold))
+    return generalized_risk(curve, check_threshold(threshold))
 
 
 @metric
@@ -332,7 +334,7 @@ def selective_cost_score(
     0.3
     """
     curve = curve_of(y_true, y_proba, **options)
-    return selective_cost(curve, check.check_threshold(threshold), abstention_cost)
+    return selective_cost(curve, check_threshold(threshold), abstention_cost)
 
 
 @metric
@@ -392,7 +394,7 @@ def cwsa_score(
     0.325
     """
     curve = curve_of(y_true, y_proba, **options)
-    return cwsa(curve, check.check_cwsa_threshold(threshold), normalize)
+    return cwsa(curve, check_cwsa_threshold(threshold), normalize)
 
 
 @metric
@@ -461,7 +463,7 @@ def cwsa_plus_score(
     0.45
     """
     curve = curve_of(y_true, y_proba, **options)
-    return cwsa_plus(curve, check.check_cwsa_threshold(threshold), normalize)
+    return cwsa_plus(curve, check_cwsa_threshold(threshold), normalize)
 
 
 @metric
@@ -502,4 +504,14 @@ def cwsa_contributions(
     array([ 0.2  ,  0.2  ,  0.05 , -0.125])
     """
     outcomes = outcomes_of(y_true, y_proba, **options)
-    return cwsa_terms(outcomes, check.check_cwsa_threshold(threshold), -1.0, normalize)
+    return cwsa_terms(outcomes, check_cwsa_threshold(threshold), -1.0, normalize)
+
+
+def check_cwsa_threshold(value: Any) -> float:
+    """Return a threshold for the CWSA family, which is defined on [0, 1) only."""
+    if not 0 <= check_threshold(value) < 1:
+        raise ValueError(
+            f"threshold must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{shown(value)}."
+        )
+    return float(value)

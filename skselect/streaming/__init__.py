@@ -1,6 +1,7 @@
 """Evaluation of predictions that do not fit in memory, or lie on many machines."""
 
-from skselect.streaming._state import SelectiveState
-from skselect.streaming._subgroups import SubgroupStates
+from skselect.streaming.parquet import parquet_state
+from skselect.streaming.state import SelectiveState
+from skselect.streaming.subgroups import SubgroupStates
 
-__all__ = ["SelectiveState", "SubgroupStates"]
+__all__ = ["SelectiveState", "SubgroupStates", "parquet_state"]

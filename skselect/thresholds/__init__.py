@@ -5,16 +5,7 @@ be accepted, so no rule ever looks inside one.
 """
 
 from skselect.thresholds._betting import betting_generalized_risk, betting_risk
-from skselect.thresholds._common import threshold_below
-from skselect.thresholds._metric import (
-    AT_LEAST,
-    AT_MOST,
-    TUNABLE_METRICS,
-    MetricOptimum,
-    best_metric,
-    keeps,
-)
-from skselect.thresholds._others import (
+from skselect.thresholds._coverage_cost import (
     certified_coverage,
     certified_generalized_risk,
     cheapest,
@@ -23,6 +14,14 @@ from skselect.thresholds._others import (
     empirical_coverage,
     empirical_generalized_risk,
     mean_coverage,
+)
+from skselect.thresholds._metric import (
+    AT_LEAST,
+    AT_MOST,
+    TUNABLE_METRICS,
+    MetricOptimum,
+    best_metric,
+    keeps,
 )
 from skselect.thresholds._planning import BAND_TARGETS, rows_needed, simultaneous_band
 from skselect.thresholds._risk import (
@@ -38,6 +37,7 @@ from skselect.thresholds._risk import (
     rows_like_these,
     sequence_rule,
     sgr_risk,
+    threshold_below,
 )
 from skselect.thresholds._rules import RULES, rule_of
 

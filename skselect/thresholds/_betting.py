@@ -9,8 +9,8 @@ from scipy import special
 
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds import betting_stakes, rows_for_betting, smallest_rank
-from skselect.outcomes import Outcomes
-from skselect.thresholds._common import last_passed
+from skselect.predictions.outcomes import Outcomes
+from skselect.thresholds._risk import last_passed
 
 #: The sequence of thresholds begins at this share of the rows.
 BETTING_START = 0.15

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skselect import _validation as check
-from skselect._courses import scale_of
+from skselect._array_ops import reaches, stays_within
 from skselect._typing import BoolArray, FloatArray, IntArray
-from skselect.curves import RiskCoverageCurve
-from skselect.thresholds._common import threshold_below
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.scan import scale_of
+from skselect.thresholds._risk import threshold_below
 
 #: Metrics that can be tuned.
 TUNABLE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy")
@@ -88,7 +88,7 @@ def best_metric(
         variance = np.maximum(squares - found.values**2, 0.0)
         n_accepted = curve.n_accepted[found.n_blocks - 1]
         scores = scores - _LOWER_BOUND_ERRORS * np.sqrt(variance / n_accepted)
-    allowed = check.reaches(curve.coverage, min_coverage)
+    allowed = reaches(curve.coverage, min_coverage)
     if constraints:
         allowed &= keeps(curve, constraints)
     if len(scores) != len(curve):  # two candidates for most entries
@@ -112,10 +112,10 @@ def keeps(curve: RiskCoverageCurve, constraints: tuple[tuple[str, float], ...]) 
     for name, bound in constraints:
         if name in AT_MOST:
             risk = curve.selective_risk if name == "risk" else curve.generalized_risk
-            kept &= check.stays_within(risk, bound)
+            kept &= stays_within(risk, bound)
         else:
             share = curve.coverage if name == "coverage" else 1.0 - curve.selective_risk
-            kept &= check.reaches(share, bound)
+            kept &= reaches(share, bound)
     return kept
 
 

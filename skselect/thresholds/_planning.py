@@ -7,7 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from skselect import _validation as check
+from skselect._checks.options import (
+    check_choice,
+    check_count,
+    check_delta,
+    check_number,
+    check_risk_limit,
+)
+from skselect._checks.rows import check_countable
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds import (
     combined_limits,
@@ -19,8 +26,8 @@ from skselect.bounds import (
     union_limits,
     walk_band,
 )
-from skselect.curves import RiskCoverageCurve
-from skselect.thresholds._common import passes
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.thresholds._risk import passes
 
 #: Targets of the simultaneous band, fixed beforehand.
 BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
@@ -78,21 +85,21 @@ def rows_needed(
 
     Examples
     --------
-    >>> from skselect import rows_needed
+    >>> from skselect.thresholds import rows_needed
     >>> rows_needed(0.02, method="fixed"), rows_needed(0.02, method="fixed", expected_errors=3)
     (149, 386)
     >>> rows_needed(0.05, expected_risk=0.03, coverage=0.7)
     2376
     """
-    check.check_risk_limit(check.check_number("target", target, 0.0, 1.0, closed="neither"))
-    check.check_delta(delta)
-    check.check_number("power", power, 0.0, 1.0, closed="neither")
-    check.check_number("coverage", coverage, 0.0, 1.0, closed="right")
-    check.check_count("expected_errors", expected_errors, 0)
-    limit = _LIMITS[check.check_choice("method", method, _LIMITS)]
-    check.check_plan(method, coverage)
+    check_risk_limit(check_number("target", target, 0.0, 1.0, closed="neither"))
+    check_delta(delta)
+    check_number("power", power, 0.0, 1.0, closed="neither")
+    check_number("coverage", coverage, 0.0, 1.0, closed="right")
+    check_count("expected_errors", expected_errors, 0)
+    limit = _LIMITS[check_choice("method", method, _LIMITS)]
+    _check_plan(method, coverage)
     if expected_risk is not None:
-        check.check_number("expected_risk", expected_risk, 0.0, target, closed="left")
+        check_number("expected_risk", expected_risk, 0.0, target, closed="left")
     _check_within_reach(method, target, expected_errors, expected_risk, power, coverage)
     least_coverage = min(_LEAST_COVERAGE, coverage)
 
@@ -227,10 +234,19 @@ def simultaneous_band(
     >>> band[[100, 500, 1000, -1]]
     array([1.  , 0.05, 0.05, 0.1 ])
     """
-    check.check_delta(delta)
-    check.check_countable(curve)
+    check_delta(delta)
+    check_countable(curve)
     bound = np.ones(len(curve))
     for target in reversed(BAND_TARGETS):
         limits = walk_band(curve.n_rows, target, delta / len(BAND_TARGETS), min_coverage)
         bound[passes(curve, *limits)] = target
     return bound
+
+
+def _check_plan(method: str, coverage: float) -> None:
+    """Refuse to plan for a coverage at which a sequence has not begun."""
+    if method == "fixed_sequence" and coverage < 0.25:
+        raise ValueError(
+            f"coverage must be at least 0.25 for method='fixed_sequence', which begins there, got "
+            f"{coverage:g}; plan with method='combined'."
+        )

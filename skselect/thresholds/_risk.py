@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from skselect import _validation as check
-from skselect._typing import FloatArray, IntArray
+from skselect._array_ops import reaches, stays_within
+from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import (
     clopper_pearson_upper,
     combined_limits,
@@ -19,8 +19,7 @@ from skselect.bounds import (
     union_limits,
     walk_band,
 )
-from skselect.curves import RiskCoverageCurve
-from skselect.thresholds._common import Rule, last_passed, passing_runs
+from skselect.curve.curve import RiskCoverageCurve
 
 # More rows than that are as good as none.
 _MOST_ROWS = 10**9
@@ -30,8 +29,8 @@ DEFAULT_STARTS = (0.25,)
 
 def empirical_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
     """Accept the most whose risk on these very rows is at most `target`. Promises nothing."""
-    low = check.stays_within(curve.selective_risk, target)
-    return last_passed(low & check.reaches(curve.coverage, min_coverage))
+    low = stays_within(curve.selective_risk, target)
+    return last_passed(low & reaches(curve.coverage, min_coverage))
 
 
 def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
@@ -41,8 +40,8 @@ def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: f
     about every second time.
     """
     corrected = (curve.accepted_loss + 1.0) / (curve.accepted_weight + 1.0)
-    low = check.stays_within(corrected, target)
-    return last_passed(low & check.reaches(curve.coverage, min_coverage))
+    low = stays_within(corrected, target)
+    return last_passed(low & reaches(curve.coverage, min_coverage))
 
 
 def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
@@ -107,7 +106,7 @@ def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage
         bound = clopper_pearson_upper(int(errors[block]), k, delta / probes)
         if bound <= target:
             low = rank
-            if check.reaches(k / n, min_coverage):
+            if reaches(k / n, min_coverage):
                 best = max(best, block + 1)
         else:
             high = rank - 1 if rank > low else rank
@@ -139,7 +138,7 @@ def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.
     0.75
     """
     chance = special.bdtr(curve.accepted_loss, curve.n_accepted, target)
-    allowed = check.reaches(curve.coverage, min_coverage)
+    allowed = reaches(curve.coverage, min_coverage)
     return float(curve.coverage[np.argmin(np.where(allowed, chance, 2.0))])
 
 
@@ -258,3 +257,57 @@ def rows_like_these(
     first = max(rows_for_certificate(target, delta), curve.n_rows)
     needed = least_count(enough, 0.01, first)
     return None if needed > _MOST_ROWS else max(needed, curve.n_rows + 1)
+
+
+#: A rule: curve, target, delta, least coverage -> accepted entries.
+Rule = Callable[[RiskCoverageCurve, float, float, float], int]
+
+
+def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = True) -> float:
+    """Return the threshold that accepts the first `n_blocks` entries and no more.
+
+    It is the midpoint between the last accepted and the first rejected confidence, which
+    survives rounding to float32 and the last bit of `predict_proba`. Where entries stand for
+    cells of confidences it is the least one that the last accepted cell can hold. Accepting
+    everything starts at 0, or at -inf where confidences are not confined to [0, 1] (`bounded`
+    says whether they can be, for a function of the user's).
+    """
+    if n_blocks == 0:
+        return float("inf")
+    lowest = float(curve.thresholds[n_blocks - 1])
+    if n_blocks == len(curve):
+        inside = bounded and lowest >= 0 and curve.thresholds[0] <= 1
+        return 0.0 if inside else float("-inf")
+    if curve.in_cells:
+        return lowest
+    rejected = float(curve.thresholds[n_blocks])
+    middle = rejected + (lowest - rejected) / 2.0
+    return middle if rejected < middle <= lowest else lowest
+
+
+def last_passed(passed: BoolArray) -> int:
+    """Return how many entries the last one that passed accepts."""
+    found = np.flatnonzero(passed)
+    return int(found[-1]) + 1 if len(found) else 0
+
+
+def passes(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
+    """Tell which entries have at most as many errors as the tested rank at or below them allows."""
+    passed = np.zeros(len(curve), dtype=bool)
+    for begin, end in zip(*passing_runs(curve, ranks, limits), strict=True):
+        passed[begin:end] = True
+    return passed
+
+
+def passing_runs(
+    curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return, for each tested rank, the run of entries from it on that pass its limit.
+
+    Errors only grow, so that the entries between two tested ranks which pass are the first
+    ones: a few look-ups for each rank, whatever the number of rows.
+    """
+    begin = np.searchsorted(curve.n_accepted, ranks)
+    end = np.append(begin[1:], len(curve))
+    few = np.searchsorted(curve.accepted_loss, limits, side="right")
+    return begin, np.maximum(np.minimum(end, few), begin)

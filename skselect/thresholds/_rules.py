@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skselect.thresholds._common import Rule
-from skselect.thresholds._others import (
+from skselect.thresholds._coverage_cost import (
     certified_coverage,
     certified_generalized_risk,
     cheapest,
@@ -13,6 +12,7 @@ from skselect.thresholds._others import (
 )
 from skselect.thresholds._risk import (
     DEFAULT_STARTS,
+    Rule,
     band_risk,
     bonferroni_risk,
     combined_risk,

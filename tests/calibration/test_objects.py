@@ -91,7 +91,7 @@ def test_it_is_saved_by_name_only_and_on_demand():
     with pytest.raises(ValueError, match=r"Halfway is a calibrator of your own.*allow_external"):
         policy.to_json()
     text = policy.to_json(allow_external=True)
-    schema = loads(files("skselect").joinpath("policy.schema.json").read_text())
+    schema = loads(files("skselect.policy").joinpath("policy.schema.json").read_text())
     jsonschema.validate(loads(text), schema)
     restored = AbstentionPolicy.from_json(text)
     with pytest.raises(ValueError, match=r"cannot hold it; hand .* dataclasses\.replace"):

@@ -20,7 +20,7 @@ from skselect import (
 )
 from skselect.metrics import SPECS
 from tests.brute import assert_close, examples, proba_cases
-from tests.metrics.test_specs import (
+from tests.metrics.test_table import (
     CALLS,
     REQUIRED,
     TWO_CLASSES,

@@ -15,8 +15,8 @@ import pytest
 from scipy.special import ndtr
 
 from skselect import Outcomes
-from skselect.metrics import _overconfidence, ecd_score
-from skselect.metrics._overconfidence import csr_z
+from skselect.metrics import _csr, ecd_score
+from skselect.metrics._csr import csr_z
 from tests.paper.kernels import of_rows
 from tests.paper.profiles import LAWS, MODES, judge, stream
 
@@ -28,7 +28,7 @@ accuracy = of_rows("selective_accuracy")
 cw_accuracy = of_rows("cw_accuracy")
 cw_gain = of_rows("cw_gain")
 csr = of_rows("csr")
-csr_sigma = of_rows(_overconfidence.csr_sigma)
+csr_sigma = of_rows(_csr.csr_sigma)
 p_risk = of_rows("p_risk")
 
 # A run without any error has no gain; it is left out of the mean.

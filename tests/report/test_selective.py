@@ -24,8 +24,8 @@ from skselect import (
     select_threshold,
     selective_report,
 )
-from skselect.decisions import DecisionRule
 from skselect.metrics import compare_models, metric_interval
+from skselect.predictions.decisions import DecisionRule
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from skselect import (
     certify,
     select_threshold,
 )
-from skselect.certificates import NOT_MET, percent
-from skselect.groups import GroupThresholds
+from skselect.policy.certificate import NOT_MET, percent
+from skselect.policy.subgroups import GroupThresholds
 
 
 @pytest.fixture

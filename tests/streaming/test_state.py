@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions, SelectiveState, evaluate, select_threshold
 from skselect.metrics import SPECS, metric_interval
-from skselect.streaming import _counters as counters
+from skselect.streaming import counters
 from tests.brute import assert_close, examples
 
 ON_CURVES = [

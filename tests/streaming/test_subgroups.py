@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skselect import SelectiveState, SubgroupStates
+from skselect import SelectiveState
+from skselect.streaming import SubgroupStates
 
 NAMES = ["aurc", "selective_risk"]
 

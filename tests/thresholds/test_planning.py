@@ -6,9 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skselect import Outcomes, RiskCoverageCurve, rows_needed
+from skselect import Outcomes, RiskCoverageCurve
 from skselect.bounds import clopper_pearson_upper, union_limits, walk_band
-from skselect.thresholds import BAND_TARGETS, combined_risk, simultaneous_band, threshold_below
+from skselect.thresholds import (
+    BAND_TARGETS,
+    combined_risk,
+    rows_needed,
+    simultaneous_band,
+    threshold_below,
+)
 from tests.thresholds.cases import curves, profile
 
 

@@ -1,0 +1,308 @@
+"""Numbers and names that choose: options, targets, thresholds."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils import get_tags
+
+from skselect._checks.arrays import as_array, shown
+from skselect._checks.labels import plain_labels
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+
+
+def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
+    """Return `value` if it is one of `options`."""
+    options = list(options)
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {options}, got {shown(value)}.")
+    return value
+
+
+def check_calibration(calibration: Any, known: Iterable[str]) -> None:
+    """Refuse what is neither None, nor the name of a calibration, nor a calibrator object."""
+    if isinstance(calibration, str) and calibration == "sigmoid":
+        raise ValueError(
+            "calibration='sigmoid' is scikit-learn's name for a logistic map, which it fits to "
+            "probabilities where a classifier has no decision_function. Use calibration='platt', "
+            "which is fitted to log-odds."
+        )
+    is_object = not isinstance(calibration, type) and all(
+        hasattr(calibration, method) for method in ("fit", "predict", "get_params")
+    )
+    known = list(known)
+    named = isinstance(calibration, str) and calibration in known
+    if calibration is not None and not is_object and not named:
+        raise ValueError(
+            f"calibration must be one of {known}, None, or a calibrator: a scikit-learn estimator "
+            "object with fit(score, y, sample_weight) and predict(score); "
+            f"got {shown(calibration)}."
+        )
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    closed: str = "both",
+) -> float:
+    """Return `value` as a float inside the interval from `low` to `high`."""
+    left = "[" if closed in ("both", "left") else "("
+    right = "]" if closed in ("both", "right") else ")"
+    wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise ValueError(f"{wanted}, got {shown(value)}.")  # noqa: TRY004 - one kind of error
+    number = float(value)
+    above = number >= low if left == "[" else number > low
+    below = number <= high if right == "]" else number < high
+    if not (above and below):
+        raise ValueError(f"{wanted}, got {number!r}.")
+    return number
+
+
+def check_delta(value: Any, name: str = "delta") -> float:
+    """Return how often a promise may fail; above 0.5 somebody means how often it holds."""
+    delta = check_number(name, value, 0.0, 1.0, closed="neither")
+    if delta > 0.5:
+        raise ValueError(
+            f"{name} must be at most 0.5, got {delta:g}: it is the chance that the promise fails, "
+            f"not the confidence, so that this one would fail {100.0 * delta:g} times in 100. Did "
+            f"you mean {1.0 - delta:.6g}?"
+        )
+    return delta
+
+
+def check_risk_limit(value: float, name: str = "target") -> float:
+    """Return the largest share of errors; above 0.5 somebody means the accuracy."""
+    if value > 0.5:
+        raise ValueError(
+            f"{name} must be at most 0.5, got {value:g}: it is the largest share of errors, not "
+            f"the accuracy, so that {100.0 * value:g} % of the answers might be wrong. Did you "
+            f"mean {1.0 - value:.6g}?"
+        )
+    return value
+
+
+def check_count(name: str, value: Any, low: int = 1) -> int:
+    """Return `value` as an integer that is at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
+        raise ValueError(f"{name} must be an integer of at least {low}, got {shown(value)}.")
+    return int(value)
+
+
+def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
+    """Return the names of at least two models, one of which may be the baseline."""
+    if not isinstance(models, Mapping) or len(models) < 2:
+        size = f" with {len(models)}" if isinstance(models, Mapping) else ""
+        raise ValueError(
+            f"{argument} must hold at least two models by name, such as {{'forest': ..., "
+            f"'boosting': ...}}, got {type(models).__name__}{size}."
+        )
+    names = list(models)
+    if baseline is not None and baseline not in names:
+        raise ValueError(f"baseline must be one of {names}, got {shown(baseline)}.")
+    return names
+
+
+def check_shared_confidence(confidence: Any) -> None:
+    """Refuse an array of confidences where each model has its own."""
+    if confidence is not None and not isinstance(confidence, str) and not callable(confidence):
+        raise ValueError(
+            "confidence: one array cannot be the confidence of several models; pass a name or a "
+            "function of the probabilities."
+        )
+
+
+def check_generator(random_state: Any) -> np.random.Generator:
+    """Return a random generator from a seed, a generator or None."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)  # a generator of scikit-learn's kind
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state must be a seed, a Generator or None, got {shown(random_state)}."
+        ) from error
+
+
+def check_threshold(value: Any, name: str = "threshold") -> float:
+    """Return a threshold: any number, `inf` (nothing is accepted) included, but not nan."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not number or math.isnan(value):
+        raise ValueError(f"{name} must be a number (inf accepts nothing), got {shown(value)}.")
+    return float(value)
+
+
+def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
+    """Return one or many thresholds for the CWSA family as a vector."""
+    thresholds = np.atleast_1d(as_array(values, name))
+    if (
+        thresholds.dtype.kind not in "fiu"
+        or thresholds.ndim > 1
+        or not np.all((thresholds >= 0) & (thresholds < 1))
+    ):
+        raise ValueError(
+            f"{name} must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{shown(values)}."
+        )
+    return thresholds.astype(np.float64)
+
+
+def check_has_costs(decision: str, cost_matrix: Any) -> None:
+    """Refuse to minimise a cost that was not given."""
+    if decision == "min_cost" and cost_matrix is None:
+        raise ValueError(
+            "cost_matrix is missing: decision='min_cost' needs what each answer costs, rows true "
+            "classes and columns answers, for example cost_matrix=[[0, 1], [10, 0]]."
+        )
+
+
+def check_given(value: Any, name: str, purpose: str) -> Any:
+    """Refuse None where something is needed after all."""
+    if value is None:
+        raise ValueError(f"{name} is missing: {purpose} needs it.")
+    return value
+
+
+def check_costs(values: Any) -> FloatArray:
+    """Return costs: a square table, finite, none negative, not all zero."""
+    costs = as_array(values, "cost_matrix")
+    square = costs.ndim == 2 and costs.shape[0] == costs.shape[1]
+    if costs.dtype.kind not in "iuf" or not square or costs.size == 0:
+        raise ValueError(
+            "cost_matrix must hold numbers, one row per true class and one column per answer, got "
+            f"the shape {costs.shape} and the dtype {costs.dtype}."
+        )
+    if not np.all(np.isfinite(costs)) or np.any(costs < 0) or not np.any(costs > 0):
+        raise ValueError(
+            "cost_matrix must hold finite costs of at least 0, some above 0 (add a constant where "
+            f"there are gains), got values from {np.min(costs):g} to {np.max(costs):g}."
+        )
+    return costs.astype(np.float64)
+
+
+def check_confidence_fits(confidence: Any, decision: str, cost_matrix: Any) -> None:
+    """Refuse a named confidence that does not belong to the answer."""
+    if confidence == "expected_cost" and cost_matrix is None:
+        raise ValueError("confidence='expected_cost' needs a cost_matrix.")
+    if decision != "argmax" and confidence in ("max_proba", "margin", "entropy", "gini"):
+        raise ValueError(
+            f"confidence={confidence!r} is about the most probable class, but "
+            f"decision={decision!r} may answer with another one. Use 'chosen_proba', "
+            "'expected_cost' (with a cost_matrix), or 'auto'."
+        )
+
+
+def refuse_answers(y_pred: Any, decision: str) -> None:
+    """Refuse an estimator's answers where another rule decides."""
+    if y_pred is not None:
+        raise ValueError(
+            f"y_pred goes with decision='estimator'; decision={decision!r} finds its own answers."
+        )
+
+
+def check_chow(confidence: Any, loss: Any) -> None:
+    """Refuse Chow's rule for a named confidence that is no chance of being right."""
+    honest = ("expected_cost",) if loss == "cost" else ("max_proba", "chosen_proba")
+    if isinstance(confidence, str) and confidence not in honest:
+        raise ValueError(
+            f"method='chow' takes the threshold 1 - target, which is only right for a confidence "
+            f"that is one minus the expected loss: one of {list(honest)} for this loss, not "
+            f"{confidence!r}. Use method='empirical', or another confidence."
+        )
+
+
+def check_has_fit(estimator: Any) -> None:
+    """Refuse what cannot be fitted as a classifier, such as a class, a name or a regressor."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise ValueError(
+            "estimator must be a classifier object such as LogisticRegression(), got "
+            f"{shown(estimator)}."
+        )
+    tagged = hasattr(estimator, "__sklearn_tags__")
+    kind = get_tags(estimator).estimator_type if tagged else None
+    if kind not in ("classifier", None):
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise ValueError(
+            f"estimator must be a classifier, but {type(estimator).__name__} is {article} "
+            f"{kind.replace('_', ' ')}."
+        )
+
+
+def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
+    """Count the rows whose class the model of their fold did not know."""
+    n_unseen = int(np.sum(~seen & (np.bincount(codes)[codes] > 1)))
+    if n_unseen:
+        warnings.warn(
+            f"cv: {n_unseen} of {len(seen)} rows belong to a class that the model of their fold "
+            f"was not trained on; {fate}. StratifiedKFold avoids this.",
+            stacklevel=4,
+        )
+
+
+def check_abstain_label(label: Any, classes: LabelArray) -> Any:
+    """Return the label for "no answer": outside the classes, and of a kind they can hold."""
+    plain = plain_labels(np.asarray(classes), "classes")
+    kind = plain.dtype.kind
+    # With an abstain label beside them False and True are predicted as 0 and 1.
+    taken = [0, 1] if kind == "b" else plain.tolist()
+    if isinstance(label, str) and label == "auto":
+        if kind == "b" or (kind in "iuf" and not set(plain.tolist()) <= {-1, 1}):
+            label = -1
+        elif kind in "US":
+            label = "abstain"
+        else:
+            raise ValueError(
+                f"abstain_label='auto' has no safe choice for the classes {plain.tolist()}: pass a "
+                "label of your own that is not one of them, for example abstain_label=-9."
+            )
+    if kind in "US":
+        if not isinstance(label, str):
+            raise ValueError(
+                f"abstain_label must be a string like the classes, got {shown(label)}."
+            )
+    elif isinstance(label, str) or not isinstance(label, numbers.Real):
+        raise ValueError(
+            f"abstain_label must be a number, since the classes are {plain[:5].tolist()}, got "
+            f"{shown(label)}; for example abstain_label=-9."
+        )
+    if not isinstance(label, str) and math.isnan(label):
+        raise ValueError("abstain_label must not be nan, which equals nothing, itself included.")
+    if label in taken:
+        raise ValueError(
+            f"abstain_label={label!r} is one of the classes {plain[:10].tolist()}; choose another."
+        )
+    if kind == "b" and not _holds(np.dtype(np.int64), label):
+        raise ValueError(
+            f"abstain_label must be a whole number where the classes are booleans, which are then "
+            f"predicted as 0 and 1, got {label!r}; for example abstain_label=-1."
+        )
+    if kind in "iuf" and not _holds(plain.dtype, label):
+        raise ValueError(
+            f"abstain_label={label!r} cannot be stored in the classes' dtype {plain.dtype}; choose "
+            "a label that can, or cast y, for example y.astype('int64')."
+        )
+    return label
+
+
+def _holds(dtype: np.dtype[Any], label: Any) -> bool:
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return float(label).is_integer() and info.min <= label <= info.max
+    return bool(dtype.type(label) == label)
+
+
+def check_scope(scope: str, response: str, estimator: Any) -> None:
+    """Refuse to calibrate the confidence of a classifier without probabilities."""
+    if scope == "confidence" and response != "predict_proba":
+        raise ValueError(
+            "calibration_scope='confidence' leaves predict_proba as it is, but "
+            f"{type(estimator).__name__} has none; use calibration_scope='probabilities'."
+        )

@@ -1,0 +1,227 @@
+"""Numbers with one entry per row: confidence, loss, weight."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Iterator, Mapping, Sized
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._array_ops import are_constant, is_graded
+from skselect._checks.arrays import as_array
+from skselect._typing import FloatArray, IntArray, LabelArray
+
+#: Sums of weights beyond it, or below its inverse, soon leave the range of floats.
+_LARGEST = 1e200
+
+
+def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
+    """Refuse `values` unless there is one per row."""
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} rows, but {other} has {n}.")
+
+
+def check_vector(values: Any, name: str) -> FloatArray:
+    vector = as_array(values, name)
+    try:
+        if vector.dtype.kind == "c":
+            raise TypeError  # noqa: TRY301 - complex numbers are no numbers here
+        vector = vector.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got {type(values).__name__}.") from error
+    return check_one_per_row(vector, name)
+
+
+def check_one_per_row(vector: Any, name: str) -> Any:
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
+    if vector.size == 0:
+        raise ValueError(f"{name} is empty; at least one row is needed.")
+    return vector
+
+
+def check_confidence(values: Any, name: str = "confidence") -> FloatArray:
+    """Return one finite confidence per row, as float64."""
+    confidence = check_vector(values, name)
+    if not (np.isfinite(confidence.min()) and np.isfinite(confidence.max())):
+        raise ValueError(
+            f"{name} has {int(np.sum(~np.isfinite(confidence)))} NaN or infinite values; "
+            "every row needs a finite confidence."
+        )
+    return confidence
+
+
+def check_unit_confidence(confidence: FloatArray, metric: str) -> FloatArray:
+    """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
+    low, high = float(confidence.min()), float(confidence.max())
+    if low < 0 or high > 1:
+        raise ValueError(
+            f"{metric} needs confidences in [0, 1], got values from {low:g} to {high:g}. "
+            "Use 'max_proba', 'margin', 'entropy' or 'gini', or a metric that only reads the "
+            "order, such as augrc_score."
+        )
+    return confidence
+
+
+def check_loss(values: Any, name: str = "loss") -> FloatArray:
+    """Return one loss per row, in [0, 1]."""
+    loss = check_vector(values, name)
+    if not (loss.min() >= 0 and loss.max() <= 1):  # nan is neither
+        raise ValueError(
+            f"{name} must lie in [0, 1] for every row (divide a cost by its largest value), "
+            f"got values from {np.min(loss):g} to {np.max(loss):g}."
+        )
+    return loss
+
+
+def refuse_judged(confidence: Any, loss: Any) -> None:
+    """Refuse another confidence or loss where rows are judged already."""
+    if confidence is not None or loss != "zero_one":
+        raise ValueError(
+            "confidence and loss go with Predictions; Outcomes and curves hold theirs already."
+        )
+
+
+def check_subgroups(
+    values: Any, n: int, name: str = "subgroups", other: str = "y_true"
+) -> pd.DataFrame:
+    """Return subgroups as a frame, one column per attribute."""
+    if hasattr(values, "to_pandas"):
+        values = values.to_pandas()
+    elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
+        values = as_array(values, name)  # items of a tensor would all be different
+    if isinstance(values, pd.DataFrame | Mapping):
+        frame = pd.DataFrame(values)
+        if not frame.columns.is_unique:
+            raise ValueError(f"{name} has several columns of one name: {list(frame.columns)}.")
+    elif isinstance(values, str) or np.ndim(values) != 1:
+        raise ValueError(
+            f"{name} must hold one value per row, such as X['sex'], or be a DataFrame with a "
+            "column per attribute, "
+            f"got {type(values).__name__} of shape {np.shape(values)}."
+        )
+    else:
+        title = getattr(values, "name", None)
+        column = np.empty(len(values), dtype=object)
+        column[:] = [None if value is np.ma.masked else value for value in values]
+        frame = pd.DataFrame({"subgroup" if title is None else title: column}).infer_objects()
+    check_length(name, frame, n, other)
+    if frame.shape[1] == 0:
+        raise ValueError(f"{name} has no columns; pass the subgroup of each row.")
+    return frame.reset_index(drop=True)
+
+
+def check_weight(
+    values: Any, n: int, name: str = "sample_weight", other: str = "y_true"
+) -> FloatArray | None:
+    """Return non-negative weights with a positive sum, or None."""
+    if values is None:
+        return None
+    if isinstance(values, numbers.Real):
+        values = np.full(n, float(values))
+    weight = check_vector(values, name)
+    check_length(name, weight, n, other)
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise ValueError(f"{name} must hold finite numbers that are not negative.")
+    if not np.any(weight > 0):
+        raise ValueError(f"{name} is zero for every row; at least one row must count.")
+    smallest, largest = float(np.min(weight[weight > 0])), float(np.max(weight))
+    if largest > _LARGEST or smallest < 1.0 / _LARGEST:
+        raise ValueError(
+            f"{name} must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0; "
+            "multiply it by a constant."
+        )
+    return weight
+
+
+def check_countable(curve: Any) -> None:
+    """Refuse a curve of weighted rows or graded losses where errors are counted."""
+    if not curve.counted or curve.is_graded:
+        raise ValueError(
+            "curve: this bound counts errors, so rows must be unweighted with losses of 0 or 1."
+        )
+
+
+def refuse_graded_test(loss: FloatArray, purpose: str = "a test that simulates errors") -> None:
+    """Refuse losses other than 0 and 1 where errors are drawn or counted."""
+    if is_graded(loss):
+        raise ValueError(f"loss: {purpose} needs a loss of 0 or 1 per row; use loss='zero_one'.")
+
+
+def warn_small_weights(weight: FloatArray | None, metric: str) -> None:
+    """Warn where weights count as rows but add up to far fewer."""
+    if weight is not None:
+        warn_small_total(float(np.sum(weight)), int(np.sum(weight > 0)), metric)
+
+
+def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -> None:
+    """Warn where a sum of weights stands for far fewer rows than there are."""
+    if total < n_rows / 2:
+        warnings.warn(
+            f"sample_weight sums to {total:g} for {n_rows} rows, but {metric} counts weights as "
+            f"rows. Scale them to mean one{remedy}.",
+            stacklevel=5,
+        )
+
+
+@contextmanager
+def no_word_on_weights() -> Iterator[None]:
+    """Keep :func:`warn_small_total` quiet where it is said once for several fits."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
+        yield
+
+
+def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") -> None:
+    """Refuse weights that are not constant where rows must be independent draws."""
+    if not are_constant(weight):
+        raise ValueError(
+            f"sample_weight: {purpose} counts independent rows, and a weight is not a number of "
+            f"independent rows. Leave sample_weight out{remedy}."
+        )
+
+
+def refuse_weighted_rows(weight: FloatArray | None, *, bets: bool) -> None:
+    """Refuse weights where a certificate counts; `bets` says whether bets could read them."""
+    betting = ", use method='betting' if they are importance weights" if bets else ""
+    refuse_weights(weight, "a certificate", f"{betting}, or use a metric objective")
+
+
+def refuse_among(among: Any, other: str) -> None:
+    """Refuse a promise about some rows where there is one per subgroup."""
+    if among is not None:
+        raise ValueError(f"among does not go with {other}, which has a promise of its own each.")
+
+
+def check_some_subgroup(groups: Sized) -> None:
+    """Refuse a table in which no row has a subgroup."""
+    if not groups:
+        raise ValueError("subgroups: every value is missing; each row needs its subgroup.")
+
+
+def refuse_second_truth(y_true: Any) -> None:
+    """Refuse true labels beside Predictions, which hold them."""
+    if y_true is not None:
+        raise ValueError("y_true: Predictions hold the true labels already; pass y_true=None.")
+
+
+def check_same_rows(tables: Mapping[str, tuple[IntArray, LabelArray]]) -> IntArray:
+    """Return the true classes, the same for all models."""
+    (first, (truth, classes)), *others = tables.items()
+    for name, (other, other_classes) in others:
+        if not (np.array_equal(truth, other) and np.array_equal(classes, other_classes)):
+            raise ValueError(
+                f"y_proba: {first!r} and {name!r} were judged on different rows or classes; a "
+                "comparison needs the same rows in the same order."
+            )
+    return truth
+
+
+def refuse_threshold_and_policy(threshold: float | None) -> None:
+    """Refuse a threshold beside a policy, which has its own."""
+    if threshold is not None:
+        raise ValueError("threshold: a policy has its own; pass one of the two.")

@@ -1,0 +1,493 @@
+"""What ``skselect evaluate``, ``tune`` and ``apply`` do with a table of predictions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._checks.labels import check_classes, check_labels
+from skselect._checks.proba import check_class_columns
+from skselect._checks.rows import refuse_threshold_and_policy
+from skselect._files import check_any_rows, check_output, import_extra, whole_file, write_together
+from skselect._typing import LabelArray
+from skselect.cli.tables import (
+    PARQUET,
+    WORKBOOKS,
+    Columns,
+    TableFile,
+    always_enough,
+    check_table_columns,
+    check_table_file,
+    classes_of,
+    known_numbers,
+    numbers_of_text,
+    read_outcomes,
+    read_predictions,
+    resolved_columns,
+)
+from skselect.policy.policy import AbstentionPolicy, External, nullable
+from skselect.report import selective_report
+from skselect.selection.engine import policy_facts
+from skselect.selection.select import select_threshold
+
+#: Where a policy remembers the columns that it was tuned on.
+_COLUMNS = "skselect_columns"
+
+
+def evaluate(given: Namespace) -> int:
+    """Report on a table; return the exit code."""
+    _check_outputs(
+        [given.table, given.policy],
+        {"--html": (given.html, [".html", ".htm"]), "--csv": (given.csv, [".csv"])},
+    )
+    policy = None if given.policy is None else _policy(given.policy)
+    if policy is not None:
+        refuse_threshold_and_policy(given.threshold)
+    file = TableFile.open(given.table)
+    columns, classes = _described(file, given, policy)
+    predictions, groups = read_predictions(file, columns, classes)
+    if policy is not None:
+        groups = _known_subgroups(policy, groups)
+    _doubt_order(columns, classes, predictions.y_true != predictions.y_pred)
+    if policy is not None and predictions.y_proba is None:
+        _refuse_calibrated_answers(policy.calibration)
+    report = selective_report(
+        None, predictions, policy=policy, threshold=given.threshold,
+        subgroups=_subgroups(groups), title=given.title or file.path.name,
+    )  # fmt: skip
+    if given.html is not None:
+        report.to_html(given.html)
+    if given.csv is not None:
+        with whole_file(given.csv) as part:
+            report.to_frame().to_csv(part, index=False)
+    print(report)
+    return 0
+
+
+def tune(given: Namespace) -> int:
+    """Choose a threshold, write the policy; return the exit code."""
+    _check_outputs(
+        [given.table], {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
+    )
+    file = TableFile.open(given.table)
+    columns, classes = _described(file, given, None)
+    _refuse_true_subgroups(given.label, columns.subgroups)
+    outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
+    _doubt_order(columns, classes, outcomes.loss)
+    subgroups = _subgroups(groups)
+    found = select_threshold(
+        outcomes, objective=given.objective, target=given.target, delta=given.delta,
+        looks=given.looks, method=given.method, min_coverage=given.min_coverage,
+        subgroups=subgroups,
+    )  # fmt: skip
+    accepted = found.accepts(outcomes.confidence, subgroups)
+    policy = AbstentionPolicy(
+        classes=classes,
+        threshold=found.threshold,
+        confidence=given.confidence if columns.proba else External(str(columns.confidence)),
+        groups=found.groups,
+        metadata={_COLUMNS: _remembered(columns)},
+        **policy_facts(found, outcomes, accepted),
+    )
+    texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
+    if given.python is not None:
+        _check_has_columns_of_proba(columns.proba)
+        texts[given.python] = str(policy.to_python())
+    write_together(texts)
+    if given.objective in ("risk", "generalized_risk"):
+        said = always_enough(classes, counts, given.target)
+        if said is not None:
+            print(f"skselect: note: {said}", file=sys.stderr)
+    print(found)
+    print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
+    return 0
+
+
+def apply(given: Namespace) -> int:
+    """Decide every row of a table, piece by piece; return the exit code."""
+    _check_outputs([given.table, given.policy], {"--out": (given.out, [".csv", *PARQUET])})
+    policy = _policy(given.policy)
+    file = TableFile.open(given.table)
+    columns, _ = _described(file, given, policy)
+    n_rows = n_accepted = 0
+    with _writer(given.out) as write:
+        for piece in file.rows():
+            if len(piece) == 0:
+                continue
+            decided = _decided(policy, piece, columns, file.path.name)
+            decided = decided.add_prefix(given.prefix)
+            kept = piece.drop(columns=list(columns.proba))
+            _check_free_columns(list(decided.columns), list(kept.columns))
+            write(pd.concat([kept, decided], axis=1))
+            n_rows += len(piece)
+            n_accepted += int(decided[f"{given.prefix}accepted"].sum())
+        check_any_rows(n_rows, file.path.name)
+    share = 100 * n_accepted / n_rows
+    print(
+        f"{n_rows:,} rows: {n_accepted:,} decided alone ({share:.1f} %), "
+        f"{n_rows - n_accepted:,} handed over.",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def _policy(path: Path) -> AbstentionPolicy:
+    check_table_file(path, "--policy")
+    policy = AbstentionPolicy.from_json(path)
+    _check_remembered_columns(policy.metadata.get(_COLUMNS, {}))
+    return policy
+
+
+# Reading --------------------------------------------------------------------------------------
+
+
+def _described(
+    file: TableFile, given: Namespace, policy: AbstentionPolicy | None
+) -> tuple[Columns, LabelArray]:
+    """Return which columns mean what, and the classes."""
+    described = _options(given, policy)
+    if described["label"] is not None:
+        check_table_columns([described["label"]], file.names, file.path.name)
+    if policy is not None:
+        classes = policy.classes
+    elif given.classes:
+        classes = _classes_named(file, given)
+    else:
+        classes = classes_of(file, resolved_columns(file, described, None))
+        if described["answer"] is None:
+            _check_two_classes_seen(classes.tolist(), given.label)
+    columns = resolved_columns(file, described, classes.tolist())
+    check_table_columns(columns.used, file.names, file.path.name)
+    remembered = [] if policy is None else policy.metadata.get(_COLUMNS, {}).get("proba", [])
+    known = bool(remembered) and sorted(columns.proba) == sorted(remembered)
+    if known and given.classes is None:
+        return replace(columns, proba=tuple(remembered)), classes
+    proba = _in_order(columns.proba, given.classes, classes)
+    if known:
+        _check_agrees(proba, remembered, classes.tolist())
+    return replace(columns, proba=proba), classes
+
+
+def _options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
+    """Return what the command line says of columns, and else what the policy remembers."""
+    names = ("label", "proba", "answer", "confidence_column", "subgroups")
+    said = {name: vars(given).get(name) for name in names}
+    remembered = {} if policy is None else policy.metadata.get(_COLUMNS, {})
+    by_answer = said["answer"] or said["confidence_column"]
+    # One way to state the columns rules out what is remembered of the other.
+    replaced = ("answer", "confidence_column") if said["proba"] else ("proba",) if by_answer else ()
+    known = {name: value for name, value in remembered.items() if name not in replaced}
+    return {name: said[name] or known.get(name) for name in names}
+
+
+def _in_order(
+    proba: tuple[str, ...], said: list[str] | None, classes: LabelArray
+) -> tuple[str, ...]:
+    """Return the columns of the probabilities in the order of the classes.
+
+    --classes says which is which, or names that are those of the classes; else they are taken
+    in the order of the classes, and the user is told so.
+    """
+    names = [str(label) for label in classes.tolist()]
+    if said is not None:
+        _check_named_classes(said, names)
+    if not proba:
+        return proba
+    if len(proba) == 1 and len(names) == 2:
+        _check_second_is_meant(proba, said or names, names)
+    else:
+        remedy = "; name one column for each class, in the order of --classes"
+        check_class_columns(len(proba), classes, "--proba", remedy)
+        if said is not None:
+            return tuple(proba[said.index(name)] for name in names)
+        if set(proba) == set(names):
+            return tuple(names)
+    if said is None and proba != (names[-1],):
+        _say_what_is_meant(proba, names)
+    return proba
+
+
+def _subgroups(groups: pd.DataFrame) -> pd.DataFrame | pd.Series | None:
+    """Return several attributes as a table, one as a column, none as None."""
+    return None if groups.shape[1] == 0 else groups.iloc[:, 0] if groups.shape[1] == 1 else groups
+
+
+def _classes_named(file: TableFile, given: Namespace) -> LabelArray:
+    """Return the classes named on the command line, of the kind that the labels are."""
+    named = np.array(given.classes)
+    if not file.is_text:
+        first = next(file.pieces([given.label]), pd.DataFrame({given.label: []}))[given.label]
+        check_any_rows(len(first), file.path.name)
+        labels = check_labels(first.dropna(), f"column {given.label!r}")
+        if labels.dtype.kind == "U":
+            return check_classes(named, "--classes")
+    return check_classes(numbers_of_text(named), "--classes")
+
+
+def _remembered(columns: Columns) -> dict[str, Any]:
+    """Return what a policy is to remember of the columns that it was tuned on."""
+    if columns.proba:
+        return {"proba": list(columns.proba), "subgroups": list(columns.subgroups)}
+    return {"answer": columns.answer, "confidence_column": columns.confidence,
+            "subgroups": list(columns.subgroups)}  # fmt: skip
+
+
+def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
+    """Tell which class each column is taken for: nobody said so."""
+    pairs = zip(proba, names[-len(proba) :], strict=True)
+    meant = ", ".join(f"{column} for {name!r}" for column, name in pairs)
+    print(f"skselect: note: probabilities: {meant} (use --classes to change this)", file=sys.stderr)
+
+
+def _doubt_order(columns: Columns, classes: LabelArray, wrong: Any) -> None:
+    """Ask whether two classes are the other way round, where they would be right more often."""
+    right = 1.0 - float(np.mean(wrong))
+    if columns.proba and len(classes) == 2 and right < 0.5:
+        print(
+            f"skselect: note: right in {100 * right:.1f} % of the rows, with the classes the other "
+            f"way round in {100 - 100 * right:.1f} %: is the order of --classes right?",
+            file=sys.stderr,
+        )
+
+
+# Deciding -------------------------------------------------------------------------------------
+
+
+def _decided(
+    policy: AbstentionPolicy, piece: pd.DataFrame, columns: Columns, table: str
+) -> pd.DataFrame:
+    """Return the decisions for some rows; those that lack a number are handed over."""
+    subgroups = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
+    if columns.proba:
+        proba, known = known_numbers(piece, columns.proba, table)
+        proba[~known] = 1.0 / len(policy.classes)  # any probabilities: the answer is not given
+        decided = policy.decide(proba, subgroups=subgroups)
+        decided.loc[~known, ["label", "suggestion"]] = pd.NA
+        decided.loc[~known, "confidence"] = np.nan
+        decided["accepted"] &= known
+        return decided.set_index(piece.index).rename(columns={"label": "decision"})
+    _refuse_calibrated_answers(policy.calibration)
+    sure, known = known_numbers(piece, [str(columns.confidence)], table)
+    accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups) & known
+    answers = piece[str(columns.answer)]
+    given = (answers.notna() & (answers.astype(object) != "")).to_numpy(dtype=bool)
+    accepted &= given
+    # One type in all pieces, whether there are answers or not.
+    stand_in = answers.where(given, policy.classes[0])
+    decision = nullable(check_labels(stand_in, f"column {columns.answer!r}"))
+    decision[~accepted] = pd.NA
+    return pd.DataFrame({"decision": decision, "accepted": accepted}, index=piece.index)
+
+
+def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
+    """Return subgroups as the policy knows them: in a text file 3 is written as "3"."""
+    if policy.groups is None or policy.groups.by_answer:
+        return groups
+    keys = [key if isinstance(key, tuple) else (key,) for key in policy.groups.thresholds]
+    known = [_as_written([key[k] for key in keys if k < len(key)]) for k in range(groups.shape[1])]
+    return pd.DataFrame(
+        {
+            name: groups[name].map(lambda value, own=own: _found_in(own, value))
+            for name, own in zip(groups.columns, known, strict=True)
+        },
+        index=groups.index,
+    )
+
+
+def _as_written(keys: list[Any]) -> dict[Any, Any]:
+    """Return subgroups by their text, and those that are numbers by their value."""
+    numbers = {float(key): key for key in keys if type(key) in (int, float)}
+    return {**numbers, **{str(key): key for key in keys}}
+
+
+def _found_in(known: dict[Any, Any], value: Any) -> Any:
+    """Return the subgroup that a cell of a text file means: 3 may be written as "3.0"."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return known[value] if value in known else known[float(value)]
+    except (KeyError, ValueError):
+        return value or None
+
+
+# Writing --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _writer(out: Path | None) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Yield a function that appends rows; the file appears when all of them are written."""
+    if out is None:
+        yield _csv_to(sys.stdout)
+        return
+    with whole_file(out) as part:
+        if out.suffix.lower() in PARQUET:
+            with _ParquetRows(part) as rows:
+                yield rows.write
+        else:
+            with part.open("w", encoding="utf-8", newline="") as file:
+                yield _csv_to(file)
+
+
+def _csv_to(file: Any) -> Callable[[pd.DataFrame], None]:
+    state = {"header": True}
+
+    def write(rows: pd.DataFrame) -> None:
+        rows.to_csv(file, index=False, header=state["header"], lineterminator="\n")
+        state["header"] = False
+
+    return write
+
+
+class _ParquetRows:
+    """A Parquet file that grows piece by piece, all pieces with the types of the first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.arrow = import_extra("pyarrow", "pyarrow", "parquet")
+        self.parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
+        self.writer: Any = None
+
+    def __enter__(self) -> _ParquetRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.writer is not None:
+            self.writer.close()
+
+    def write(self, rows: pd.DataFrame) -> None:
+        """Append rows."""
+        schema = None if self.writer is None else self.writer.schema
+        table = self.arrow.Table.from_pandas(rows, schema=schema, preserve_index=False)
+        if self.writer is None:
+            self.writer = self.parquet.ParquetWriter(self.path, table.schema)
+        self.writer.write_table(table)
+
+
+# Endings that say what a file holds: nothing else is written into it.
+_FORMATS = {
+    ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
+    ".zip", *WORKBOOKS,
+}  # fmt: skip
+
+
+def _check_named_classes(said: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse names of classes that are not the classes."""
+    if sorted(said) != sorted(names):
+        raise ValueError(
+            f"--classes must name the classes {list(names)}, in the order of --proba, got "
+            f"{list(said)}."
+        )
+
+
+def _check_second_is_meant(proba: Sequence[str], said: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a single column that would be the probability of the first class."""
+    if list(said) != list(names) or names[0] in proba:
+        raise ValueError(
+            f"--proba: a single column is the probability of {names[-1]!r} here; name the columns "
+            "of both classes."
+        )
+
+
+def _check_agrees(proba: Sequence[str], tuned_on: Sequence[str], classes: Sequence[Any]) -> None:
+    """Refuse an order of columns that contradicts the one the policy was tuned with."""
+    if list(proba) != list(tuned_on):
+        raise ValueError(
+            f"--classes: the policy was tuned with the columns {list(tuned_on)} for the classes "
+            f"{list(classes)}, in this order."
+        )
+
+
+def _check_outputs(
+    inputs: Sequence[Path | None], outputs: Mapping[str, tuple[Path | None, Sequence[str]]]
+) -> None:
+    """Refuse files of the command line that cannot be written, or that are needed otherwise.
+
+    `outputs` has by option the file, and the endings that say what is written into it.
+    """
+    taken = [os.path.realpath(path) for path in inputs if path is not None]
+    for option, (path, endings) in outputs.items():
+        if path is None:
+            continue
+        check_output(path, option)
+        if os.path.realpath(path) in taken:
+            raise ValueError(
+                f"{option}: {str(path)!r} is read or written by this command already; choose "
+                "another name."
+            )
+        ending = path.suffix.lower()
+        if ending in _FORMATS and ending not in endings:
+            raise ValueError(
+                f"{option}: {path.name!r} has the ending of another kind of file; take a name "
+                f"that ends in {' or '.join(endings)}."
+            )
+        taken.append(os.path.realpath(path))
+
+
+def _check_free_columns(new: Sequence[str], present: Sequence[str]) -> None:
+    """Refuse to overwrite columns of a table."""
+    taken = [name for name in new if name in present]
+    if taken:
+        raise ValueError(
+            f"The table has columns {taken} already; choose other names for the new ones, such as "
+            "--prefix gate_."
+        )
+
+
+def _refuse_true_subgroups(label: str, subgroups: Sequence[str]) -> None:
+    """Refuse to promise something per true class, which nobody knows when the policy decides."""
+    if label in subgroups:
+        raise ValueError(
+            f"--subgroups: {label!r} is the true label, which nobody knows when the policy "
+            "decides. For a promise about the rows of one true class, in Python: "
+            "select_threshold(..., objective='generalized_risk', among=('true', class))."
+        )
+
+
+def _check_has_columns_of_proba(proba: Sequence[str]) -> None:
+    """Refuse to write a program for a confidence that it could not compute."""
+    if not proba:
+        raise ValueError(
+            "--python goes with --proba: the file computes the confidence from probabilities. For "
+            "an answer with its confidence, accept it where the confidence is at least the "
+            "threshold."
+        )
+
+
+def _check_remembered_columns(stored: Any) -> None:
+    """Refuse columns of a policy file that are none."""
+    lists = {"proba", "subgroups"}
+    good = isinstance(stored, dict) and all(
+        isinstance(value, list) and all(isinstance(x, str) for x in value)
+        if name in lists
+        else isinstance(value, str)
+        for name, value in stored.items()
+    )
+    if not good:
+        raise ValueError(f"--policy: the columns it remembers are damaged: {stored!r}.")
+
+
+def _refuse_calibrated_answers(calibration: Any) -> None:
+    """Refuse to compare a confidence as it comes with a threshold for a calibrated one."""
+    if calibration is not None:
+        raise ValueError(
+            "--policy: its threshold is about a calibrated confidence, which it computes from "
+            "probabilities; name their columns, --proba."
+        )
+
+
+def _check_two_classes_seen(classes: Sequence[Any], label: str) -> None:
+    """Refuse probabilities where only one class occurs, so that nobody knows which is whose."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"column {label!r} holds the class {classes[0]!r} only; name all classes, in the order "
+            "of --proba: --classes ..."
+        )

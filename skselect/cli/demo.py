@@ -1,0 +1,338 @@
+"""The main job on one table: train, calibrate, certify a threshold, and look at the result."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
+
+from skselect._checks.labels import check_labels
+from skselect._checks.options import check_delta, check_number, check_risk_limit
+from skselect._files import whole_file
+from skselect.cli.tables import always_enough, read_table
+from skselect.display import RiskCoverageDisplay
+from skselect.estimators.classifier import SelectiveClassifier
+from skselect.estimators.tuner import ThresholdTuner
+from skselect.metrics import evaluate
+from skselect.predictions.predictions import Predictions
+
+# Shares of the rows: the rest, 45 %, trains the classifier and its calibration.
+_CERTIFY, _TEST = 0.30, 0.25
+# scikit-learn's gradient boosting takes no more levels of a category than this.
+_MAX_LEVELS = 255
+# Rows x features up to which one thread trains as fast as many.
+_SMALL = 1_000_000
+# Of the out-of-fold calibration.
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """What the command line asks for.
+
+    Parameters
+    ----------
+    data : path or None
+        A CSV or Parquet table; None takes the digits of scikit-learn.
+    target : str or None
+        The column to predict.
+    max_risk, delta : float
+        Largest selective risk, and the probability that its certificate fails.
+    out : path
+        Folder for the results.
+    seed : int
+        For the splits and the classifier.
+    """
+
+    data: Path | None
+    target: str | None
+    max_risk: float
+    delta: float
+    out: Path
+    seed: int
+
+
+def run(options: DemoOptions) -> int:
+    """Run the demo, print what it finds, write the results; return the exit code."""
+    _check_options(options)
+    say = _Progress(6)
+    X, y, what = load(options)
+    options.out.mkdir(parents=True, exist_ok=True)
+    # Threads that wait for each other on a busy machine take minutes for what one does at once.
+    with threadpool_limits(1 if X.size <= _SMALL else None):
+        return _run(options, say, X, y, what)
+
+
+def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: str) -> int:
+    """Split, train, certify, compare, save."""
+    say(f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
+    trivial = always_enough(*np.unique(y, return_counts=True), options.max_risk)
+    X, X_test, y, y_test = _split(X, y, _TEST, options.seed)
+    X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), options.seed)
+
+    booster, kind = make_booster(options.seed)
+    if X.size <= _SMALL and "n_jobs" in booster.get_params():
+        booster.set_params(n_jobs=1)
+    say(f"train {kind} on {len(y_train)} rows, without calibration")
+    raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
+    say("train it again with out-of-fold temperature scaling")
+    folds = _folds(y_train, options.target)
+    model = SelectiveClassifier(booster, calibration="temperature", cv=folds).fit(X_train, y_train)
+
+    say(f"certify risk <= {options.max_risk:g} on {len(y_fresh)} fresh rows")
+    shared = {"on_infeasible": "abstain", "abstain_label": _free_label(y)}
+    certified = ThresholdTuner(
+        FrozenEstimator(model), objective="risk", target=options.max_risk, delta=options.delta,
+        **shared,
+    )  # fmt: skip
+    refusal = _fit_and_listen(certified, X_fresh, y_fresh)
+    say("tune the threshold for the best CWSA+ on the same rows")
+    sharpest = ThresholdTuner(FrozenEstimator(model), objective="cwsa_plus", **shared)
+    _fit_and_listen(sharpest, X_fresh, y_fresh)
+
+    say(f"judge everything on {len(y_test)} test rows")
+    columns = {
+        "raw": raw, "calibrated": model, "best CWSA+": sharpest,
+        f"risk <= {options.max_risk:g}": certified,
+    }  # fmt: skip
+    table = compare(columns, X_test, y_test)
+    _save(options, certified, table, X_test, y_test)
+    print(f"\n{table.to_string(float_format=lambda v: f'{v:.4g}', na_rep='-')}\n")
+    print(refusal or certified.certificate_)
+    if trivial is not None:
+        print(f"\nNote: {trivial}")
+    print(f"\nWritten to {options.out}: policy.json, risk_coverage.png, metrics.csv")
+    return 0
+
+
+def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
+    """Return one column per model: how much it answers, and how well."""
+    table = {}
+    for name, model in models.items():
+        predictions = Predictions.from_proba(y, model.predict_proba(X), labels=model.classes_)
+        own = {"threshold": model.policy_.threshold}
+        # CWSA+ has no meaning without a threshold; 0.5 is where scorers put it.
+        at = own if model.abstains else {"threshold": 0.5}
+        answers = model.policy_.threshold < np.inf
+        metrics: dict[str, dict[str, Any]] = {"coverage": own}
+        if answers and evaluate(predictions, metrics)["coverage"] > 0:
+            metrics |= {"selective_accuracy": own, "cwsa_plus": at}
+        metrics |= {"augrc": {}, "csr": {}, "ece": {}}
+        values = evaluate(predictions, metrics)
+        right = predictions.y_pred == predictions.y_true
+        table[name] = {
+            "coverage": values["coverage"],
+            "accuracy of its answers": values.get("selective_accuracy", np.nan),
+            "accuracy if it always answered": float(np.mean(right)),
+            "CWSA+": values.get("cwsa_plus", 0.0),
+            "AUGRC": values["augrc"],
+            "CSR": values["csr"],
+            "ECE": values["ece"],
+        }
+    return pd.DataFrame(table)
+
+
+# Data --------------------------------------------------------------------------------------
+
+
+def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
+    """Return features, labels and a name for the table."""
+    if options.data is None:
+        digits = load_digits(as_frame=True)
+        return digits.data, digits.target.to_numpy(), "handwritten digits"
+    frame = read_table(options.data, "--data")
+    if options.target is None or options.target not in frame.columns:
+        names = list(map(str, frame.columns))
+        near = difflib.get_close_matches(str(options.target), names) or names[:20]
+        raise ValueError(
+            f"--target must name a column of {options.data.name}, got {options.target!r}; among "
+            f"its {len(names)} columns are {near}."
+        )
+    known = frame[options.target].notna()
+    if not known.all():
+        print(f"{int((~known).sum())} rows without a {options.target!r} are left out.")
+        frame = frame[known]
+    y = check_labels(frame[options.target], "--target")
+    if len(np.unique(y)) < 2:
+        raise ValueError(f"--target: column {options.target!r} has one class only.")
+    _refuse_measurements(y, options.target)
+    features = frame.drop(columns=options.target)
+    if features.shape[1] == 0:
+        raise ValueError(f"{options.data.name} has no columns besides the target.")
+    return prepare(features), y, options.data.name
+
+
+def prepare(X: pd.DataFrame) -> pd.DataFrame:
+    """Turn every column into what gradient boosting digests: numbers or categories.
+
+    The columns are numbered: XGBoost refuses names such as "Glucose [mg/dL]".
+    """
+    empty = [str(name) for name in X.columns if X[name].isna().all()]
+    if empty:
+        print(f"Columns without any value are left out: {', '.join(empty[:10])}.")
+    found = [_prepared(X[name]) for name in X.columns if str(name) not in empty]
+    if not found:
+        raise ValueError("--data: no column besides the target holds any value.")
+    return pd.concat(found, axis=1, keys=map(str, range(len(found))))
+
+
+def _prepared(column: pd.Series) -> pd.Series:
+    if isinstance(column.dtype, pd.CategoricalDtype) or _is_text(column):
+        return _as_category(column)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return column.astype("int64").astype("float64").where(column.notna())
+    numbers = pd.to_numeric(column).astype("float64")
+    too_large = numbers.abs() > np.finfo(np.float32).max  # which is what XGBoost reads
+    if too_large.any():
+        n = int(too_large.sum())
+        print(f"{n} infinite values of the column {column.name!r} are taken as missing.")
+    return numbers.mask(too_large)
+
+
+def _as_category(column: pd.Series) -> pd.Series:
+    """Return text, or anything else that is no number, as categories."""
+    try:
+        values = column.astype("category")
+    except TypeError as error:
+        kind = type(column.dropna().iloc[0]).__name__
+        raise ValueError(
+            f"--data: column {column.name!r} holds values of the type {kind}; features are "
+            "numbers, text, booleans or dates. Leave this column out."
+        ) from error
+    if len(values.cat.categories) > _MAX_LEVELS:
+        return values.cat.codes.astype("float64")
+    return column.astype(str).where(column.notna()).astype("category")  # XGBoost reads text only
+
+
+def _is_text(column: pd.Series) -> bool:
+    return not (
+        pd.api.types.is_numeric_dtype(column)
+        or pd.api.types.is_bool_dtype(column)
+        or pd.api.types.is_datetime64_any_dtype(column)
+    )
+
+
+def _refuse_measurements(y: Any, target: str) -> None:
+    """Refuse a column of measurements or identifiers as classes."""
+    n_classes = len(np.unique(y))
+    if n_classes > max(20, len(y) // 20):
+        raise ValueError(
+            f"--target: column {target!r} has {n_classes} different values in {len(y)} rows; it "
+            "looks like a measurement or an identifier, not like classes."
+        )
+
+
+def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
+    """Split at random; only where a class would be lost, keep the share of each class."""
+    parts = train_test_split(X, y, test_size=share, random_state=seed)
+    if set(np.unique(parts[2])) == set(np.unique(y)):
+        return parts
+    counts = np.unique(y, return_counts=True)[1]
+    if counts.min() < 2:
+        raise ValueError("--target: a class has a single row; leave such rows out.")
+    return train_test_split(X, y, test_size=share, random_state=seed, stratify=y)
+
+
+def _free_label(y: Any) -> Any:
+    """Return an abstain label where "auto" would have to ask."""
+    classes = set(np.unique(y).tolist())
+    if y.dtype.kind == "U":
+        label = "abstain"
+        while label in classes:
+            label += "_"
+        return label
+    if y.dtype.kind == "u":
+        return next((n for n in range(255, 0, -1) if n not in classes), "auto")
+    if y.dtype.kind == "b" or classes <= {-1, 1} or -1 in classes:
+        return min(-9, min(classes, default=0) - 1)
+    return "auto"
+
+
+def _folds(y: Any, target: str | None) -> int:
+    """Return the folds of the calibration: no more than the commonest class has rows."""
+    most = int(np.unique(y, return_counts=True)[1].max())
+    if most < 2:
+        raise ValueError(
+            f"--target: no class of the column {target!r} has two rows to train on; the demo needs "
+            "more rows."
+        )
+    return min(_FOLDS, most)
+
+
+# Model, progress, results --------------------------------------------------------------------
+
+
+def make_booster(seed: int) -> tuple[Any, str]:
+    """Return XGBoost if it is installed, else scikit-learn's gradient boosting."""
+    try:
+        from xgboost import XGBClassifier  # noqa: PLC0415 - an extra
+    except ImportError:
+        booster = HistGradientBoostingClassifier(max_iter=150, random_state=seed)
+        return booster, "HistGradientBoosting"
+    booster = XGBClassifier(
+        n_estimators=300, max_depth=8, learning_rate=0.05, subsample=0.8, colsample_bytree=0.6,
+        tree_method="hist", enable_categorical=True, random_state=seed,
+    )  # fmt: skip
+    return booster, "XGBoost"
+
+
+def _fit_and_listen(tuner: ThresholdTuner, X: pd.DataFrame, y: Any) -> str:
+    """Fit a tuner; return what it warned about, which the table shows anyway."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        tuner.fit(X, y)
+    return "\n".join(str(w.message) for w in caught)
+
+
+def _save(options: DemoOptions, tuner: ThresholdTuner, table: pd.DataFrame, X: Any, y: Any) -> None:
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+
+    mpl.use("Agg")
+    tuner.policy_.to_json(options.out / "policy.json")
+    with whole_file(options.out / "metrics.csv") as part:
+        table.to_csv(part)
+    display = RiskCoverageDisplay.from_estimator(
+        tuner, X, y, name="test rows", target=options.max_risk
+    )
+    with whole_file(options.out / "risk_coverage.png") as part:
+        display.figure_.savefig(part, dpi=120, format="png")
+
+
+def _check_options(options: DemoOptions) -> None:
+    """Refuse what cannot work before anything is trained."""
+    max_risk = check_number("--max-risk", options.max_risk, 0.0, 1.0, closed="neither")
+    check_risk_limit(max_risk, "--max-risk")
+    check_delta(options.delta, "--delta")
+    if options.target is not None and options.data is None:
+        raise ValueError("--target goes with --data FILE; without it the demo reads digits.")
+    if options.out.exists() and not options.out.is_dir():
+        raise ValueError(f"--out must be a folder, but {str(options.out)!r} is a file.")
+    try:
+        import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
+    except ImportError as error:
+        raise ValueError(
+            "The demo draws a picture, which needs matplotlib: pip install 'skselect[demo]'."
+        ) from error
+
+
+class _Progress:
+    """One line per step, on standard error."""
+
+    def __init__(self, steps: int) -> None:
+        self.step, self.steps = 0, steps
+
+    def __call__(self, text: str) -> None:
+        self.step += 1
+        print(f"[{self.step}/{self.steps}] {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,277 @@
+"""The command line: ``skselect demo | evaluate | tune | apply``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from skselect._files import naming_output
+from skselect.exceptions import InfeasibleTargetError
+
+#: Exit codes besides 0.
+WRONG_INPUT, INFEASIBLE, INTERRUPTED = 2, 3, 130
+
+_DEMO = """examples:
+  skselect demo
+  skselect demo --data loans.parquet --target defaulted --max-risk 0.05 --out results
+"""
+_EVALUATE = """The table has one row per labelled case: a column with the true label, and one column
+of probabilities per class, or a column with the answer and one with its confidence.
+
+examples:
+  skselect evaluate answers.csv --label truth --proba p_no p_yes --classes no yes
+  skselect evaluate answers.parquet --label truth --html report.html
+      (columns of probabilities that are named like the classes need not be named)
+  skselect evaluate llm.csv --label truth --answer said --confidence-column score --threshold 0.8
+  skselect evaluate new.csv --label truth --policy policy.json --subgroups site
+"""
+_TUNE = """The rows must be labelled and new to the model: they did not train or calibrate it.
+
+examples:
+  skselect tune answers.csv --label truth --proba p_no p_yes --classes no yes --target 0.02
+  skselect tune answers.parquet --label truth --target 0.05 --subgroups site --out sites.json
+  skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
+  skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
+
+exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 130 interrupted (nothing
+is written)
+"""
+_APPLY = """Appends the columns decision (empty where it is handed over), suggestion, accepted,
+confidence and threshold, and leaves the columns of probabilities out. For answers with a
+confidence it appends decision and accepted. All other columns stay as they are. Rows that lack
+a probability, the answer or the confidence are handed over, and so are those of unknown
+subgroups. A number is missing where its cell is empty or says NA, N/A, NaN, null, None or -.
+
+examples:
+  skselect apply new.csv --policy policy.json --out decided.csv
+  skselect apply new.parquet --policy policy.json --proba p_no p_yes --out decided.parquet
+  skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
+"""
+
+
+def _target(text: str) -> float:
+    """Return a target; percentages are told apart."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number; write 5 % as 0.05") from error
+
+
+def _share(text: str) -> float | str:
+    """Return "auto" or a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text  # the library says what is right
+
+
+Options = list[tuple[list[str], dict[str, Any]]]
+
+# fmt: off
+_TABLE: Options = [
+    (["table"], {"type": Path, "metavar": "TABLE", "help": "CSV (commas) or Parquet file"}),
+]
+_INPUTS: Options = [
+    (["--proba"], {"nargs": "+", "metavar": "COLUMN",
+                   "help": "columns of the probabilities, in the order of the classes (of two "
+                           "classes the second is enough)"}),
+    (["--answer"], {"metavar": "COLUMN", "help": "instead: the column of the model's answer, ..."}),
+    (["--confidence-column"], {"metavar": "COLUMN", "help": "... and of how sure it is"}),
+    (["--classes"], {"nargs": "+", "metavar": "CLASS",
+                     "help": "the classes in the order of --proba (default: matched by name, else "
+                             "sorted)"}),
+    (["--subgroups"], {"nargs": "+", "metavar": "COLUMN", "help": "columns of the subgroups"}),
+]
+_LABELLED: Options = [
+    (["--label"], {"required": True, "metavar": "COLUMN", "help": "the column of the true label"}),
+]
+_COMMANDS: dict[str, tuple[str, str, Options]] = {
+    "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
+        (["--data"], {"type": Path, "metavar": "FILE",
+                      "help": "CSV or Parquet table (default: scikit-learn's digits)"}),
+        (["--target"], {"metavar": "COLUMN", "help": "the column to predict, with --data"}),
+        (["--max-risk"], {"type": float, "default": 0.02, "metavar": "R",
+                          "help": "largest share of wrong answers (default: %(default)s)"}),
+        (["--delta"], {"type": float, "default": 0.05,
+                       "help": "probability that the certificate fails (default: %(default)s)"}),
+        (["--out"], {"type": Path, "default": Path("skselect-demo"), "metavar": "DIR",
+                     "help": "folder for the results (default: %(default)s)"}),
+        (["--seed"], {"type": int, "default": 0, "help": "random seed (default: %(default)s)"}),
+    ]),
+    "evaluate": ("report on a table of predictions", _EVALUATE, [
+        *_TABLE, *_LABELLED, *_INPUTS,
+        (["--policy"], {"type": Path, "metavar": "FILE",
+                        "help": "judge what this policy decides, its calibration included"}),
+        (["--threshold"], {"type": float, "help": "or: answers at least this sure are given"}),
+        (["--html"], {"type": Path, "metavar": "FILE", "help": "write one web page"}),
+        (["--csv"], {"type": Path, "metavar": "FILE", "help": "write the metrics as a table"}),
+        (["--title"], {"help": "of the report (default: the name of the table)"}),
+    ]),
+    "tune": ("choose a threshold with a certificate; write it as a policy", _TUNE, [
+        *_TABLE, *_LABELLED, *_INPUTS,
+        (["--objective"], {"default": "risk", "metavar": "NAME",
+                           "help": "risk, generalized_risk, coverage, cost, or a metric such as "
+                                   "cwsa_plus (default: %(default)s)"}),
+        (["--target"], {"type": _target, "help": "what the objective is to keep, such as 0.02"}),
+        (["--delta"], {"type": float, "default": 0.05,
+                       "help": "probability that the certificate fails (default: %(default)s)"}),
+        (["--looks"], {"type": int, "default": 1, "metavar": "K",
+                       "help": "how often tune will be run at most on these growing rows, this "
+                               "run included, planned before the first; the runs share --delta "
+                               "(default: %(default)s)"}),
+        (["--method"], {"default": "auto", "help": "how it is certified (default: %(default)s)"}),
+        (["--min-coverage"], {"type": _share, "default": "auto", "metavar": "SHARE",
+                              "help": "smaller accepted sets do not count (default: %(default)s)"}),
+        (["--confidence"], {"default": "max_proba", "metavar": "NAME",
+                            "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
+        (["--out"], {"type": Path, "default": Path("policy.json"), "metavar": "FILE",
+                     "help": "the policy (default: %(default)s)"}),
+        (["--python"], {"type": Path, "metavar": "FILE",
+                        "help": "also write it as one Python file (with --proba)"}),
+    ]),
+    "apply": ("decide the rows of a table by a policy", _APPLY, [
+        *_TABLE,
+        (["--policy"], {"type": Path, "required": True, "metavar": "FILE",
+                        "help": "from skselect tune, or policy.to_json"}),
+        *_INPUTS,
+        (["--out"], {"type": Path, "metavar": "FILE",
+                     "help": "CSV or Parquet file (default: CSV on standard output)"}),
+        (["--prefix"], {"default": "", "help": "before the names of the new columns"}),
+    ]),
+}
+# fmt: on
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="skselect",
+        description="Selective classification: let a classifier say 'I don't know'.",
+    )
+    parser.add_argument("--version", action="version", version=f"skselect {_version()}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, (purpose, epilog, options) in _COMMANDS.items():
+        command = commands.add_parser(
+            name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        for names, settings in options:
+            command.add_argument(*names, **settings)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, or 2, 3 or 130 after a clear message."""
+    is_closed = _open_closed_streams()
+    given = make_parser().parse_args(arguments)
+    try:
+        with _stopped_by_signals(), naming_output("standard output"):
+            _check_has_output(given, is_closed)
+            code = _run(given)
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        _abandon_output()
+        return 0
+    except KeyboardInterrupt:
+        print("skselect: interrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except InfeasibleTargetError as error:
+        print(
+            f"skselect: {error.reason} Nothing is written. Take fresh rows, for this target or for "
+            "a larger one, or improve the model.",
+            file=sys.stderr,
+        )
+        return INFEASIBLE
+    except (ValueError, ImportError, OSError) as error:
+        print(f"skselect: {error}", file=sys.stderr)
+        if isinstance(error, OSError):
+            _abandon_output()
+        return WRONG_INPUT
+    return code
+
+
+def _open_closed_streams() -> bool:
+    """Give output that was closed by ``>&-`` a place to vanish in; tell whether it was closed."""
+    is_closed = sys.stdout is None
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+    return is_closed
+
+
+def _check_has_output(given: argparse.Namespace, is_closed: bool) -> None:
+    """Refuse to decide a whole table for nobody."""
+    if is_closed and given.command == "apply" and given.out is None:
+        raise ValueError("standard output is closed; name a file: --out decided.csv.")
+
+
+def _abandon_output() -> None:
+    """Drop what standard output could not take: Python would try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Stop at SIGTERM and SIGHUP as at Ctrl-C: what was written half is removed."""
+    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    deadly = [
+        number
+        for number in numbers
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL
+    ]
+    if threading.current_thread() is not threading.main_thread():
+        deadly = []  # only the main thread hears signals
+    for number in deadly:
+        signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number in deadly:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _stop(number: int, _: object) -> None:
+    sys.exit(128 + number)
+
+
+def _run(given: argparse.Namespace) -> int:
+    """Call the command, imported late so that --help answers at once."""
+    if given.command == "demo":
+        from skselect.cli.demo import DemoOptions, run  # noqa: PLC0415
+
+        return run(
+            DemoOptions(
+                given.data, given.target, given.max_risk, given.delta, given.out, given.seed
+            )
+        )
+    from skselect import commands  # noqa: PLC0415
+
+    command: Callable[[argparse.Namespace], int] = getattr(commands, given.command)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _say
+        return command(given)
+
+
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one line for people."""
+    print(f"skselect: note: {message}", file=sys.stderr)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("skselect")
+    except metadata.PackageNotFoundError:  # run from a folder that is not installed
+        return "unknown"

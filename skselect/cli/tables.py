@@ -1,0 +1,551 @@
+"""Tables of predictions in CSV and Parquet files, read in pieces."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._checks.labels import check_labels
+from skselect._checks.proba import check_positive_proba
+from skselect._files import check_any_rows, import_extra, read_or_name
+from skselect._typing import BoolArray, IntArray, LabelArray
+from skselect.predictions.confidence import confidence_of
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
+
+#: Rows read together.
+_PIECE = 1 << 18
+#: Endings of Parquet files; all other tables are CSV.
+PARQUET = (".parquet", ".pq")
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+_NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
+
+
+def read_table(path: Path, argument: str = "TABLE") -> pd.DataFrame:
+    """Read a whole CSV or Parquet file."""
+    return TableFile.open(path, argument).whole()
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A CSV file with commas, or a Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    names : tuple of str
+        Its columns.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+
+    @classmethod
+    def open(cls, path: Path, argument: str = "TABLE") -> TableFile:
+        """Look at a file; refuse a CSV file whose rows are not all as long as the first line."""
+        check_table_file(path, argument)
+        if path.suffix.lower() in PARQUET:
+            parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
+            known = read_or_name(parquet.read_metadata, path)
+            names = known.schema.to_arrow_schema().names
+        else:
+            names = _check_csv_head(_first_line(path, argument), path, argument)
+            _check_cells(path, len(names), argument)
+        _check_distinct_columns(names, path.name)
+        return cls(path, tuple(names))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a CSV file, in which everything is text."""
+        return self.path.suffix.lower() not in PARQUET
+
+    def whole(self) -> pd.DataFrame:
+        """Read all columns and rows."""
+        if not self.is_text:
+            return read_or_name(pd.read_parquet, self.path)
+        with _naming_csv(self.path):
+            return pd.read_csv(self.path, low_memory=False, index_col=False)
+
+    def pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Read columns piece by piece; those of a text file as they are written."""
+        wanted = list(dict.fromkeys(columns))
+        check_table_columns(wanted, self.names, self.path.name)
+        for piece in self._text(wanted) if self.is_text else self._batches(wanted, None):
+            yield piece[wanted]
+
+    def rows(self) -> Iterator[pd.DataFrame]:
+        """Read all columns piece by piece, with types that can be written as they were read."""
+        return self._text(self.names) if self.is_text else self._batches(self.names, pd.ArrowDtype)
+
+    def _text(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        places = sorted(self.names.index(name) for name in columns)
+        with (
+            _naming_csv(self.path),
+            pd.read_csv(
+                self.path, usecols=places, dtype=str, keep_default_na=False,
+                index_col=False, chunksize=_PIECE,
+            ) as chunks,
+        ):  # fmt: skip
+            for chunk in chunks:  # pandas calls a column without a name "Unnamed: 0"
+                yield chunk.set_axis([self.names[place] for place in places], axis=1)
+
+    def _batches(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
+        parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
+        with parquet.ParquetFile(self.path) as file:
+            first = 0
+            for batch in file.iter_batches(_PIECE, columns=list(columns), use_threads=False):
+                piece = batch.to_pandas(ignore_metadata=True, types_mapper=types)
+                yield piece.set_axis(range(first, first + len(piece)))
+                first += len(piece)
+        # What Arrow keeps for the next batch may be as much as all that is computed afterwards.
+        import_extra("pyarrow", "pyarrow", "parquet").default_memory_pool().release_unused()
+
+
+def _first_line(path: Path, argument: str) -> list[str]:
+    """Return the cells of the header, none if the file is empty."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return next((cells for cells in csv.reader(file) if cells), [])
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise _no_csv(path, argument, error) from error
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table mean what: probabilities, or an answer and a confidence.
+
+    Parameters
+    ----------
+    label : str or None
+        The true label; None where it is not known yet.
+    proba : tuple of str
+        One column per class, in the order of the classes.
+    answer, confidence : str or None
+        Instead of probabilities.
+    subgroups : tuple of str
+    """
+
+    label: str | None
+    proba: tuple[str, ...] = ()
+    answer: str | None = None
+    confidence: str | None = None
+    subgroups: tuple[str, ...] = ()
+
+    @property
+    def used(self) -> list[str]:
+        """All of them, each once."""
+        single = [self.label, self.answer, self.confidence]
+        return list(dict.fromkeys([*filter(None, single), *self.proba, *self.subgroups]))
+
+    @property
+    def labels(self) -> list[str]:
+        """Those that hold classes."""
+        return list(filter(None, [self.label, self.answer]))
+
+
+def classes_of(file: TableFile, columns: Columns) -> LabelArray:
+    """Return the classes that occur, sorted; those of a text file as numbers if all of them are."""
+    seen: set[Any] = set()
+    for piece in file.pieces(columns.labels):
+        for name in columns.labels:
+            _check_no_missing(piece[name], name, file.path.name)
+            _check_plain_values(piece[name], name, file.path.name)
+            seen.update(pd.unique(piece[name]).tolist())
+    check_any_rows(len(seen), file.path.name)
+    classes = check_labels(list(seen), f"column {columns.label!r}")
+    return np.unique(numbers_of_text(classes) if file.is_text else classes)
+
+
+def numbers_of_text(labels: LabelArray) -> LabelArray:
+    """Return text as booleans, integers or numbers, where all of it is written like them.
+
+    Text such as "01" stays text: it would not come back as it was.
+    """
+    distinct = np.unique(labels)
+    if set(distinct.tolist()) <= {"True", "False"}:
+        return np.asarray(labels == "True")
+    if not all(map(_NUMBER.fullmatch, distinct.tolist())):
+        return labels
+    kind = np.int64 if all(map(_INTEGER.fullmatch, distinct.tolist())) else np.float64
+    two_of_one = len(np.unique(distinct.astype(kind))) < len(distinct)  # such as "1" and "1.0"
+    return labels if two_of_one else labels.astype(kind)
+
+
+def read_predictions(
+    file: TableFile, columns: Columns, classes: LabelArray
+) -> tuple[Predictions, pd.DataFrame]:
+    """Read all predictions of a file, and the columns of the subgroups."""
+    parts = list(_predictions(file, columns, classes))
+    check_any_rows(len(parts), file.path.name)
+    first, fields = parts[0][0], ("y_true", "y_pred", "y_proba", "confidence")
+    joined = {name: _joined([getattr(found, name) for found, _ in parts]) for name in fields}
+    return replace(first, **joined), typed_subgroups(file, [groups for _, groups in parts])
+
+
+def read_outcomes(
+    file: TableFile, columns: Columns, classes: LabelArray, confidence: str | None
+) -> tuple[Outcomes, pd.DataFrame, IntArray]:
+    """Read how sure and how wrong each row is, the columns of the subgroups, and count the classes.
+
+    Probabilities are forgotten piece by piece, so that many rows fit in memory.
+    """
+    wrong, sure, groups = [], [], []
+    counts = np.zeros(len(classes), dtype=np.int64)
+    for found, subgroups in _predictions(file, columns, classes):
+        wrong.append(found.y_true != found.y_pred)
+        sure.append(confidence_of(found, confidence if columns.proba else None))
+        groups.append(subgroups if columns.subgroups else subgroups.iloc[:0])
+        counts += np.bincount(found.y_true[found.y_true >= 0], minlength=len(classes))
+    check_any_rows(len(wrong), file.path.name)
+    outcomes = Outcomes(np.concatenate(wrong), np.concatenate(sure))
+    return outcomes, typed_subgroups(file, groups), counts
+
+
+def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str | None:
+    """Say that a model which always gives the commonest answer would meet a target, if it would."""
+    others = 1.0 - float(np.max(counts) / np.sum(counts))
+    if others > target:
+        return None
+    commonest = str(classes[np.argmax(counts)])
+    return (
+        f"always answering {commonest!r} would meet this target: {100 * others:.3g} % of the rows "
+        "are of another class."
+    )
+
+
+def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return subgroups as one table; those of a text file as numbers where all of them are."""
+    table = pd.concat(pieces)
+    if not file.is_text:
+        return table
+    columns: dict[str, pd.Series] = {}
+    for name in table.columns:
+        present = (table[name] != "").to_numpy()
+        typed = numbers_of_text(table[name].to_numpy(dtype=str)[present])
+        kind = "Int64" if typed.dtype.kind == "i" else None  # which has room for missing ones
+        column: Any = pd.Series(typed, index=table.index[present], dtype=kind)
+        columns[name] = column.reindex(table.index)
+    return pd.DataFrame(columns, index=table.index)
+
+
+def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tuple[Any, BoolArray]:
+    """Return columns as numbers with nan in rows that lack one, and which rows lack none."""
+    numbers = _check_numbers(piece[list(names)], table)
+    return numbers, ~np.isnan(numbers).any(axis=1)
+
+
+def _predictions(
+    file: TableFile, columns: Columns, classes: LabelArray
+) -> Iterator[tuple[Predictions, pd.DataFrame]]:
+    """Yield the predictions of each piece with its subgroups."""
+    table = file.path.name
+    for piece in file.pieces(columns.used):
+        if len(piece) == 0:
+            continue
+        y_true = _labels(piece[str(columns.label)], classes, file)
+        if columns.proba:
+            proba = _check_numeric(piece[list(columns.proba)], table)
+            if proba.shape[1] == 1:  # the second of two classes, whatever their order
+                positive = check_positive_proba(proba[:, 0])
+                proba = np.column_stack([1.0 - positive, positive])
+            found = Predictions.from_proba(y_true, proba, labels=classes)
+        else:
+            answer = _labels(piece[str(columns.answer)], classes, file)
+            sure = _check_numeric(piece[[str(columns.confidence)]], table)
+            found = Predictions.from_labels(y_true, answer, sure[:, 0], labels=classes)
+        yield found, piece[list(columns.subgroups)]
+
+
+def _labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
+    _check_no_missing(values, str(values.name), file.path.name)
+    if not file.is_text:
+        return check_labels(values, f"column {values.name!r}")
+    text = values.to_numpy(dtype=str)
+    return text if classes.dtype.kind == "U" else numbers_of_text(text)
+
+
+def _joined(parts: list[Any]) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)
+
+
+def resolved_columns(
+    file: TableFile, given: Mapping[str, Any], classes: Sequence[Any] | None
+) -> Columns:
+    """Return which columns to read, from what the command line says and what is there."""
+    proba = tuple(given.get("proba") or ())
+    answer, confidence = given.get("answer"), given.get("confidence_column")
+    _check_one_way(proba, answer, confidence)
+    _check_one_role([given.get("label"), *proba, answer, confidence])
+    if not proba and answer is None and classes is not None:
+        proba = tuple(str(label) for label in classes)
+        _check_class_named(proba, file.names, file.path.name)
+    return Columns(given.get("label"), proba, answer, confidence,
+                   tuple(given.get("subgroups") or ()))  # fmt: skip
+
+
+WORKBOOKS = (".xlsx", ".xls", ".ods")
+
+
+#: What stands for "no number" in a column of numbers, in small letters.
+_MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
+
+
+# Bytes read at once; the last line among them is then read to its end.
+_BLOCK = 1 << 22
+
+
+def check_table_file(path: Path, argument: str) -> None:
+    """Refuse a path behind which there is no file."""
+    if not path.is_file():
+        raise ValueError(f"{argument}: there is no file {str(path)!r}.")
+    if path.suffix.lower() in WORKBOOKS:
+        raise ValueError(f"{argument}: {path.name} is a workbook; save the sheet as CSV.")
+
+
+def _no_csv(path: Path, argument: str, error: Exception) -> ValueError:
+    """Return the error that says that a file is no CSV table."""
+    return ValueError(
+        f"{argument}: {path.name} is no CSV table with commas: {error}. Save it as CSV in UTF-8."
+    )
+
+
+@contextmanager
+def _naming_csv(path: Path) -> Iterator[None]:
+    """Say which file cannot be read as CSV, and why."""
+    try:
+        yield
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise _no_csv(path, "TABLE", error) from error
+
+
+def _check_csv_head(header: list[str], path: Path, argument: str) -> list[str]:
+    """Return the columns of a CSV file, or say what is wrong with its first line."""
+    if not header:
+        raise ValueError(f"{argument}: {path.name} is no CSV table with commas: it is empty.")
+    if len(header) == 1:
+        raise ValueError(
+            f"{argument}: {path.name} has one column only, {header[0]!r}; a table has several, and "
+            "its separator must be a comma."
+        )
+    return header
+
+
+def _check_cells(path: Path, width: int, argument: str) -> None:
+    """Refuse a CSV file with a row that has more or fewer cells than the first line.
+
+    What pandas reads of such a row is cut, shifted or filled up without a word.
+    """
+    try:
+        line, n_cells = _unequal_row(path, width) or (0, width)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise _no_csv(path, argument, error) from error
+    if n_cells != width:
+        raise ValueError(
+            f"{argument}: {path.name}: line {line} has {n_cells} cells, the first line has {width}."
+        )
+
+
+def _unequal_row(path: Path, width: int) -> tuple[int, int] | None:
+    """Return line and cells of the first row that does not have `width` cells, None if all do."""
+    bare = any(block.count(b"\r") > block.count(b"\r\n") for block in _blocks(path))
+    if bare or any(b'"' in block for block in _blocks(path)):
+        # After a blank line that ends with a bare \r pandas loses the next comma.
+        return _unequal_row_of_reader(path, width, may_be_blank=not bare)
+    before = 0
+    for block in _blocks(path):
+        found = _unequal_line(block, width)
+        if found is not None:
+            return before + found[0], found[1]
+        before += block.count(b"\n")
+    return None
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file, whole lines together."""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK) + file.readline():
+            yield block
+
+
+def _unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
+    """Look at lines without quotes: count the commas of all of them at once; skip blank ones."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    signs = np.frombuffer(block, np.uint8)
+    places = np.flatnonzero((signs == ord(",")) | (signs == ord("\n")))
+    ends = np.flatnonzero(signs[places] == ord("\n"))
+    n_cells = np.diff(ends, prepend=-1)
+    for line in np.flatnonzero(n_cells != width).tolist():
+        start = 0 if line == 0 else places[ends[line - 1]] + 1
+        if block[start : places[ends[line]]].strip(b" \t\r\n"):
+            return line + 1, int(n_cells[line])
+    return None
+
+
+def _unequal_row_of_reader(path: Path, width: int, *, may_be_blank: bool) -> tuple[int, int] | None:
+    """Look at rows of any kind, one by one: cells may hold commas and ends of lines."""
+    with _cells_of_any_length(), path.open(newline="", encoding="utf-8-sig") as file:
+        reader, start = csv.reader(file), 1
+        for cells in reader:
+            blank = not cells or (len(cells) == 1 and not cells[0].strip(" \t"))
+            if len(cells) != width and not (blank and may_be_blank):
+                return start, len(cells)
+            start = reader.line_num + 1
+    return None
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Let the csv module read cells above its limit of 128 KiB."""
+    usual = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _check_distinct_columns(names: Sequence[str], table: str) -> None:
+    """Refuse a table with two columns of one name."""
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise ValueError(f"{table} has several columns of the name {twice}; rename them.")
+
+
+def _check_one_role(columns: Sequence[str | None]) -> None:
+    """Refuse a column that would be two things at once."""
+    given = [name for name in columns if name is not None]
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        raise ValueError(f"Columns {twice} are named twice; label, answer, confidence and "
+                         "probabilities are columns of their own.")  # fmt: skip
+
+
+def _check_plain_values(values: Any, name: str, table: str) -> None:
+    """Refuse a column of lists, structures or other things that are no labels."""
+    first = values.iloc[0] if len(values) else ""
+    if not isinstance(first, str | bool | int | float | np.generic):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"{table}: column {name!r} holds values of the type {type(first).__name__}; labels "
+            "are strings, numbers or booleans."
+        )
+
+
+def check_table_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
+    """Refuse columns that a table lacks, and say which ones are spelled like them."""
+    for name in wanted:
+        if name not in present:
+            near = difflib.get_close_matches(name, present)
+            meant = f" Did you mean {near}?" if near else ""
+            raise ValueError(
+                f"{table} has no column {name!r}.{meant} Its columns are {list(present)[:20]}."
+            )
+
+
+def _check_no_missing(values: Any, name: str, table: str) -> None:
+    """Refuse a column with missing values; in a text file these are empty cells."""
+    missing = values.isna()
+    if not pd.api.types.is_numeric_dtype(values):
+        missing |= values.astype(object) == ""
+    _refuse_missing(missing.to_numpy(dtype=bool), values, name, table)
+
+
+def _refuse_missing(missing: Any, values: Any, name: str, table: str) -> None:
+    if missing.any():
+        raise ValueError(
+            f"{table}: column {name!r} has {int(missing.sum())} missing values, the first in row "
+            f"{values.index[missing][0]} (counted from 0); leave such rows out, or fill them in."
+        )
+
+
+def _check_numeric(frame: Any, table: str) -> Any:
+    """Return columns as an array of finite numbers, or name the first value that is none."""
+    numbers = _check_numbers(frame, table)
+    for name, column in zip(frame.columns, numbers.T, strict=True):
+        _refuse_missing(np.isnan(column), frame, name, table)
+    return numbers
+
+
+def _check_numbers(frame: Any, table: str) -> Any:
+    """Return columns as an array of numbers, nan where one is missing; name what is none."""
+    columns = []
+    for name in frame.columns:
+        column = frame[name]
+        if pd.api.types.is_bool_dtype(column):
+            raise ValueError(f"{table}: column {name!r} must hold numbers, but holds booleans.")
+        try:
+            numbers = _with_nan(column)
+        except (TypeError, ValueError, OverflowError) as error:
+            good = column.map(_is_number).to_numpy(dtype=bool)
+            raise _no_number("numbers", column, ~good, table) from error
+        if np.isinf(numbers).any():
+            raise _no_number("finite numbers", column, np.isinf(numbers), table)
+        columns.append(numbers)
+    return np.column_stack(columns)
+
+
+def _with_nan(column: Any) -> Any:
+    """Return a column as numbers, with nan for usual words for a missing one."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column.to_numpy(dtype=_float_like(column), na_value=np.nan)
+    try:
+        return column.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        known = ~column.map(_is_missing).to_numpy(dtype=bool)
+        numbers = np.full(len(column), np.nan)
+        numbers[known] = column[known].to_numpy(dtype=np.float64)
+        return numbers
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in _MISSING_TOKENS
+    return value is None or value is pd.NA
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return _is_missing(value)
+    return True
+
+
+def _no_number(wanted: str, column: Any, bad: Any, table: str) -> ValueError:
+    """Return the error that names the first bad value of a column."""
+    row = column.index[bad][0] if np.any(bad) else column.index[0]
+    return ValueError(
+        f"{table}: column {column.name!r} must hold {wanted}, but row {row} (counted from 0) holds "
+        f"{column.loc[row]!r}."
+    )
+
+
+def _float_like(column: Any) -> type[Any]:
+    """Return the type of a column's numbers: single precision stays what it is."""
+    return np.float32 if column.dtype == np.float32 else np.float64
+
+
+def _check_one_way(proba: Sequence[str], answer: str | None, confidence: str | None) -> None:
+    """Refuse half of a description, and two of them."""
+    if (answer is None) != (confidence is None):
+        raise ValueError("--answer and --confidence-column go together: name both columns.")
+    if proba and answer is not None:
+        raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
+
+
+def _check_class_named(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
+    """Refuse to guess the columns of the probabilities."""
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise ValueError(
+            f"{table} has no columns {missing}, one for each class. Name the columns of the "
+            "probabilities: --proba p_no p_yes --classes no yes; or those of an answer and its "
+            f"confidence: --answer ... --confidence-column .... Its columns: {list(present)[:20]}."
+        )

@@ -1,0 +1,575 @@
+"""The heart: one sort, then every threshold is a look-up.
+
+Rows are sorted once by confidence. Rows with equal confidence form a block, because no
+threshold can part them. Single numbers come from one pass over the blocks; arrays with one
+entry per block are built when they are asked for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._array_ops import is_graded, reaches, stays_within
+from skselect._checks.arrays import shown
+from skselect._checks.options import check_choice, check_count, check_cwsa_thresholds, check_number
+from skselect._checks.rows import check_unit_confidence, warn_small_total
+from skselect._typing import FloatArray, IntArray
+from skselect.curve import harmonic, packing
+from skselect.curve.scan import (
+    COURSES,
+    Accepted,
+    Sums,
+    courses,
+    cwsa_of,
+    cwsa_plus_of,
+    evenly,
+    scale_of,
+    sums_at,
+    sums_of,
+)
+from skselect.curve.tie_blocks import CHUNK, TieBlocks, blocks_of, blocks_of_sorted
+from skselect.predictions.outcomes import Outcomes
+
+_AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
+    "integral": harmonic.aurc_integral,
+    "ln": harmonic.aurc_log,
+}
+
+
+# What is asked for most.
+_BASIC = ("threshold", "accepted_weight", "accepted_loss", "coverage", "selective_risk")
+
+
+@dataclass(frozen=True, eq=False)
+class GradedLosses:
+    """What areas need to know of losses between 0 and 1.
+
+    Parameters
+    ----------
+    loss : ndarray of shape (n,)
+    weight : ndarray of shape (n,) or None
+    ordered : bool
+        Whether no row is less sure than, or as sure as, a row with a larger loss.
+    """
+
+    loss: FloatArray
+    weight: FloatArray | None
+    ordered: bool
+
+    @property
+    def constant(self) -> bool:
+        """Whether every row has the same loss."""
+        return bool(self.loss.min() == self.loss.max())
+
+    def best_order(self) -> TieBlocks:
+        """Return the blocks of equal losses, the smallest first: no ranking can do better."""
+        if self.weight is None:
+            loss = np.sort(self.loss)
+            return blocks_of_sorted(-loss, None, loss)
+        ranking, weight = packing.ranked(-self.loss, self.weight)
+        return blocks_of_sorted(ranking, weight, -ranking * weight)
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverageCurve:
+    """Risk against coverage for every threshold that makes a difference.
+
+    Build it with :meth:`from_outcomes` or :meth:`from_proba`. There is one entry per
+    distinct confidence, from the surest down; entry b describes accepting every row whose
+    confidence is at least ``thresholds[b]``.
+
+    Parameters
+    ----------
+    blocks : TieBlocks
+        The rows, in blocks of equal confidence.
+    counted : bool
+        Whether every row counts once.
+    graded : GradedLosses or None
+        None where losses are 0 or 1.
+    in_cells : bool
+        Whether an entry stands for all confidences from its threshold up to the entry before,
+        as in the curves of ``SelectiveState(mode="certified")``.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, RiskCoverageCurve
+    >>> outcomes = Outcomes(loss=[0, 0, 1, 0, 1], confidence=[.95, .9, .9, .7, .6])
+    >>> curve = RiskCoverageCurve.from_outcomes(outcomes)
+    >>> curve.to_frame().round(3)
+       threshold  coverage  selective_risk  generalized_risk  n_accepted
+    0       0.95       0.2           0.000               0.0           1
+    1       0.90       0.6           0.333               0.2           3
+    2       0.70       0.8           0.250               0.2           4
+    3       0.60       1.0           0.400               0.4           5
+    >>> round(curve.augrc(), 4), round(curve.risk_at_coverage(.7), 4)
+    (0.14, 0.25)
+    """
+
+    blocks: TieBlocks
+    counted: bool = True
+    graded: GradedLosses | None = None
+    in_cells: bool = False
+    _courses: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
+
+    # Construction ------------------------------------------------------------------------
+
+    @classmethod
+    def from_outcomes(cls, outcomes: Outcomes) -> RiskCoverageCurve:
+        """Sort `outcomes` once. Rows of weight zero do not exist.
+
+        Parameters
+        ----------
+        outcomes : Outcomes
+
+        Returns
+        -------
+        RiskCoverageCurve
+        """
+        loss, confidence, weight = outcomes.loss, outcomes.confidence, outcomes.sample_weight
+        if weight is not None and weight.min() == 0:
+            exists = weight > 0
+            loss, confidence, weight = loss[exists], confidence[exists], weight[exists]
+        if weight is not None and weight.min() == weight.max() == 1.0:
+            weight = None
+        if not is_graded(loss):
+            return cls(blocks_of(loss, confidence, weight), counted=weight is None)
+        rows = (loss,) if weight is None else (loss, weight)
+        confidence, loss, *weights = packing.ranked(confidence, *rows)
+        return cls.from_sorted(loss, confidence, weights[0] if weights else None)
+
+    @classmethod
+    def from_sorted(
+        cls, loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
+    ) -> RiskCoverageCurve:
+        """Add up each block; rows come surest first, equally sure ones by falling loss."""
+        graded = None
+        if is_graded(loss):
+            graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
+        lost = loss if weight is None else weight * loss
+        whole = weight is None and graded is None
+        blocks = blocks_of_sorted(confidence, weight, lost, whole=whole)
+        return cls(blocks, counted=weight is None, graded=graded)
+
+    @classmethod
+    def from_proba(cls, y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
+        """Build the curve from probabilities; `options` as in :meth:`Outcomes.from_proba`.
+
+        Examples
+        --------
+        >>> from skselect import RiskCoverageCurve
+        >>> curve = RiskCoverageCurve.from_proba([0, 1, 1], [[.9, .1], [.2, .8], [.6, .4]])
+        >>> curve.coverage_at_risk(0.0)
+        0.6666666666666666
+        """
+        return cls.from_outcomes(Outcomes.from_proba(y_true, y_proba, **options))
+
+    # The curve ---------------------------------------------------------------------------
+
+    @cached_property
+    def sums(self) -> Sums:
+        """What one pass over the blocks leaves."""
+        return sums_of(self.blocks)
+
+    def __len__(self) -> int:
+        return self.sums.n_blocks
+
+    def courses(self, *names: str, max_points: int | None = None) -> dict[str, FloatArray]:
+        """Return several curves in one pass, each with one value per entry.
+
+        Parameters
+        ----------
+        *names : str
+            Of "threshold", "coverage", "selective_risk", "generalized_risk", "cwsa",
+            "cwsa_plus", "accepted_weight" and "accepted_loss"; "cwsa_limit" and
+            "cwsa_plus_limit" are those just above the next lower confidence.
+        max_points : int, default=None
+            Return the exact values at so many entries, evenly over all of them with both ends;
+            arrays of full length are not built then.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (B,) or (max_points,)
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, or CWSA is asked for with confidences outside [0, 1].
+
+        Examples
+        --------
+        >>> from skselect import Outcomes, RiskCoverageCurve
+        >>> curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [.9, .8, .6]))
+        >>> curve.courses("threshold", "cwsa_plus")["cwsa_plus"]
+        array([0.  , 0.25, 0.25])
+        """
+        for name in names:
+            check_choice("names", name, COURSES)
+        if any(name.startswith("cwsa") for name in names):
+            self.check_unit("CWSA")
+        entries = evenly(len(self), _check_max_points(max_points))
+        if entries is not None:
+            return courses(self.blocks, self.sums, names, entries)
+        missing = {name for name in names if name not in self._courses}
+        if missing:
+            if len(self) <= CHUNK:  # on a short way company costs less than going again
+                missing |= {*_BASIC} - self._courses.keys()
+            self._courses.update(courses(self.blocks, self.sums, missing))
+        return {name: self._courses[name] for name in names}
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """The distinct confidences, descending, shape (B,)."""
+        return self.courses("threshold")["threshold"]
+
+    @cached_property
+    def _contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        return self.blocks.contents()
+
+    @property
+    def block_weight(self) -> FloatArray:
+        """Weight of the rows with each confidence."""
+        return self._contents[0]
+
+    @property
+    def block_loss(self) -> FloatArray:
+        """Weighted loss of the rows with each confidence."""
+        return self._contents[1]
+
+    @property
+    def block_rows(self) -> IntArray:
+        """Number of rows with each confidence."""
+        if self.counted:
+            return np.diff(self.n_accepted, prepend=0)
+        return self._contents[2]
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether there are losses other than 0 and 1."""
+        return self.graded is not None
+
+    @property
+    def accepted_weight(self) -> FloatArray:
+        """Weight of the accepted rows at each entry."""
+        return self.courses("accepted_weight")["accepted_weight"]
+
+    @property
+    def accepted_loss(self) -> FloatArray:
+        """Weighted loss of the accepted rows at each entry."""
+        return self.courses("accepted_loss")["accepted_loss"]
+
+    @cached_property
+    def n_accepted(self) -> IntArray:
+        """Number of accepted rows at each entry."""
+        if self.counted:
+            return self.accepted_weight.astype(np.int64)
+        return np.cumsum(self.block_rows)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return round(self.sums.weight) if self.counted else int(np.sum(self.block_rows))
+
+    @property
+    def coverage(self) -> FloatArray:
+        """Share of accepted rows at each entry, in (0, 1]."""
+        return self.courses("coverage")["coverage"]
+
+    @property
+    def selective_risk(self) -> FloatArray:
+        """Mean loss of the accepted rows at each entry, in [0, 1]."""
+        return self.courses("selective_risk")["selective_risk"]
+
+    @property
+    def generalized_risk(self) -> FloatArray:
+        """Loss of the accepted rows over the weight of all rows, in [0, 1]."""
+        return self.courses("generalized_risk")["generalized_risk"]
+
+    def accepted_at(self, thresholds: FloatArray) -> Accepted:
+        """Return weight and loss of what each threshold accepts; no array per entry is built."""
+        return sums_at(self.blocks, self.sums, thresholds)
+
+    def working_point(self, n_blocks: int) -> tuple[float, float]:
+        """Return coverage and selective risk of the first entries; (0, nan) of none."""
+        if n_blocks == 0:
+            return 0.0, float("nan")
+        weight = self.n_accepted if self.counted else self.accepted_weight
+        kept = float(weight[n_blocks - 1])
+        return kept / float(weight[-1]), float(self.accepted_loss[n_blocks - 1]) / kept
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean loss of all rows: the risk when nothing is rejected."""
+        return self.sums.loss / self.sums.weight
+
+    def n_blocks_accepted(self, thresholds: FloatArray) -> IntArray:
+        """Return how many entries each threshold accepts (a tie with it is accepted)."""
+        return len(self) - np.searchsorted(self.thresholds[::-1], thresholds, side="left")
+
+    def to_frame(self, max_points: int | None = None) -> pd.DataFrame:
+        """Return the curve as a table, one row per entry, or `max_points` of them.
+
+        Parameters
+        ----------
+        max_points : int, default=None
+            As in :meth:`courses`.
+
+        Returns
+        -------
+        DataFrame
+        """
+        names = ("threshold", "coverage", "selective_risk", "generalized_risk", "accepted_weight")
+        found = self.courses(*names, max_points=max_points)
+        rows = found.pop("accepted_weight").astype(np.int64)
+        if not self.counted:  # weights do not tell the number of rows
+            entries = evenly(len(self), max_points)
+            rows = self.n_accepted if entries is None else self.n_accepted[entries]
+        return pd.DataFrame({**found, "n_accepted": rows})
+
+    def to_outcomes(self) -> Outcomes:
+        """Return outcomes with the same curve: one weighted row per confidence and loss.
+
+        Raises
+        ------
+        ValueError
+            If losses are graded: a curve does not know them one by one.
+        """
+        _refuse_graded_curve(self)
+        right, wrong = self.block_weight - self.block_loss, self.block_loss
+        weight = np.concatenate([right, wrong])
+        exists = weight > 0
+        loss = np.repeat([0.0, 1.0], len(right))
+        return Outcomes(loss[exists], np.tile(self.thresholds, 2)[exists], weight[exists])
+
+    # Working points ----------------------------------------------------------------------
+
+    def risk_at_coverage(self, coverage: float) -> float:
+        """Return the selective risk of the smallest accepted set with at least this coverage.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1]
+
+        Returns
+        -------
+        float in [0, 1]
+        """
+        q = check_number("coverage", coverage, 0.0, 1.0, closed="right")
+        return float(self.selective_risk[int(np.argmax(reaches(self.coverage, q)))])
+
+    def coverage_at_risk(self, max_risk: float) -> float:
+        """Return the largest coverage whose selective risk is at most `max_risk`.
+
+        Parameters
+        ----------
+        max_risk : float in [0, 1]
+
+        Returns
+        -------
+        float in [0, 1]
+            0 if no working point meets it.
+        """
+        r = check_number("max_risk", max_risk, 0.0, 1.0)
+        meets = np.flatnonzero(stays_within(self.selective_risk, r))
+        return float(self.coverage[meets[-1]]) if len(meets) else 0.0
+
+    def coverage_at_reliability(self, reliability: float) -> float:
+        """Return the largest coverage with 1 - generalised risk of at least `reliability`.
+
+        Parameters
+        ----------
+        reliability : float in [0, 1]
+
+        Returns
+        -------
+        float in [0, 1]
+        """
+        rho = check_number("reliability", reliability, 0.0, 1.0)
+        total = self.accepted_weight[-1]
+        n_meeting = int(np.sum(reaches((total - self.accepted_loss) / total, rho)))
+        return float(self.coverage[n_meeting - 1]) if n_meeting else 0.0
+
+    # Areas -------------------------------------------------------------------------------
+
+    @property
+    def _mean_losses(self) -> FloatArray:
+        return self.block_loss / self.block_weight
+
+    def aurc(self, *, estimator: str = "empirical", ties: str = "expected") -> float:
+        """Return the area under the risk-coverage curve; see :func:`metrics.aurc_score`."""
+        check_choice("estimator", estimator, ["empirical", *_AURC_ESTIMATORS])
+        check_choice("ties", ties, ["expected", "block"])
+        if estimator == "ln":
+            self._need_counted("estimator='ln'")
+        if ties == "block" and estimator != "empirical":
+            raise ValueError(f"ties='block' goes with estimator='empirical', got {estimator!r}.")
+        if estimator != "empirical":
+            return _AURC_ESTIMATORS[estimator](self.block_weight, self._mean_losses)
+        if ties == "block":
+            return harmonic.aurc_block(self.block_weight, self._mean_losses)
+        warn_small_total(
+            self.sums.weight,
+            self.n_rows,
+            "the empirical AURC",
+            ", or take aurc(estimator='integral'), which does not depend on their scale",
+        )
+        return self.sums.aurc
+
+    @cached_property
+    def _best_aurc(self) -> float:
+        if self.graded is not None:
+            return sums_of(self.graded.best_order()).aurc
+        totals = np.array([self.sums.weight - self.sums.loss, self.sums.loss])
+        kinds = np.flatnonzero(totals > 0)
+        weight = totals[kinds]
+        best = blocks_of_sorted(-kinds.astype(float), weight, weight * kinds, whole=self.counted)
+        return sums_of(best).aurc
+
+    def best_aurc(self) -> float:
+        """Return the empirical AURC of the best possible order of the same losses."""
+        return self._best_aurc
+
+    @property
+    def perfect_order(self) -> bool:
+        """Whether no row is less sure than, or as sure as, a row with a larger loss."""
+        return self.sums.discordant == 0.0 if self.graded is None else self.graded.ordered
+
+    def eaurc(self) -> float:
+        """Return the excess AURC over the best possible order, exactly 0 for that order."""
+        if self.perfect_order:
+            return 0.0
+        if self.sums.excess is not None:
+            return max(self.sums.excess, 0.0) / self.sums.weight
+        return max(self.aurc() - self.best_aurc(), 0.0)
+
+    def naurc(self) -> float:
+        """Return the excess AURC on the scale where 0 is the best order and 1 a random one."""
+        mixed = 0 < self.mean_loss < 1 if self.graded is None else not self.graded.constant
+        spread = self.mean_loss - self.best_aurc() if mixed else 0.0
+        if spread <= 0:
+            warnings.warn(
+                "naurc is undefined (nan): every row has the same loss, so no order is better "
+                "than another.",
+                stacklevel=2,
+            )
+            return float("nan")
+        return self.eaurc() / spread
+
+    def augrc(
+        self,
+        *,
+        estimator: str = "trapezoid",
+        coverage_range: tuple[float, float] | None = None,
+    ) -> float:
+        """Return the area under generalised risk over coverage; see :func:`metrics.augrc_score`."""
+        check_choice("estimator", estimator, ["trapezoid", "unbiased"])
+        if estimator == "unbiased":
+            return self._augrc_unbiased(coverage_range)
+        if coverage_range is None:
+            return self.sums.augrc
+        low, high = _check_interval("coverage_range", coverage_range)
+        coverage = np.concatenate([[0.0], self.coverage])
+        risk = np.concatenate([[0.0], self.generalized_risk])
+        return harmonic.area_between(coverage, risk, low, high) / (high - low)
+
+    def _augrc_unbiased(self, coverage_range: tuple[float, float] | None) -> float:
+        self._need_counted("estimator='unbiased'")
+        if coverage_range is not None:
+            raise ValueError("coverage_range goes with estimator='trapezoid' only.")
+        if self.n_rows < 2:
+            raise ValueError("estimator='unbiased' needs at least two rows.")
+        return harmonic.augrc_unbiased(self.block_weight, self._mean_losses)
+
+    def _need_counted(self, option: str) -> None:
+        if not self.counted:
+            raise ValueError(f"{option} is defined for unweighted rows; leave sample_weight out.")
+
+    # Confidence-weighted selective accuracy -----------------------------------------------
+
+    def cwsa(self, thresholds: Any = None) -> FloatArray:
+        """Return CWSA at each threshold; see :func:`metrics.cwsa_score`.
+
+        Parameters
+        ----------
+        thresholds : float or array-like in [0, 1), default=None
+            None: one value per entry of the curve, at its own threshold (at a confidence of
+            exactly 1 the limit from below).
+
+        Returns
+        -------
+        ndarray of shape (m,) or (B,)
+        """
+        return self._cwsa(thresholds, plus=False)
+
+    def cwsa_plus(self, thresholds: Any = None) -> FloatArray:
+        """Return CWSA+ at each threshold; arguments as in :meth:`cwsa`.
+
+        Examples
+        --------
+        >>> from skselect import Outcomes, RiskCoverageCurve
+        >>> outcomes = Outcomes(loss=[0, 1, 0], confidence=[.9, .8, .6])
+        >>> RiskCoverageCurve.from_outcomes(outcomes).cwsa_plus([0.5, 0.7])
+        array([0.33333333, 0.33333333])
+        """
+        return self._cwsa(thresholds, plus=True)
+
+    def _cwsa(self, thresholds: Any, *, plus: bool) -> FloatArray:
+        if thresholds is None:
+            name = "cwsa_plus" if plus else "cwsa"
+            return self.courses(name)[name]
+        return self.cwsa_at(check_cwsa_thresholds(thresholds), plus=plus)
+
+    def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
+        """Return CWSA(+) at checked thresholds; from 1 on (c - t)/(1 - t) is 1."""
+        self.check_unit("CWSA")
+        of = cwsa_plus_of if plus else cwsa_of
+        return of(self.accepted_at(thresholds), scale_of(1.0 - thresholds))
+
+    def check_unit(self, metric: str) -> None:
+        """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
+        check_unit_confidence(np.array([self.sums.largest, self.sums.smallest]), metric)
+
+    def cwsa_right_limits(self, *, plus: bool) -> tuple[FloatArray, FloatArray]:
+        """Return, per entry, the threshold just above the next lower confidence and CWSA(+) there.
+
+        Between two confidences the accepted set is fixed and CWSA+ falls with the threshold:
+        its best value is the limit at the lower end, which no data point attains. The last
+        entry accepts everything, from threshold 0 on. A curve in cells knows no confidence
+        between two entries: there it is the entry's own threshold.
+        """
+        if self.in_cells:
+            own = np.append(self.thresholds[:-1], 0.0)
+            return own, self.cwsa_at(own, plus=plus)
+        name = "cwsa_plus_limit" if plus else "cwsa_limit"
+        found = self.courses("threshold", name)
+        # The next float above one that is not negative has the next bits.
+        thresholds = np.zeros(len(self))
+        thresholds[:-1].view(np.int64)[:] = (found["threshold"][1:] + 0.0).view(np.int64) + 1
+        return thresholds, found[name]
+
+
+def _check_max_points(value: Any) -> int | None:
+    """Return how many points a curve may have, at least both ends; None is all."""
+    return None if value is None else check_count("max_points", value, 2)
+
+
+def _check_interval(name: str, value: Any) -> tuple[float, float]:
+    """Return two numbers with 0 <= low < high <= 1."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be two numbers (low, high), got {shown(value)}.") from None
+    low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
+    return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")
+
+
+def _refuse_graded_curve(curve: Any) -> None:
+    """Refuse a curve of graded losses where its rows are asked for."""
+    if curve.is_graded:
+        raise ValueError("curve: rows with graded losses cannot be told from their sums.")

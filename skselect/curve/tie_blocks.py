@@ -1,0 +1,263 @@
+"""Tie blocks: rows of equal confidence, which no threshold can part, from the surest down.
+
+Whatever they come from, blocks are handed out in chunks of `CHUNK` whole blocks. Every sum in
+the library goes over these chunks, so that the same blocks give the same bits whether they
+were sorted in memory or counted on many machines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from skselect._array_ops import SPAN, spans
+from skselect._typing import FloatArray, IntArray
+from skselect.curve import packing
+from skselect.curve.packing import KeyArray
+
+#: Blocks treated at once.
+CHUNK = SPAN
+
+_ONES = np.ones(CHUNK)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive tie blocks.
+
+    Parameters
+    ----------
+    confidence, weight, loss : ndarray of shape (m,)
+        Of each block: its confidence, the weight of its rows, their weighted loss.
+    all_one : bool
+        Whether every weight is one, as it is for rows that count once and have no ties.
+    whole : bool
+        Whether weights and losses are whole numbers.
+    """
+
+    confidence: FloatArray
+    weight: FloatArray
+    loss: FloatArray
+    all_one: bool
+    whole: bool
+
+    def __len__(self) -> int:
+        return len(self.confidence)
+
+    @cached_property
+    def right(self) -> FloatArray:
+        """Weight of each block less its loss: that of its right rows."""
+        return self.weight - self.loss
+
+    @cached_property
+    def shortfall(self) -> FloatArray:
+        """One minus the confidence: exact from one half on."""
+        return 1.0 - self.confidence
+
+
+class TieBlocks(Protocol):
+    """Where blocks come from. Offsets are positions of the source's own."""
+
+    @property
+    def unit(self) -> float:
+        """A power of two, near the largest weight where squares of weights would overflow."""
+
+    @property
+    def n_right(self) -> float | None:
+        """Number of right rows, where rows count once and are right or wrong; else None."""
+
+    def chunks(self) -> Iterator[tuple[int, Chunk]]:
+        """Yield each chunk with the offset at which it starts."""
+
+    def chunk_from(self, offset: int) -> Chunk:
+        """Return the chunk that starts there."""
+
+    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return weight, loss and number of rows of every block."""
+
+
+@dataclass(frozen=True, eq=False)
+class SummedBlocks:
+    """Blocks whose sums are at hand.
+
+    Parameters
+    ----------
+    confidence, weight, loss : ndarray of shape (B,)
+    rows : ndarray of shape (B,)
+        Number of rows in each block.
+    whole : bool
+        Whether weights and losses are whole numbers.
+    """
+
+    confidence: FloatArray
+    weight: FloatArray
+    loss: FloatArray
+    rows: IntArray
+    whole: bool
+
+    @cached_property
+    def unit(self) -> float:
+        """A power of two, near the largest weight where squares of weights would overflow."""
+        exponent = math.frexp(float(self.weight.max()))[1]
+        return math.ldexp(1.0, exponent) if abs(exponent) > 100 else 1.0
+
+    @property
+    def n_right(self) -> float | None:
+        """Number of right rows, where rows count once and are right or wrong; else None."""
+        return float(np.sum(self.weight) - np.sum(self.loss)) if self.whole else None
+
+    def chunks(self) -> Iterator[tuple[int, Chunk]]:
+        """Yield each chunk with the number of blocks before it."""
+        for start in range(0, len(self.confidence), CHUNK):
+            yield start, self.chunk_from(start)
+
+    def chunk_from(self, offset: int) -> Chunk:
+        """Return the chunk that starts there."""
+        part = slice(offset, offset + CHUNK)
+        weight, loss = self.weight[part], self.loss[part]
+        all_one = bool(np.all(weight == 1.0))
+        return Chunk(self.confidence[part], weight, loss, all_one, self.whole)
+
+    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return weight, loss and number of rows of every block."""
+        return self.weight, self.loss, self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class PackedBlocks:
+    """Rows that count once and are right or wrong, as sorted packed keys.
+
+    Blocks are read off the keys when they are needed and forgotten again.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (n,)
+    """
+
+    keys: KeyArray
+
+    @property
+    def unit(self) -> float:
+        """One: squares of numbers of rows do not overflow."""
+        return 1.0
+
+    @cached_property
+    def n_right(self) -> float:
+        """Number of right rows."""
+        n_wrong = sum(int(np.sum(self.keys[rows] & 1)) for rows in spans(len(self.keys)))
+        return float(len(self.keys) - n_wrong)
+
+    @cached_property
+    def tied(self) -> bool:
+        """Whether some rows have the same confidence."""
+        for start in range(0, len(self.keys), SPAN):
+            bits = self.keys[start : start + SPAN + 1] >> 1
+            if np.any(bits[1:] == bits[:-1]):
+                return True
+        return False
+
+    def chunks(self) -> Iterator[tuple[int, Chunk]]:
+        """Yield each chunk with the number of rows before it."""
+        offset = 0
+        while offset < len(self.keys):
+            chunk, end = self._read(offset)
+            yield offset, chunk
+            offset = end
+
+    def chunk_from(self, offset: int) -> Chunk:
+        """Return the chunk that starts there."""
+        return self._read(offset)[0]
+
+    def _read(self, offset: int) -> tuple[Chunk, int]:
+        """Return the chunk that starts at a row, and the row where the next one does."""
+        if self.tied:
+            ends, wrong = self._ends(offset)
+            rows = np.diff(ends, prepend=0)
+            keys = self.keys[offset + ends - 1]
+            weight, errors = rows.astype(np.float64), np.diff(wrong, prepend=0)
+            end, all_one = int(ends[-1]), bool(rows.max() == 1)
+        else:
+            keys = self.keys[offset : offset + CHUNK]
+            weight, errors = _ONES[: len(keys)], (keys & 1).view(f"i{keys.itemsize}")
+            end, all_one = len(keys), True
+        confidence = packing.confidence_of(keys >> 1)
+        chunk = Chunk(confidence, weight, errors.astype(np.float64), all_one, whole=True)
+        return chunk, offset + end
+
+    def _ends(self, offset: int) -> tuple[IntArray, IntArray]:
+        """Return where the blocks from `offset` on end, at most `CHUNK`, and the errors so far."""
+        ends, wrong = [], []
+        found = n_wrong = 0
+        for start in range(offset, len(self.keys), SPAN):
+            keys = self.keys[start : start + SPAN + 1]
+            bits = keys >> 1
+            here = np.flatnonzero(bits[1:] != bits[:-1])
+            if start + SPAN >= len(self.keys):
+                here = np.append(here, len(self.keys) - start - 1)
+            here = here[: CHUNK - found]
+            errors = np.cumsum(keys[:SPAN] & 1)
+            ends.append(here + (start - offset + 1))
+            wrong.append(errors[here].astype(np.int64) + n_wrong)
+            n_wrong += int(errors[-1])
+            found += len(here)
+            if found == CHUNK:
+                break
+        return np.concatenate(ends), np.concatenate(wrong)
+
+    def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return weight, loss and number of rows of every block."""
+        chunks = [chunk for _, chunk in self.chunks()]
+        loss = np.concatenate([chunk.loss for chunk in chunks])
+        if all(chunk.all_one for chunk in chunks):  # ones that take no memory
+            return np.broadcast_to(1.0, loss.shape), loss, np.broadcast_to(1, loss.shape)
+        weight = np.concatenate([chunk.weight for chunk in chunks])
+        return weight, loss, weight.astype(np.int64)
+
+
+def blocks_of(
+    loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
+) -> PackedBlocks | SummedBlocks:
+    """Sort rows whose losses are 0 or 1, and find their blocks."""
+    if weight is None and packing.packable(confidence):
+        keys = packing.packed(confidence, loss, narrow=packing.are_float32(confidence))
+        keys.sort()
+        return PackedBlocks(keys)
+    if weight is None:
+        confidence, lost = packing.ranked(confidence, loss)
+        return blocks_of_sorted(confidence, None, lost, whole=True)
+    # Wrong rows travel with the sign of their weight.
+    confidence, signed = packing.ranked(confidence, np.copysign(weight, 0.5 - loss))
+    lost = np.negative(signed)
+    np.maximum(lost, 0.0, out=lost)
+    return blocks_of_sorted(confidence, np.abs(signed, out=signed), lost)
+
+
+def blocks_of_sorted(
+    confidence: FloatArray,
+    weight: FloatArray | None,
+    lost: FloatArray,
+    *,
+    whole: bool = False,
+) -> SummedBlocks:
+    """Add up weight and weighted loss of each block; rows come surest first.
+
+    `whole` says that these are whole numbers.
+    """
+    if np.all(confidence[1:] != confidence[:-1]):
+        ones, one = np.broadcast_to(1.0, lost.shape), np.broadcast_to(1, lost.shape)
+        return SummedBlocks(confidence, ones if weight is None else weight, lost, one, whole)
+    starts = packing.run_starts(confidence)
+    rows = np.diff(starts, append=len(lost))
+    size = rows.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
+    return SummedBlocks(confidence[starts], size, np.add.reduceat(lost, starts), rows, whole)
+
+
+def blocks_of_counts(confidence: FloatArray, rows: IntArray, errors: IntArray) -> SummedBlocks:
+    """Return blocks of which rows and errors have been counted, from the surest down."""
+    weight, loss = rows.astype(np.float64), errors.astype(np.float64)
+    return SummedBlocks(confidence, weight, loss, rows, whole=True)

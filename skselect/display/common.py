@@ -1,0 +1,172 @@
+"""What every picture shares. matplotlib is imported inside `plot` only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skselect._checks.options import check_models, check_shared_confidence
+from skselect._checks.proba import check_has_proba
+from skselect._checks.rows import check_countable, check_some_subgroup
+from skselect._files import import_extra
+from skselect._typing import FloatArray
+from skselect.bounds import clopper_pearson_interval
+from skselect.curve.scan import evenly
+from skselect.metrics._signature import predictions_of
+from skselect.policy.subgroups import subgroup_codes
+
+# Okabe and Ito's colours: distinct for colour-blind readers and in print.
+COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARK = "#D55E00"
+# More points than a screen has pixels add nothing.
+MAX_POINTS = 2000
+
+
+class SeveralCurves:
+    """Pictures of several models, or of several subgroups, on the same axes."""
+
+    @classmethod
+    def from_models(
+        cls, y_true: Any, y_probas: Mapping[str, Any], *, ax: Any = None, **options: Any
+    ) -> dict[str, Any]:
+        """Draw two or more models on the same axes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_probas : mapping of str to array-like
+            The probabilities of each model, by its name.
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        **options
+            For ``from_predictions``.
+
+        Returns
+        -------
+        dict of str to display
+            In the order given; each has the same ``ax_``.
+        """
+        shown: dict[str, Any] = {}
+        for name in check_models("y_probas", y_probas, None):
+            shown[name] = cls.from_predictions(  # type: ignore[attr-defined]
+                y_true, y_probas[name], name=name, ax=ax, **options
+            )
+            ax = shown[name].ax_
+        return shown
+
+    @classmethod
+    def from_subgroups(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        subgroups: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> dict[Any, Any]:
+        """Draw each subgroup as a curve of its own, on the same axes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_proba : array-like of shape (n, K) or (n,)
+            Class probabilities.
+        subgroups : array-like of shape (n,), or DataFrame of shape (n, m)
+            The subgroup of each row; rows without one are left out.
+        labels, pos_label, sample_weight
+            As in the metrics.
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        **options
+            For ``from_predictions``.
+
+        Returns
+        -------
+        dict of subgroup to display
+            Each has the same ``ax_``.
+        """
+        rows = predictions_of(
+            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+        )
+        proba = check_has_proba(rows.y_proba, cls.__name__)
+        check_shared_confidence(options.get("confidence"))
+        codes, keys = subgroup_codes(subgroups, len(rows))
+        check_some_subgroup(dict.fromkeys(keys))
+        shown: dict[Any, Any] = {}
+        for code, key in enumerate(keys):
+            mine = codes == code
+            shown[key] = cls.from_predictions(  # type: ignore[attr-defined]
+                rows.classes[rows.y_true[mine]], proba[mine], labels=rows.classes,
+                pos_label=pos_label, name=f"{key} ({np.sum(mine):,})", ax=ax,
+                sample_weight=None if rows.sample_weight is None else rows.sample_weight[mine],
+                **options,
+            )  # fmt: skip
+            ax = shown[key].ax_
+        return shown
+
+
+def shown_name(name: Any) -> str:
+    """Return a name for a legend: "$" is no formula, and a name with "_" in front is shown too."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def drawn_lines(ax: Any, kind: str) -> int:
+    """Return how many curves of one kind are on the axes already."""
+    return sum(line.get_gid() == kind for line in ax.lines)
+
+
+def spelled_out(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return options of a line by their full names: "c" is "color"."""
+    from matplotlib import cbook, lines  # noqa: PLC0415 - an extra, needed here only
+
+    return dict(cbook.normalize_kwargs(dict(kwargs or {}), lines.Line2D))
+
+
+def rate_band(curve: Any, points: Any, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return the exact interval of the risk at some entries, each for itself."""
+    check_countable(curve)
+    return clopper_pearson_interval(points["accepted_loss"], points["accepted_weight"], level)
+
+
+def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: Any) -> None:
+    """Shade what lies between; it does not stretch the axes: at few rows a band has no end."""
+    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - an extra
+
+    outline = np.concatenate([np.column_stack([x, low]), np.column_stack([x, high])[::-1]])
+    band = PolyCollection([outline], facecolor=color, alpha=0.15, linewidth=0, zorder=1)
+    ax.add_collection(band, autolim=False)
+
+
+def draw_threshold(ax: Any, threshold: float | None) -> None:
+    """Mark a chosen threshold by a line; one that accepts everything or nothing has no place."""
+    if threshold is not None and np.isfinite(threshold):
+        ax.axvline(threshold, color=MARK, linestyle="--", linewidth=1,
+                   label=f"threshold {threshold:.3g}")  # fmt: skip
+
+
+def percent(value: float, _: int) -> str:
+    """Return the label of a tick."""
+    return f"{100 * value:g} %"
+
+
+def new_axes(ax: Any) -> Any:
+    """Return the axes to draw on, of a new figure where none are given."""
+    plt = import_extra("matplotlib.pyplot", "matplotlib", "plot")
+    if ax is None:
+        ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1]
+        ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def thinned(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return at most `MAX_POINTS` points, evenly spread, both ends kept."""
+    keep = evenly(len(x), MAX_POINTS)
+    return (x, y) if keep is None else (x[keep], y[keep])

@@ -1,0 +1,200 @@
+"""How sure it is where it is right, and where it is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skselect._checks.options import check_count
+from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
+from skselect.display.common import (
+    COLORS,
+    draw_threshold,
+    new_axes,
+    percent,
+    shown_name,
+    spelled_out,
+)
+from skselect.estimators.scoring import answers_of
+from skselect.predictions.outcomes import Outcomes
+
+
+class ConfidenceHistogramDisplay:
+    """Two histograms of the confidence: of the right answers and of the wrong ones.
+
+    Each adds up to 100 %, so that few errors show beside many right answers. The less they
+    overlap, the more abstaining gains.
+
+    Parameters
+    ----------
+    edges : array-like of shape (m + 1,)
+        Of the bins.
+    right, wrong : array-like of shape (m,)
+        Weight of right and of wrong answers in each bin; a graded loss is shared between them.
+    name : str, default=None
+        For the title.
+    threshold : float, default=None
+        A chosen threshold, marked by a line.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : dict of matplotlib StepPatch
+        "right" and "wrong".
+
+    See Also
+    --------
+    RiskCoverageDisplay : What abstaining gains; takes several models.
+
+    Examples
+    --------
+    >>> from skselect import ConfidenceHistogramDisplay
+    >>> y_proba = [[.95, .05], [.1, .9], [.2, .8], [.7, .3], [.55, .45]]
+    >>> display = ConfidenceHistogramDisplay.from_predictions([0, 1, 1, 0, 1], y_proba, n_bins=5)
+    >>> display.right, display.wrong
+    (array([0., 1., 1., 1., 1.]), array([1., 0., 0., 0., 0.]))
+    """
+
+    def __init__(
+        self,
+        edges: Any,
+        right: Any,
+        wrong: Any,
+        *,
+        name: str | None = None,
+        threshold: float | None = None,
+    ) -> None:
+        self.edges = np.asarray(edges, dtype=np.float64)
+        self.right = np.asarray(right, dtype=np.float64)
+        self.wrong = np.asarray(wrong, dtype=np.float64)
+        self.name = name
+        self.threshold = threshold
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        n_bins: int = 30,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+        name: str | None = None,
+        threshold: float | None = None,
+        ax: Any = None,
+    ) -> ConfidenceHistogramDisplay:
+        """Draw class probabilities; arguments as in the metrics."""
+        outcomes = Outcomes.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
+            loss=loss, sample_weight=sample_weight,
+        )  # fmt: skip
+        return cls.of(outcomes, n_bins=n_bins, name=name, threshold=threshold).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int = 30,
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ConfidenceHistogramDisplay:
+        """Draw a fitted estimator; an abstaining one has its threshold marked."""
+        answers = answers_of(estimator, X, y, sample_weight)
+        name = type(estimator).__name__ if name is None else name
+        threshold = answers.single_threshold
+        return cls.of(answers.own.outcomes, n_bins=n_bins, name=name, threshold=threshold).plot(ax)
+
+    @classmethod
+    def of(
+        cls,
+        outcomes: Outcomes,
+        *,
+        n_bins: int = 30,
+        name: str | None = None,
+        threshold: float | None = None,
+    ) -> ConfidenceHistogramDisplay:
+        """Count rows that are judged already, without drawing them."""
+        check_count("n_bins", n_bins)
+        c, loss = outcomes.confidence, outcomes.loss
+        weight = np.ones(len(c)) if outcomes.sample_weight is None else outcomes.sample_weight
+        low, high = float(np.min(c)), float(np.max(c))
+        _check_finite_range(low, high)
+        high = max(high, 1.0) if low >= 0 else high  # named confidences end at 1
+        edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
+        wrong = np.histogram(c, edges, weights=weight * loss)[0]
+        right = np.histogram(c, edges, weights=weight * (1.0 - loss))[0]
+        return cls(edges, right, wrong, name=name, threshold=threshold)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        right_kwargs: Mapping[str, Any] | None = None,
+        wrong_kwargs: Mapping[str, Any] | None = None,
+    ) -> ConfidenceHistogramDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the title.
+        right_kwargs, wrong_kwargs : mapping, default=None
+            For the two histograms (``Axes.stairs``).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        self.bars_ = {
+            "right": self._draw(ax, self.right, "right", COLORS[0], False, right_kwargs),
+            "wrong": self._draw(ax, self.wrong, "wrong", COLORS[4], True, wrong_kwargs),
+        }
+        draw_threshold(ax, self.threshold)
+        ax.set(xlabel="Confidence", ylabel="Share of these answers", ylim=(0, None))
+        ax.yaxis.set_major_formatter(percent)
+        name = self.name if name is None else name
+        if name:
+            ax.set_title(shown_name(name))
+        ax.legend(frameon=False, loc="upper left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw(
+        self, ax: Any, counts: FloatArray, what: str, color: str, fill: bool,
+        given: Mapping[str, Any] | None,
+    ) -> Any:  # fmt: skip
+        """Draw one of the two: an outline over a filled one stays readable in print."""
+        total = float(np.sum(counts))
+        share = counts / total if total else counts
+        label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"
+        style = {"color": color, "label": label, "fill": fill, "linewidth": 1.8}
+        style |= {"alpha": 0.75} if fill else {}
+        return ax.stairs(share, self.edges, **(style | spelled_out(given)))
+
+
+def _check_finite_range(low: float, high: float) -> None:
+    """Refuse confidences too far apart for an axis."""
+    if not math.isfinite(float(high) - float(low)):
+        raise ValueError(
+            f"confidence: from {low:g} to {high:g} is too wide a range to draw; rescale it."
+        )

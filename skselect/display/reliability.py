@@ -1,0 +1,177 @@
+"""Reliability diagram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from skselect._typing import ConfidenceSpec, LossSpec
+from skselect.display.common import (
+    COLORS,
+    SeveralCurves,
+    drawn_lines,
+    new_axes,
+    percent,
+    shown_name,
+    spelled_out,
+)
+from skselect.estimators.scoring import answers_of
+from skselect.metrics import evaluate
+from skselect.metrics._binned_errors import reliability
+from skselect.metrics._signature import claimed_outcomes_of
+from skselect.predictions.outcomes import Outcomes
+
+_RELIABILITY = "skselect reliability curve"
+
+
+class ReliabilityDisplay(SeveralCurves):
+    """Reliability diagram: how often it is right at each confidence.
+
+    Points below the diagonal are overconfident: at confidence .9 it is right less often than
+    in nine cases of ten.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        From :func:`skselect.metrics.reliability_curve`.
+    name : str, default=None
+        For the legend.
+    error : float, default=None
+        A calibration error, for the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The points.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import ReliabilityDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GaussianNB().fit(X[:300], y[:300])
+    >>> display = ReliabilityDisplay.from_estimator(model, X[300:], y[300:], n_bins=5)
+    >>> display.curve.round(3)  # doctest: +DIGITS_VARY
+       confidence  accuracy    low   high  share
+    0       0.963     0.852  0.729  0.934  0.201
+    1       1.000     0.981  0.901  1.000  0.201
+    2       1.000     1.000  0.934  1.000  0.201
+    3       1.000     1.000  0.966  1.000  0.398
+    """
+
+    def __init__(self, curve: Any, *, name: str | None = None, error: float | None = None) -> None:
+        self.curve = curve
+        self.name = name
+        self.error = error
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ReliabilityDisplay:
+        """Draw class probabilities; arguments as in the metrics."""
+        outcomes = claimed_outcomes_of(
+            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
+            loss=loss, sample_weight=sample_weight,
+        )  # fmt: skip
+        return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ReliabilityDisplay:
+        """Draw a fitted estimator: the chance of being right that it claims."""
+        outcomes = answers_of(estimator, X, y, sample_weight).own.honest.outcomes
+        name = type(estimator).__name__ if name is None else name
+        return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
+
+    @classmethod
+    def of(
+        cls,
+        outcomes: Outcomes,
+        *,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        name: str | None = None,
+    ) -> ReliabilityDisplay:
+        """Count rows that are judged already, without drawing them."""
+        error = float(evaluate(outcomes, ["smooth_ece"])["smooth_ece"])
+        return cls(reliability(outcomes, n_bins, strategy), name=name, error=error)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
+    ) -> ReliabilityDisplay:
+        """Draw the points with their intervals, and the diagonal.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the legend.
+        curve_kwargs : mapping, default=None
+            For the points.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        name = self.name if name is None else name
+        curve, label = self.curve, None if name is None else shown_name(name)
+        if self.error is not None:
+            label = f"{label or 'classifier'}: smooth ECE {self.error:.3f}"
+        drawn = drawn_lines(ax, _RELIABILITY)
+        if not drawn:
+            ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
+        style = {
+            "color": COLORS[drawn % len(COLORS)], "marker": "o", "markersize": 4,
+            "label": label, "gid": _RELIABILITY,
+        }  # fmt: skip
+        (self.line_,) = ax.plot(
+            curve["confidence"], curve["accuracy"], **(style | spelled_out(curve_kwargs))
+        )
+        color = self.line_.get_color()
+        ax.vlines(curve["confidence"], curve["low"], curve["high"], color=color, alpha=0.35)
+        lowest = float(curve[["confidence", "accuracy", "low"]].min(axis=None))
+        bottom = min(lowest - 0.02, ax.get_ylim()[0] if drawn else 1.0)
+        ax.set(xlabel="Confidence", ylabel="Share of right answers",
+               xlim=(bottom, 1.02), ylim=(bottom, 1.02))  # fmt: skip
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(percent)
+        if label:
+            ax.legend(frameon=False, loc="upper left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,302 @@
+"""Risk against coverage, and what is certified about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skselect._checks.options import check_choice, check_threshold
+from skselect._typing import ConfidenceSpec, LossSpec
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.display.common import (
+    COLORS,
+    MARK,
+    MAX_POINTS,
+    SeveralCurves,
+    draw_band,
+    drawn_lines,
+    new_axes,
+    percent,
+    rate_band,
+    shown_name,
+    spelled_out,
+    thinned,
+)
+from skselect.estimators.scoring import answers_of
+from skselect.policy.certificate import Certificate, amount
+from skselect.selection.results import ThresholdSelection
+from skselect.thresholds import simultaneous_band
+
+_CURVE = "skselect risk-coverage curve"
+_RISKS = {
+    "zero_one": "Selective risk: errors among them",
+    "cost": "Mean cost of what it answers",
+    "graded": "Mean loss of what it answers",
+}
+
+
+class RiskCoverageDisplay(SeveralCurves):
+    """Risk-coverage curve: how often it errs among the rows it answers.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+    name : str, default=None
+        For the legend.
+    threshold : float, default=None
+        A chosen threshold, marked on the curve.
+    target : float, default=None
+        A risk target, drawn as a line.
+    certificate : Certificate, default=None
+        Drawn at the threshold: the bound as if it had been fixed beforehand (a whisker), and
+        shaded the coverage that is too small to be certified.
+    band : array-like of shape (B,), default=None
+        An upper bound on the risk for every entry of the curve, such as
+        :func:`skselect.thresholds.simultaneous_band`; drawn as steps.
+    confidence_level : float in (0, 1), default=None
+        Draw the exact interval of the risk at each threshold as a band. It holds for a threshold
+        that was fixed beforehand, not for all at once; it needs errors of 0 or 1, unweighted.
+    loss : {"zero_one", "cost", "graded"}, default="zero_one"
+        What the curve's losses are: errors, shares of the largest cost, or others.
+    unit : float, default=1
+        The largest cost; risks are drawn in its units, and the target is in them.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The curve.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, RiskCoverageCurve, RiskCoverageDisplay
+    >>> outcomes = Outcomes(loss=[0, 0, 1, 0, 1], confidence=[.95, .9, .9, .7, .6])
+    >>> display = RiskCoverageDisplay(RiskCoverageCurve.from_outcomes(outcomes), threshold=.65)
+    >>> display.plot().line_.get_xydata().shape
+    (4, 2)
+    """
+
+    def __init__(
+        self,
+        curve: RiskCoverageCurve,
+        *,
+        name: str | None = None,
+        threshold: float | None = None,
+        target: float | None = None,
+        certificate: Certificate | None = None,
+        band: Any = None,
+        confidence_level: float | None = None,
+        loss: str = "zero_one",
+        unit: float = 1.0,
+    ) -> None:
+        self.curve = curve
+        self.name = name
+        self.threshold = None if threshold is None else check_threshold(threshold)
+        self.target = target
+        self.certificate = certificate
+        self.band = band
+        self.confidence_level = confidence_level
+        self.loss = check_choice("loss", loss, _RISKS)
+        self.unit = unit
+
+    @classmethod
+    def from_selection(
+        cls,
+        selection: ThresholdSelection,
+        *,
+        name: str | None = None,
+        band: bool = True,
+        ax: Any = None,
+    ) -> RiskCoverageDisplay:
+        """Draw the rows that chose a threshold, and what is certified.
+
+        Parameters
+        ----------
+        selection : ThresholdSelection
+            From :func:`select_threshold`, or ``selection_`` of a :class:`ThresholdTuner`.
+        name : str, default=None
+            For the legend.
+        band : bool, default=True
+            Draw the bound that holds for all thresholds at once, where errors are counted.
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        RiskCoverageDisplay
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skselect import Outcomes, RiskCoverageDisplay, select_threshold
+        >>> rng = np.random.default_rng(0)
+        >>> confidence = rng.uniform(.5, 1, 2000)
+        >>> outcomes = Outcomes(rng.random(2000) < (1 - confidence) / 4, confidence)
+        >>> selection = select_threshold(outcomes, objective="risk", target=.05)
+        >>> display = RiskCoverageDisplay.from_selection(selection)
+        >>> display.ax_.get_legend_handles_labels()[1][1:3]
+        ['bound for all thresholds at once', 'too few to certify 5 %']
+        """
+        _check_single(selection)
+        curve, goal = selection.curve, selection.goal
+        countable = curve.counted and not curve.is_graded
+        bounds = simultaneous_band(curve, goal.level) if band and countable else None
+        target = goal.own_target if goal.objective == "risk" else None
+        return cls(
+            curve, name=name, threshold=selection.threshold, target=target,
+            certificate=selection.certificate, band=bounds, loss=goal.loss, unit=goal.unit,
+        ).plot(ax)  # fmt: skip
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+        name: str | None = None,
+        threshold: float | None = None,
+        target: float | None = None,
+        confidence_level: float | None = None,
+        ax: Any = None,
+    ) -> RiskCoverageDisplay:
+        """Draw the curve of class probabilities; arguments as in the metrics."""
+        curve = RiskCoverageCurve.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
+            loss=loss, sample_weight=sample_weight,
+        )  # fmt: skip
+        return cls(
+            curve, name=name, threshold=threshold, target=target,
+            confidence_level=confidence_level,
+        ).plot(ax)  # fmt: skip
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        name: str | None = None,
+        target: float | None = None,
+        confidence_level: float | None = None,
+        ax: Any = None,
+    ) -> RiskCoverageDisplay:
+        """Draw the curve of a fitted estimator; an abstaining one has its threshold marked."""
+        answers = answers_of(estimator, X, y, sample_weight)
+        name = type(estimator).__name__ if name is None else name
+        return cls(
+            answers.own.curve, name=name, threshold=answers.single_threshold, target=target,
+            confidence_level=confidence_level,
+        ).plot(ax)  # fmt: skip
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
+    ) -> RiskCoverageDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the legend.
+        curve_kwargs : mapping, default=None
+            For the curve's line.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        points = self.curve.courses(
+            "coverage", "selective_risk", "accepted_loss", "accepted_weight", max_points=MAX_POINTS
+        )
+        name = self.name if name is None else name
+        label = None if name is None else shown_name(name)
+        color = COLORS[drawn_lines(ax, _CURVE) % len(COLORS)]
+        style = {"color": color, "label": label, "gid": _CURVE} | spelled_out(curve_kwargs)
+        (self.line_,) = ax.plot(points["coverage"], self.unit * points["selective_risk"], **style)
+        if self.confidence_level is not None:
+            low, high = rate_band(self.curve, points, self.confidence_level)
+            low, high = self.unit * low, self.unit * high
+            draw_band(ax, points["coverage"], low, high, self.line_.get_color())
+            ax.update_datalim([(1.0, high[-1])])
+        target = "" if self.target is None else f"target {amount(self.target, self.loss)}"
+        if target and target not in ax.get_legend_handles_labels()[1]:
+            ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1, label=target)
+        if self.band is not None:
+            self._draw_band(ax)
+        if self.certificate is not None:
+            self._draw_certificate(ax, self.certificate)
+        if self.threshold is not None:
+            self._mark(ax, self.threshold)
+        ax.set(xlabel="Coverage: share of cases it answers", ylabel=_RISKS[self.loss],
+               xlim=(0, 1.02))  # fmt: skip
+        ax.autoscale(axis="y")  # earlier curves count too
+        ax.set_ylim(bottom=0)
+        for axis in (ax.xaxis, ax.yaxis) if self.loss == "zero_one" else (ax.xaxis,):
+            axis.set_major_formatter(percent)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_band(self, ax: Any) -> None:
+        """Draw the bound for all thresholds at once, where there is one."""
+        known = np.asarray(self.band) < 1.0
+        if not np.any(known):
+            return
+        x, y = thinned(self.curve.coverage[known], np.asarray(self.band)[known])
+        ax.plot(x, self.unit * y, color="0.55", linewidth=1.2, drawstyle="steps-pre",
+                label="bound for all thresholds at once")  # fmt: skip
+
+    def _draw_certificate(self, ax: Any, certificate: Certificate) -> None:
+        """Draw the pointwise bound at the threshold, and what is too small to be certified."""
+        least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
+        if certificate.objective != "risk":
+            return
+        target = amount(certificate.target, self.loss)
+        ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
+                   label=f"too few to certify {target}")  # fmt: skip
+        if certificate.n_accepted:
+            x, low, high = certificate.coverage, certificate.risk, certificate.pointwise_bound
+            bound = amount(high, self.loss)
+            ax.plot([x, x], [low, high], color=MARK, linewidth=2, solid_capstyle="butt",
+                    label=f"bound if the threshold had been fixed: {bound}")  # fmt: skip
+
+    def _mark(self, ax: Any, threshold: float) -> None:
+        blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
+        if blocks == 0:
+            return
+        x, risk = self.curve.working_point(blocks)
+        y = self.unit * risk
+        found = f"{100 * y:.1f} % wrong" if self.loss == "zero_one" else f"mean {y:.3g}"
+        ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
+                label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, {found}")  # fmt: skip
+
+
+def _check_single(selection: Any) -> None:
+    """Refuse several thresholds where one is drawn."""
+    if selection.groups is not None:
+        groups = list(selection.selections)
+        raise ValueError(
+            f"selection has one threshold per {selection.by}; draw one of them, such as "
+            f"selection.selections[{groups[0]!r}]."
+        )

@@ -1,0 +1,231 @@
+"""What every threshold would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skselect._checks.options import check_choice
+from skselect._checks.rows import check_unit_confidence
+from skselect._typing import FloatArray
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.display.common import (
+    COLORS,
+    SeveralCurves,
+    draw_band,
+    draw_threshold,
+    new_axes,
+    percent,
+    rate_band,
+    shown_name,
+    spelled_out,
+)
+from skselect.estimators.scoring import answers_of
+
+#: What can be drawn, with its colour.
+METRICS = {
+    "coverage": COLORS[0],
+    "selective_accuracy": COLORS[1],
+    "cwsa": COLORS[4],
+    "cwsa_plus": COLORS[2],
+}
+_LABELS = {
+    "coverage": "coverage",
+    "selective_accuracy": "selective accuracy",
+    "cwsa": "CWSA",
+    "cwsa_plus": "CWSA+",
+}
+_POINTS = 501
+_CURVE = "skselect metric against the threshold"
+# Models differ in the dashes, metrics in the colour.
+_DASHES = ("-", "--", ":", "-.")
+
+
+class ThresholdDisplay(SeveralCurves):
+    """Coverage, selective accuracy, CWSA and CWSA+ against the threshold.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+        Of a confidence in [0, 1].
+    threshold : float, default=None
+        A chosen threshold, marked by a line.
+    metrics : list of str, default=None
+        Some of "coverage", "selective_accuracy", "cwsa" and "cwsa_plus"; None draws all four.
+    name : str, default=None
+        Before the name of each metric in the legend.
+    confidence_level : float in (0, 1), default=None
+        Draw the exact interval of the selective accuracy at each threshold as a band. It holds
+        for a threshold that was fixed beforehand; it needs errors of 0 or 1, unweighted.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : dict of matplotlib Line2D
+        By metric.
+
+    References
+    ----------
+    .. [1] arXiv 2505.18622, figures 1 to 6.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, RiskCoverageCurve, ThresholdDisplay
+    >>> outcomes = Outcomes(loss=[0, 0, 1, 0, 1], confidence=[.95, .9, .9, .7, .6])
+    >>> display = ThresholdDisplay(RiskCoverageCurve.from_outcomes(outcomes), threshold=.65)
+    >>> sorted(display.plot().lines_)
+    ['coverage', 'cwsa', 'cwsa_plus', 'selective_accuracy']
+    """
+
+    def __init__(
+        self,
+        curve: RiskCoverageCurve,
+        *,
+        threshold: float | None = None,
+        metrics: list[str] | None = None,
+        name: str | None = None,
+        confidence_level: float | None = None,
+    ) -> None:
+        self.curve = curve
+        self.threshold = threshold
+        self.metrics = metrics
+        self.name = name
+        self.confidence_level = confidence_level
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: Any = None,
+        loss: Any = "zero_one",
+        sample_weight: Any = None,
+        threshold: float | None = None,
+        metrics: list[str] | None = None,
+        name: str | None = None,
+        confidence_level: float | None = None,
+        ax: Any = None,
+    ) -> ThresholdDisplay:
+        """Draw class probabilities; arguments as in the metrics."""
+        curve = RiskCoverageCurve.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
+            loss=loss, sample_weight=sample_weight,
+        )  # fmt: skip
+        return cls(
+            curve, threshold=threshold, metrics=metrics, name=name,
+            confidence_level=confidence_level,
+        ).plot(ax)  # fmt: skip
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        metrics: list[str] | None = None,
+        name: str | None = None,
+        confidence_level: float | None = None,
+        ax: Any = None,
+    ) -> ThresholdDisplay:
+        """Draw a fitted estimator; an abstaining one has its threshold marked, if it has one."""
+        answers = answers_of(estimator, X, y, sample_weight)
+        return cls(
+            answers.own.curve, threshold=answers.single_threshold, metrics=metrics, name=name,
+            confidence_level=confidence_level,
+        ).plot(ax)  # fmt: skip
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
+    ) -> ThresholdDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            Before the name of each metric in the legend.
+        curve_kwargs : mapping, default=None
+            For all lines.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        chosen = list(METRICS) if self.metrics is None else list(self.metrics)
+        _check_any_metric(chosen)
+        for metric in chosen:
+            check_choice("metrics", metric, METRICS)
+        ax = new_axes(ax)
+        grid = self._grid()
+        left = min([line.get_xdata()[0] for line in ax.lines if line.get_gid() == _CURVE]
+                   + [grid[0]])  # fmt: skip
+        name = self.name if name is None else name
+        given = spelled_out(curve_kwargs)
+        dashes = _DASHES[len({line.get_linestyle() for line in ax.lines
+                              if line.get_gid() == _CURVE}) % len(_DASHES)]  # fmt: skip
+        self.lines_ = {}
+        for metric in chosen:
+            label = f"{shown_name(name)}: {_LABELS[metric]}" if name else _LABELS[metric]
+            style = {"color": METRICS[metric], "label": label, "gid": _CURVE, "linestyle": dashes}
+            (self.lines_[metric],) = ax.plot(grid, self._values(metric, grid), **(style | given))
+        if self.confidence_level is not None and "selective_accuracy" in chosen:
+            self._draw_band(ax, grid, self.confidence_level)
+        draw_threshold(ax, self.threshold)
+        ax.set(xlabel="Threshold: least confidence that is answered", ylabel="Value",
+               xlim=(left, 1.0))  # fmt: skip
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(percent)
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_band(self, ax: Any, grid: FloatArray, level: float) -> None:
+        """Draw the exact interval of the selective accuracy at each threshold."""
+        accepted = self.curve.accepted_at(grid)
+        points = {"accepted_loss": accepted.loss, "accepted_weight": accepted.weight}
+        low, high = rate_band(self.curve, points, level)
+        some = accepted.weight > 0
+        draw_band(ax, grid[some], 1.0 - high[some], 1.0 - low[some],
+                  self.lines_["selective_accuracy"].get_color())  # fmt: skip
+
+    def _grid(self) -> FloatArray:
+        """Return thresholds from just below the least confidence up to just below 1."""
+        check_unit_confidence(self.curve.thresholds[[0, -1]], "ThresholdDisplay")
+        lowest = min(float(self.curve.thresholds[-1]), 0.99)
+        if self.threshold is not None and 0 <= self.threshold < lowest:
+            lowest = float(self.threshold)
+        return np.linspace(max(lowest - 0.02, 0.0), 1.0, _POINTS)[:-1]
+
+    def _values(self, metric: str, grid: FloatArray) -> FloatArray:
+        """Return the metric at each threshold, nan where nothing is accepted."""
+        if metric in ("cwsa", "cwsa_plus"):
+            values = self.curve.cwsa(grid) if metric == "cwsa" else self.curve.cwsa_plus(grid)
+            return np.where(self.curve.n_blocks_accepted(grid) > 0, values, np.nan)
+        blocks = self.curve.n_blocks_accepted(grid)
+        if metric == "coverage":
+            return np.append(0.0, self.curve.coverage)[blocks]
+        return np.append(np.nan, 1.0 - self.curve.selective_risk)[blocks]
+
+
+def _check_any_metric(metrics: list[Any]) -> None:
+    """Refuse an empty list of metrics."""
+    if not metrics:
+        raise ValueError("metrics is empty; name at least one, or pass None for all.")

@@ -1,0 +1,209 @@
+"""The ROC curve in which sure answers count more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skselect._checks.labels import check_both_kinds
+from skselect._checks.proba import check_has_proba, resolve_pos_label
+from skselect._typing import ConfidenceSpec, LabelArray
+from skselect.display.common import (
+    COLORS,
+    SeveralCurves,
+    drawn_lines,
+    new_axes,
+    percent,
+    shown_name,
+    spelled_out,
+    thinned,
+)
+from skselect.estimators.scoring import answers_of
+from skselect.metrics._confidence_weighted import mass_of, roc_points
+from skselect.metrics._signature import claimed_predictions_of
+from skselect.predictions.predictions import Predictions
+
+_CURVE = "skselect confidence-weighted ROC curve"
+
+
+class ConfidenceWeightedRocDisplay(SeveralCurves):
+    """ROC curve in which each row counts by the confidence in its predicted class.
+
+    Where it lies above the plain curve (thin and dashed), the classifier is surer of the rows
+    that it ranks well.
+
+    Parameters
+    ----------
+    fpr, tpr : array-like of shape (m,)
+        Confidence-weighted false and true positive rates, from (0, 0) to (1, 1).
+    cw_auc : float, default=None
+        The area under it, for the legend.
+    plain : tuple of array-like (fpr, tpr), default=None
+        The curve without weights, for comparison.
+    name : str, default=None
+        For the legend.
+    pos_label : label, default=None
+        The class that is called positive.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The confidence-weighted curve.
+
+    References
+    ----------
+    .. [1] arXiv 2605.01796, propositions 15 and 16.
+
+    Examples
+    --------
+    >>> from skselect import ConfidenceWeightedRocDisplay
+    >>> display = ConfidenceWeightedRocDisplay.from_predictions(
+    ...     [0, 1, 1, 0], [.25, .875, .625, .75])
+    >>> round(display.cw_auc, 4)
+    0.7917
+    """
+
+    def __init__(
+        self,
+        fpr: Any,
+        tpr: Any,
+        *,
+        cw_auc: float | None = None,
+        plain: tuple[Any, Any] | None = None,
+        name: str | None = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.fpr, self.tpr = np.asarray(fpr), np.asarray(tpr)
+        self.cw_auc = cw_auc
+        self.plain = plain
+        self.name = name
+        self.pos_label = pos_label
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ConfidenceWeightedRocDisplay:
+        """Draw class probabilities; of more than two classes, `pos_label` against the rest."""
+        shape = np.shape(y_proba)
+        predictions = claimed_predictions_of(
+            y_true, y_proba, labels=labels, confidence=confidence, sample_weight=sample_weight,
+            pos_label=pos_label if len(shape) == 1 or shape[1] <= 2 else None,
+        )  # fmt: skip
+        return cls._of(predictions, pos_label, name).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ConfidenceWeightedRocDisplay:
+        """Draw a fitted estimator; of more than two classes, `pos_label` against the rest."""
+        answers = answers_of(estimator, X, y, sample_weight)
+        name = type(estimator).__name__ if name is None else name
+        predictions = answers.own.honest.predictions
+        assert predictions is not None  # an estimator's answers are rows
+        return cls._of(predictions, pos_label, name).plot(ax)
+
+    @classmethod
+    def _of(
+        cls, predictions: Predictions, pos_label: Any, name: str | None
+    ) -> ConfidenceWeightedRocDisplay:
+        owner = "ConfidenceWeightedRocDisplay"
+        label = _resolve_one_class(predictions.classes, pos_label)
+        place = predictions.classes.tolist().index(label)
+        proba = check_has_proba(predictions.y_proba, owner)
+        score, positive = proba[:, place].astype(np.float64), predictions.y_true == place
+        mass, weight = mass_of(predictions), predictions.sample_weight
+        check_both_kinds(mass, positive, owner)
+        fpr, tpr, _ = roc_points(score, positive, mass)
+        plain = roc_points(score, positive, np.ones(len(score)) if weight is None else weight)
+        return cls(
+            fpr, tpr, cw_auc=float(np.trapezoid(tpr, fpr)), plain=plain[:2], name=name,
+            pos_label=label,
+        )  # fmt: skip
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
+        plain_kwargs: Mapping[str, Any] | None = None,
+    ) -> ConfidenceWeightedRocDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the legend.
+        curve_kwargs, plain_kwargs : mapping, default=None
+            For the confidence-weighted curve, and for the one without weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        drawn = drawn_lines(ax, _CURVE)
+        if not drawn:
+            ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
+        name = self.name if name is None else name
+        named = f"{shown_name(name)}: " if name else ""
+        label = named + ("weighted" if self.cw_auc is None else f"cwAUC {self.cw_auc:.3f}")
+        style: dict[str, Any] = {
+            "color": COLORS[drawn % len(COLORS)],
+            "label": label,
+            "gid": _CURVE,
+        }
+        (self.line_,) = ax.plot(
+            *thinned(self.fpr, self.tpr), **(style | spelled_out(curve_kwargs))
+        )  # fmt: skip
+        if self.plain is not None:
+            fpr, tpr = self.plain
+            style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1,
+                     "label": f"{named}AUC {np.trapezoid(tpr, fpr):.3f}"}  # fmt: skip
+            ax.plot(*thinned(fpr, tpr), **(style | spelled_out(plain_kwargs)))
+        of = "" if self.pos_label is None else f" of {shown_name(self.pos_label)}"
+        ax.set(xlabel=f"False positive rate{of}", ylabel=f"True positive rate{of}",
+               xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")  # fmt: skip
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(percent)
+        ax.legend(frameon=False, loc="lower right")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:
+    """Return the class to set against the rest: `pos_label`, or 1 where classes are numbers."""
+    if pos_label is None and (len(classes) != 2 or classes.dtype.kind not in "biuf"):
+        raise ValueError(
+            f"pos_label must name the class to set against the rest, one of "
+            f"{classes[:20].tolist()}."
+        )
+    return resolve_pos_label(classes, pos_label)

@@ -1,0 +1,639 @@
+"""A classifier that may abstain."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
+
+from skselect._checks.labels import (
+    check_classes,
+    check_known,
+    check_labels,
+    check_more_classes,
+    encode_labels,
+    label_array,
+)
+from skselect._checks.options import (
+    check_abstain_label,
+    check_calibration,
+    check_choice,
+    check_confidence_fits,
+    check_has_costs,
+    check_has_fit,
+    check_scope,
+    check_threshold,
+    warn_unseen,
+)
+from skselect._checks.rows import check_length, check_weight
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.calibration import CALIBRATORS
+from skselect.calibration._registry import name_of
+from skselect.calibration._scopes import SCOPES, Calibration, fitted_calibration
+from skselect.estimators.fitting import (
+    RawClassifier,
+    Task,
+    check_cv,
+    check_trainable,
+    fit_router,
+    folds,
+    is_ready,
+    route_fit,
+    seen_rows,
+    wrap_fitted,
+)
+from skselect.estimators.scoring import find_abstainer
+from skselect.estimators.seen_rows import SeenRows
+from skselect.policy.policy import AbstentionPolicy, Decisions, index_of
+from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
+from skselect.predictions.decisions import DECISIONS, DecisionRule
+
+
+class RawRows(NamedTuple):
+    """What a policy reads of rows: the arguments of :meth:`AbstentionPolicy.judge`."""
+
+    scores: FloatArray
+    y_pred: IntArray | None = None
+    subgroups: Any = None
+
+
+class AbstainingMixin:
+    """What every abstaining estimator of the library can be asked.
+
+    A class provides ``_policy_and_rows(X)``: the decision, and what it reads of the rows.
+    """
+
+    _policy_and_rows: Callable[[Any], tuple[AbstentionPolicy, RawRows]]
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the label of each row, the abstain label where it is not sure enough.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            False and True as 0 and 1, if it can abstain.
+
+        Raises
+        ------
+        ValueError
+            If X has no rows, as from scikit-learn's classifiers (a policy decides none).
+        """
+        policy, rows = self._policy_and_rows(X)
+        return policy.labels(policy.judge(*rows))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return (calibrated) class probabilities of shape (n, K); never masked."""
+        return self.judge(X).y_proba
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of ``predict_proba``; -inf for a probability of 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict_confidence(self, X: Any) -> FloatArray:
+        """Return how sure it is of each row, shape (n,); what the threshold is applied to."""
+        return self.judge(X).confidence
+
+    def accepts(self, X: Any) -> BoolArray:
+        """Tell which rows it answers, shape (n,)."""
+        return self.judge(X).accepted
+
+    def decide(self, X: Any) -> pd.DataFrame:
+        """Return one row per case for people to read, with the index of `X`.
+
+        Returns
+        -------
+        DataFrame
+            `label` (NA where it abstains), `suggestion` (the answer everywhere), `accepted`,
+            `confidence`, `threshold`.
+        """
+        policy, rows = self._policy_and_rows(X)
+        return policy.frame(policy.judge(*rows), index_of(X, len(rows.scores)))
+
+    def raw_scores(self, X: Any) -> FloatArray:
+        """Return what ``policy_.decide`` takes: the wrapped classifier's own output.
+
+        That is ``predict_proba`` before calibration, or ``decision_function`` where there are
+        no probabilities. A service that has the classifier and the policy file computes these.
+        """
+        return self._policy_and_rows(X)[1].scores
+
+    def judge(self, X: Any) -> Decisions:
+        """Return probabilities, confidence and acceptance of each row as arrays, at once."""
+        policy, rows = self._policy_and_rows(X)
+        return policy.judge(*rows)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows that are both accepted and right.
+
+        It equals the accuracy when nothing is rejected, and falls with every abstention: to
+        compare abstaining classifiers use a selective scorer, such as
+        ``get_scorer("cwsa_plus")`` or ``get_scorer("coverage_at_risk", max_risk=.02)``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        float in [0, 1]
+        """
+        policy, rows = self._policy_and_rows(X)
+        decisions = policy.judge(*rows)
+        codes = encode_labels(check_labels(y, "y"), policy.classes, "y")
+        check_length("X", codes, len(decisions.y_pred), "y")
+        right = decisions.accepted & (decisions.y_pred == codes)
+        weight = check_weight(sample_weight, len(codes), other="y")
+        return float(np.average(right, weights=weight))
+
+
+def has_decision_values(model: Any) -> bool:
+    """Tell whether decision values belong to the probabilities of an abstaining estimator."""
+    wrapped = getattr(model, "estimator_", model.estimator)
+    calibrated = getattr(model, "calibration", None) is not None
+    return hasattr(wrapped, "decision_function") and (not calibrated or model.calibrates_confidence)
+
+
+class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Wrap a classifier so that it may abstain, with honest probabilities if you like.
+
+    With its defaults it never abstains and predicts as the wrapped classifier does.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything with ``fit`` and ``predict_proba``; ``decision_function`` is enough once a
+        calibration is chosen. ``FrozenEstimator(fitted)`` is used as it is: what is passed to
+        ``fit`` then goes to the calibration alone.
+    threshold : float or None, default=None
+        Rows with confidence >= threshold are answered. None never abstains, inf always.
+    confidence : str or callable, default="auto"
+        How sure it is of a row, from the (calibrated) probabilities: "max_proba", "margin",
+        "entropy", "gini", or of its answer, "chosen_proba" and "expected_cost" (one minus the
+        expected over the largest cost). "auto" belongs to the `decision`: "max_proba" for
+        "argmax", "chosen_proba" for "estimator", "expected_cost" for "min_cost". The named ones
+        lie in [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
+    calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
+"isotonic"} or calibrator, default=None
+        How raw scores become honest: "temperature" is recommended, "smooth_isotonic" where
+        training shifted the classes (see the guide on calibration). One map for two classes,
+        else one per class with rows rescaled to sum to one ("temperature": one for all). Only
+        "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode. A
+        calibrator of yours is a scikit-learn estimator with ``fit(score, y, sample_weight)``
+        and ``predict(score)``; it gets log-odds if its attribute `reads_log_odds` is true.
+    calibration_scope : {"probabilities", "confidence"}, default="probabilities"
+        What becomes honest: the class probabilities, or the confidence alone. "confidence"
+        learns P(correct | confidence) with one rising map: ``predict_proba`` stays raw, the
+        answers stay, and rows keep their order of confidence but for new ties.
+    decision : {"argmax", "estimator", "min_cost"}, default="argmax"
+        What it answers: the most probable class, what the classifier's own ``predict`` says (a
+        tuned cut-off inside counts), or the class of the least expected cost.
+    cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+        What each answer costs, in units of yours: rows are true classes, columns answers, in
+        the order of `classes_` (a DataFrame is matched by name).
+    cv : int, splitter or iterable, default=5
+        Out-of-fold predictions for the calibration; the classifier is then fitted on all
+        rows. Rows of a class that their fold was not trained on are left out, with a warning;
+        where these are most rows of a class it is an error. Not used for a FrozenEstimator.
+    abstain_label : label, default="auto"
+        What ``predict`` returns for a row that is not answered. "auto": -1 for numbers and
+        booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
+        and 1, which scikit-learn's metrics can compare with False and True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    estimator_ : classifier
+        The fitted classifier.
+    calibration_ : ClassCalibration, ConfidenceCalibration or None
+    n_features_in_ : int
+        If the wrapped classifier has it.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        If the wrapped classifier has it.
+
+    See Also
+    --------
+    ThresholdTuner : Finds the threshold.
+
+    Notes
+    -----
+    With ``decision="argmax"`` a classifier whose own ``predict`` differs from the class of the
+    largest probability (a tuned cut-off inside it) is refused: its confidence would not belong
+    to its answer. Choose ``decision="estimator"`` for it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import SelectiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.9)
+    >>> model.fit(X[:400], y[:400]).predict(X[400:408])  # doctest: +DIGITS_VARY
+    array([ 0,  1,  1,  1,  1,  1, -1,  1])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        threshold: float | None = None,
+        confidence: Any = "auto",
+        calibration: Any = None,
+        calibration_scope: str = "probabilities",
+        decision: str = "argmax",
+        cost_matrix: Any = None,
+        cv: Any = 5,
+        abstain_label: Any = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.threshold = threshold
+        self.confidence = confidence
+        self.calibration = calibration
+        self.calibration_scope = calibration_scope
+        self.decision = decision
+        self.cost_matrix = cost_matrix
+        self.cv = cv
+        self.abstain_label = abstain_label
+
+    # Fitting -----------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
+    ) -> SelectiveClassifier:
+        """Fit the classifier and, if chosen, its calibration.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+            Passed on to the classifier untouched.
+        y : array-like of shape (n,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n,), default=None
+            Weights for the classifier and the calibration.
+        **fit_params
+            Passed on to the classifier's ``fit``; ``groups`` goes to the splitter (an integer
+            `cv` keeps groups together).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is malformed, the abstain label is one of the classes, or the
+            classifier takes no weights, states no confidence, or does not predict the class
+            of the largest probability.
+        """
+        self._check_parameters()
+        check_has_fit(self.estimator)
+        X, y = indexable(X, y)
+        y = labels_of(y)
+        if not self._is_frozen:
+            check_trainable(len(y))
+            warn_if_fitted(self.estimator)
+        classes = task_classes(self.estimator, y)
+        self._resolve_label(classes)  # before anything is trained
+        rule = DecisionRule.checked(self.decision, self.cost_matrix, classes)
+        codes = codes_of(y, classes)
+        weight = check_weight(sample_weight, len(codes), other="y")
+        params, split_params = route_fit(self, weight, fit_params)
+
+        task = Task(X, y, codes, classes, params)
+        raw = task.fit(self.estimator, np.arange(len(codes)))
+        scores = self._checked_scores(task, raw, rule)
+        self.calibration_ = self._calibrate(task, raw, scores, weight, split_params)
+        self.estimator_ = raw.estimator
+        self._raw_classifier = raw
+        self._confidence_at_fit = self.resolved_confidence
+        taught = not self._is_frozen or self.calibration_ is not None
+        self._seen_rows = SeenRows.of(X) if taught else None
+        return self
+
+    @property
+    def _is_frozen(self) -> bool:
+        return isinstance(self.estimator, FrozenEstimator)
+
+    def _checked_scores(self, task: Task, raw: RawClassifier, rule: DecisionRule) -> FloatArray:
+        """Return the raw scores of the rows, if the classifier's answers can be used."""
+        if raw.response != "predict_proba":
+            lacks = f"{type(raw.estimator).__name__} has no predict_proba"
+            check_more_classes(task.classes, f"{lacks}, and nothing can be calibrated")
+            if self.calibration is None:
+                raise ValueError(
+                    f"estimator: {lacks}; choose calibration='temperature' to turn its decision "
+                    "values into probabilities."
+                )
+        check_scope(self.calibration_scope, raw.response, raw.estimator)
+        scores = raw.scores(task.X)
+        raw.check_decision(task.X, scores, rule.decision)
+        return scores
+
+    def _calibrate(
+        self,
+        task: Task,
+        raw: RawClassifier,
+        scores: FloatArray,
+        weight: FloatArray | None,
+        split_params: Mapping[str, Any],
+    ) -> Calibration | None:
+        n_classes, codes = len(task.classes), task.codes
+        if self.calibration is None or n_classes < 2:
+            return None
+        if not self._is_frozen:
+            parts = folds(self.cv, task.X, task.y, split_params, weight)
+            scores = task.out_of_fold(self.estimator, parts)
+            seen = seen_rows(parts, codes)
+            warn_unseen(seen, codes, "they are left out of the calibration")
+            scores, codes = scores[seen], codes[seen]
+            weight = None if weight is None else weight[seen]
+        return fitted_calibration(
+            self.calibration, self.calibration_scope, raw.response, scores, codes, n_classes,
+            weight, self.resolved_confidence,
+        )  # fmt: skip
+
+    def _check_parameters(self) -> None:
+        check_choice("decision", self.decision, DECISIONS)
+        check_has_costs(self.decision, self.cost_matrix)
+        confidence = self.resolved_confidence
+        if not callable(confidence):
+            known = ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
+            check_choice("confidence", confidence, known)
+            check_confidence_fits(confidence, self.decision, self.cost_matrix)
+        if self.threshold is not None:
+            bounded = self.confidence_is_bounded
+            _check_answerable(self.threshold, confidence, bounded=bounded)
+        check_choice("calibration_scope", self.calibration_scope, SCOPES)
+        _check_scope_decides(self.calibration_scope, self.decision)
+        check_cv(self.cv)
+        check_calibration(self.calibration, CALIBRATORS)
+        if self.calibration is not None:
+            _check_temperature_reads(name_of(self.calibration), self.calibration_scope, confidence)
+
+    def _resolve_label(self, classes: LabelArray) -> Any:
+        """Find the abstain label before anything is trained, if it can be needed."""
+        if self.threshold is None:
+            return None
+        return check_abstain_label(self.abstain_label, classes)
+
+    # What the fitted classifier knows ------------------------------------------------------
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Class labels, in the order of the columns of ``predict_proba``."""
+        return self._raw().classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, if the wrapped classifier counts them."""
+        return int(self._raw().estimator.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, if the wrapped classifier has seen any."""
+        return self._raw().estimator.feature_names_in_
+
+    def count_seen(self, X: Any) -> int:
+        """Return how many of these rows trained or calibrated it, by their values.
+
+        0 where chance alone could explain the equal rows. It remembers at most 10,000 of the
+        rows that it was fitted on; of more rows the number is an estimate, and a small overlap
+        may be missed. Nothing is known of the rows of a classifier that was fitted elsewhere.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        int
+        """
+        record = getattr(self, "_seen_rows", None)
+        own = 0 if record is None else record.count_in(X)
+        return max(own, count_seen(self.estimator, X)) if self._is_frozen else own
+
+    @available_if(has_decision_values)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the wrapped classifier's decision values, as it gives them.
+
+        Missing where the probabilities are calibrated, which the values would contradict:
+        scikit-learn's scorers and meta-estimators often prefer them. ``raw_scores`` has them.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+        """
+        return np.asarray(self._raw().estimator.decision_function(X))
+
+    # The decision inside -----------------------------------------------------------------
+
+    @property
+    def resolved_confidence(self) -> Any:
+        """The confidence, with "auto" resolved."""
+        auto = isinstance(self.confidence, str) and self.confidence == "auto"
+        return DecisionRule(self.decision).default_confidence if auto else self.confidence
+
+    @property
+    def confidence_is_bounded(self) -> bool:
+        """Whether the confidence lies in [0, 1]; a function of yours may return anything."""
+        return self.calibrates_confidence or not callable(self.confidence)
+
+    @property
+    def calibrates_confidence(self) -> bool:
+        """Whether the confidence alone is calibrated, and not the probabilities."""
+        return self.calibration is not None and self.calibration_scope == "confidence"
+
+    @property
+    def abstains(self) -> bool:
+        """Whether it has a threshold at all."""
+        return self.threshold is not None
+
+    @property
+    def policy_(self) -> AbstentionPolicy:
+        """The decision as a frozen object that can be saved without the classifier."""
+        return self._policy(self._raw())
+
+    def _raw(self) -> RawClassifier:
+        if hasattr(self, "_raw_classifier"):
+            return self._raw_classifier
+        if self._is_frozen and self.calibration is None:
+            return wrap_fitted(self.estimator, frozen_classes(self.estimator))
+        raise NotFittedError(
+            "This SelectiveClassifier is not fitted yet. Call fit(X, y) first, or wrap a fitted "
+            "classifier in FrozenEstimator (without calibration)."
+        )
+
+    def _policy(self, raw: RawClassifier) -> AbstentionPolicy:
+        self._check_parameters()
+        if self.calibrates_confidence:
+            _check_unchanged("confidence", self.resolved_confidence, self._confidence_at_fit)
+        threshold = self.threshold
+        if threshold is None:
+            threshold = 0.0 if self.confidence_is_bounded else -np.inf
+        return AbstentionPolicy(
+            classes=raw.classes,
+            threshold=float(threshold),
+            confidence=self.resolved_confidence,
+            rule=DecisionRule.checked(self.decision, self.cost_matrix, raw.classes),
+            calibration=getattr(self, "calibration_", None),
+            response=raw.response,
+            abstain_label=self._resolve_label(raw.classes),
+        )
+
+    def _policy_and_rows(self, X: Any) -> tuple[AbstentionPolicy, RawRows]:
+        raw = self._raw()
+        _check_any_sample(X, self)  # the same words, whatever classifier is wrapped
+        scores = raw.scores(X)
+        if not hasattr(self, "_raw_classifier"):
+            raw.check_decision(X, scores, self.decision)  # no fit has looked at this classifier
+        answers = raw.answers(X) if self.decision == "estimator" else None
+        return self._policy(raw), RawRows(scores, answers)
+
+    # scikit-learn ------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_raw_classifier") or (self._is_frozen and self.calibration is None)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        return adopt_tags(tags, self.estimator)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
+        return fit_router(self)
+
+
+def labels_of(y: Any) -> LabelArray:
+    """Return the labels given to ``fit``, checked."""
+    y = check_labels(column_or_1d(label_array(y, "y"), warn=True), "y")
+    check_classification_targets(y)
+    return y
+
+
+def frozen_classes(estimator: Any) -> LabelArray:
+    """Return the classes of a fitted classifier, as plain labels."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError as error:
+        raise NotFittedError(
+            "estimator: the classifier inside FrozenEstimator is not fitted; fit it before "
+            "freezing it."
+        ) from error
+    return check_classes(estimator.classes_, "classes_")
+
+
+def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
+    """Return the classes of a task: those of a classifier that is not trained, else those of y."""
+    return frozen_classes(estimator) if is_ready(estimator) else np.unique(y)
+
+
+def codes_of(y: LabelArray, classes: LabelArray) -> IntArray:
+    """Return labels as positions among the classes of a task; others are errors."""
+    codes = encode_labels(y, classes, "y")
+    return check_known(codes, y, classes, "y", "The classifier was not trained on them.")
+
+
+def adopt_tags(tags: Any, estimator: Any) -> Any:
+    """Take over what the wrapped classifier can digest."""
+    inner = get_tags(estimator)
+    for name in ("sparse", "allow_nan", "string", "categorical", "pairwise", "positive_only"):
+        setattr(tags.input_tags, name, getattr(inner.input_tags, name))
+    if inner.classifier_tags is not None:
+        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+    tags.non_deterministic = inner.non_deterministic
+    return tags
+
+
+def count_seen(estimator: Any, X: Any) -> int:
+    """Return how many of these rows an abstaining estimator inside wrappers was fitted on."""
+    abstainer, inner_X = find_abstainer(estimator, X)
+    return 0 if abstainer is None else int(abstainer.count_seen(inner_X))
+
+
+def warn_if_fitted(estimator: Any) -> None:
+    """Say that a fitted classifier is trained anew, unless it is frozen."""
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):
+        return
+    if not get_tags(estimator).requires_fit:
+        return
+    warnings.warn(
+        f"estimator: this {type(estimator).__name__} is already fitted, but it is not frozen, so a "
+        "clone of it is trained anew on the rows given. Pass FrozenEstimator(estimator) "
+        "(sklearn.frozen) to use it as it is.",
+        stacklevel=3,
+    )
+
+
+def _check_temperature_reads(calibration: str, scope: str, confidence: Any) -> None:
+    """Refuse to divide the log-odds of what is no chance of being right by a temperature."""
+    max_proba = isinstance(confidence, str) and confidence == "max_proba"
+    if calibration == "temperature" and scope == "confidence" and not max_proba:
+        raise ValueError(
+            "calibration='temperature' keeps the confidence 1/2 where it is, which only means "
+            f"something for confidence='max_proba', got confidence={confidence!r}. With "
+            "calibration_scope='confidence' use 'smooth_isotonic', 'venn_abers' or 'platt'."
+        )
+
+
+def _check_answerable(threshold: Any, confidence: Any, *, bounded: bool) -> float:
+    """Return a threshold; one between 1 and inf would never answer, which inf says openly."""
+    number = check_threshold(threshold)
+    if bounded and 1 < number < math.inf:
+        raise ValueError(
+            f"threshold={threshold!r} can never be reached, because confidence={confidence!r} lies "
+            "in [0, 1]. Write 80 % as 0.8; inf answers nothing on purpose."
+        )
+    return number
+
+
+def _check_scope_decides(scope: str, decision: str) -> None:
+    """Refuse to calibrate a confidence in answers that are not the most probable class."""
+    if scope == "confidence" and decision != "argmax":
+        raise ValueError(
+            "calibration_scope='confidence' learns how often the most probable class is right, "
+            f"which decision={decision!r} may not answer with; use 'probabilities'."
+        )
+
+
+def _check_any_sample(X: Any, owner: Any) -> None:
+    """Refuse to predict no row at all, in the words of scikit-learn's classifiers."""
+    shape = tuple(X.shape) if hasattr(X, "shape") else (len(X),) if hasattr(X, "__len__") else ()
+    if shape[:1] == (0,):
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required by "
+            f"{type(owner).__name__}."
+        )
+
+
+def _check_unchanged(name: str, value: Any, fitted: Any) -> None:
+    """Refuse a parameter that was set after what depends on it had been fitted."""
+    if value is not fitted and value != fitted:
+        raise ValueError(
+            f"{name} was {fitted!r} when the calibration was fitted to it and is {value!r} now; "
+            "call fit again."
+        )

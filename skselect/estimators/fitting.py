@@ -1,0 +1,512 @@
+"""Fit a classifier and read raw scores off it, whatever labels and folds it meets."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+)
+from sklearn.model_selection import (
+    check_cv as as_splitter,
+)
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from skselect._checks.labels import check_known, check_labels, encode_labels
+from skselect._checks.proba import RANGE_TOLERANCE, check_own_proba, check_proba
+from skselect._sklearn import n_rows_of, routing_enabled, take_rows, weight_parameter
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.estimators.scoring import find_abstainer
+
+
+@dataclass(frozen=True, eq=False)
+class RawClassifier:
+    """A fitted classifier whose scores have one column for every class of the task.
+
+    Parameters
+    ----------
+    estimator : object
+        The fitted classifier.
+    classes : ndarray of shape (K,)
+        All classes of the task.
+    columns : ndarray of shape (k,)
+        Where the classifier's own classes stand among `classes`.
+    response : {"predict_proba", "decision_function"}
+    """
+
+    estimator: Any
+    classes: LabelArray
+    columns: IntArray
+    response: str
+
+    def scores(self, X: Any) -> FloatArray:
+        """Return raw scores: (n, K), or (n,) for the decision values of two classes.
+
+        A class that the classifier does not know has probability 0, or the decision value
+        nan.
+        """
+        n, n_own = n_rows_of(X), len(self.columns)
+        if self.response == "predict_proba":
+            own = check_proba(self.estimator.predict_proba(X), "predict_proba(X)")
+            check_own_proba(own, n, n_own, self.estimator)
+            return self.spread(own, 0.0)
+        own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
+        _check_own_values(own, n, n_own, self.estimator)
+        if own.ndim == 1 and len(self.classes) == 2:
+            return own
+        if own.ndim == 1:
+            own = np.column_stack([-own, own])
+        return self.spread(own, np.nan)
+
+    def spread(self, own: FloatArray, missing: float) -> FloatArray:
+        """Return the classifier's own columns among those of all classes."""
+        if np.array_equal(self.columns, np.arange(len(self.classes))):
+            return own
+        spread = np.full((len(own), len(self.classes)), missing, dtype=own.dtype)
+        spread[:, self.columns] = own
+        return spread
+
+    def answers(self, X: Any) -> IntArray:
+        """Return what the classifier itself predicts, as codes of the task's classes."""
+        return self.columns[self._own_answers(X)]
+
+    def _own_answers(self, X: Any) -> IntArray:
+        """Return what the classifier itself predicts, as codes of its own classes."""
+        own = check_labels(self.estimator.predict(X), "predict(X)")
+        known = np.asarray(self.estimator.classes_)
+        codes = encode_labels(own, known, "predict(X)")
+        return check_known(codes, own, known, "predict(X)", "")
+
+    def check_decision(self, X: Any, scores: FloatArray, decision: str) -> None:
+        """Refuse a classifier that abstains, or predicts another class than the decision says.
+
+        With decision values only two classes are checked: SVC's vote among three or more may
+        differ from its largest value in a few rows, and its calibration follows the values.
+        Three columns may be pairs of classes, whatever the decision.
+        """
+        abstainer, _ = find_abstainer(self.estimator, None)
+        if abstainer is not None and abstainer.abstains:
+            _refuse_abstainer(abstainer)
+        if self.response == "decision_function" and len(self.columns) == 3:
+            _refuse_pairs(self._own_answers(X), scores[:, self.columns], self.estimator)
+        if decision != "argmax":
+            return
+        if self.response == "predict_proba":
+            own = scores[:, self.columns]
+        elif scores.ndim == 1:
+            own = np.column_stack([-scores, scores])
+        else:
+            return
+        _check_argmax_decision(
+            self.estimator.predict(X), own, np.asarray(self.estimator.classes_), self.estimator
+        )
+
+
+def fit_raw(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    codes: IntArray,
+    classes: LabelArray,
+    params: Mapping[str, Any],
+) -> RawClassifier:
+    """Clone and fit a classifier (a frozen one is taken as it is).
+
+    Parameters
+    ----------
+    estimator : object
+    X, y : array-like
+        Rows and labels, passed on untouched.
+    codes : ndarray of shape (n,)
+        The labels as positions among `classes`.
+    classes : ndarray of shape (K,)
+    params : mapping
+        Arguments of the classifier's ``fit``, weights included.
+    """
+    fitted = clone(estimator)
+    if isinstance(fitted, FrozenEstimator):
+        return wrap_fitted(fitted, classes)
+    keywords = dict(params)
+    if wants_codes(fitted):
+        known, own_codes = np.unique(codes, return_inverse=True)
+        if keywords.get("eval_set") is not None:
+            keywords["eval_set"] = [
+                (rows, _codes_among(labels, classes, known))
+                for rows, labels in keywords["eval_set"]
+            ]
+        fitted.fit(X, own_codes, **keywords)
+        return RawClassifier(fitted, classes, known, response_of(fitted))
+    fitted.fit(X, y, **keywords)
+    return wrap_fitted(fitted, classes)
+
+
+def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
+    """Describe a fitted classifier whose classes are among `classes`."""
+    if not hasattr(estimator, "classes_"):
+        raise ValueError(
+            f"estimator must be a classifier, but a fitted {type(estimator).__name__} has no "
+            "classes_."
+        )
+    own = check_labels(np.asarray(estimator.classes_), "classes_")
+    columns = encode_labels(own, classes, "classes_")
+    check_known(columns, own, classes, "classes_", "y must hold every class of a classifier.")
+    return RawClassifier(estimator, classes, columns, response_of(estimator))
+
+
+def is_ready(estimator: Any) -> bool:
+    """Tell whether a classifier is used as it is: a frozen one, or one that never learns."""
+    if isinstance(estimator, FrozenEstimator):
+        return True
+    return hasattr(estimator, "classes_") and not get_tags(estimator).requires_fit
+
+
+def response_of(estimator: Any) -> str:
+    """Return the method that gives raw scores; probabilities come first."""
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(estimator, method):
+            return method
+    raise ValueError(
+        f"estimator: {type(estimator).__name__} has neither predict_proba nor decision_function, "
+        "so it states no confidence; choose a classifier that does."
+    )
+
+
+def wants_codes(estimator: Any) -> bool:
+    """Tell whether a classifier only takes the labels 0..k-1 of the rows it is fitted on.
+
+    XGBoost does, so it would refuse strings, and folds that lack a class.
+    """
+    while getattr(estimator, "steps", None):
+        estimator = estimator.steps[-1][1]
+    return any(cls.__module__.split(".")[0] == "xgboost" for cls in type(estimator).__mro__)
+
+
+def _codes_among(labels: Any, classes: LabelArray, known: IntArray) -> IntArray:
+    """Return labels of an evaluation set as the codes of the classes trained on."""
+    labels = check_labels(labels, "eval_set")
+    return check_known(
+        encode_labels(labels, classes[known], "eval_set"), labels, classes[known],
+        "eval_set", "Each of its classes must occur in every part that is trained on.",
+    )  # fmt: skip
+
+
+def _weight_name(estimator: Any) -> str:
+    """Return the argument of `fit` that takes weights."""
+    name = weight_parameter(estimator)
+    if name is None:
+        raise ValueError(
+            f"sample_weight: {type(estimator).__name__}.fit takes no weights (or a classifier "
+            "inside takes none), so they would be ignored. Leave sample_weight out, or choose a "
+            "classifier that takes them."
+        )
+    return name
+
+
+# Arguments of fit ----------------------------------------------------------------------------
+
+
+def fit_router(owner: Any) -> MetadataRouter:
+    """Say who gets the arguments of `fit`: the owner, its `estimator`, and the splitter `cv`.
+
+    A `cv` that is no splitter, such as an integer, keeps groups together, so it asks for them.
+    """
+    splitter = owner.cv if hasattr(owner.cv, "split") else StratifiedGroupKFold()
+    to_fit = MethodMapping().add(caller="fit", callee="fit")
+    to_split = MethodMapping().add(caller="fit", callee="split")
+    return (
+        MetadataRouter(owner=owner)
+        .add_self_request(owner)
+        .add(estimator=owner.estimator, method_mapping=to_fit)
+        .add(splitter=splitter, method_mapping=to_split)
+    )
+
+
+def route_fit(
+    owner: Any, weight: FloatArray | None, fit_params: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of the classifier's fit, weights included, and of the splitter.
+
+    Without scikit-learn's metadata routing, `groups` is for the splitter and all else for the
+    classifier.
+    """
+    params = dict(fit_params)
+    if not routing_enabled():
+        groups = params.pop("groups", None)
+        if weight is not None:
+            params[_weight_name(owner.estimator)] = weight
+        return params, {} if groups is None else {"groups": groups}
+    if weight is not None:
+        params["sample_weight"] = weight
+    routed = process_routing(owner, "fit", **params)
+    return dict(routed.estimator.fit), dict(routed.splitter.split)
+
+
+# Folds ---------------------------------------------------------------------------------------
+
+
+#: Rows to train on, and rows to predict.
+Parts = list[tuple[IntArray, IntArray]]
+
+
+def folds(
+    cv: Any,
+    X: Any,
+    y: LabelArray,
+    params: Mapping[str, Any],
+    weight: FloatArray | None = None,
+) -> Parts:
+    """Return the rows of each fold; rare classes may be missing from some of them.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        As in scikit-learn; an integer means stratified folds, which keep groups together
+        where `params` has them.
+    X, y : array-like
+    params : mapping
+        Arguments of the splitter, such as ``groups``.
+    weight : ndarray of shape (n,), default=None
+        What the models of the folds will be trained with.
+    """
+    check_cv(cv)
+    if (cv is None or isinstance(cv, numbers.Integral)) and params.get("groups") is not None:
+        cv = StratifiedGroupKFold(5 if cv is None else int(cv))
+    splitter = as_splitter(cv, y, classifier=True)
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds is no mistake of the user's.
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
+        parts = list(splitter.split(X, y, **params))
+    if not parts:
+        raise ValueError("cv yields no folds; an iterator can be used once only, so pass a list.")
+    tested = np.bincount(np.concatenate([test for _, test in parts]), minlength=len(y))
+    if np.any(tested != 1):
+        raise ValueError(
+            f"cv must put every row into exactly one test part, but {splitter} does not; use an "
+            "integer or a splitter such as StratifiedKFold."
+        )
+    for k, (train, _) in enumerate(parts, start=1):
+        check_weighted_part(weight, train, f"the training part of fold {k} of {len(parts)}")
+    classes, codes = np.unique(y, return_inverse=True)
+    _check_folds_know_classes(seen_rows(parts, codes), codes, classes)
+    return parts
+
+
+def seen_rows(parts: Parts, codes: IntArray) -> BoolArray:
+    """Tell for each row whether the model of its fold is trained on its class."""
+    seen = np.ones(len(codes), dtype=bool)
+    for train, test in parts:
+        seen[test] = np.bincount(codes[train], minlength=codes.max() + 1)[codes[test]] > 0
+    return seen
+
+
+def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntArray, IntArray]:
+    """Return the rows of one random split.
+
+    It is not stratified: the held-out rows must be independent draws for a certificate.
+    """
+    kind = ShuffleSplit if groups is None else GroupShuffleSplit
+    splitter = kind(n_splits=1, test_size=share, random_state=random_state)
+    try:
+        train, test = next(splitter.split(np.zeros(n), groups=groups))
+    except ValueError as error:
+        raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
+    _check_held_out(share, len(test), n)
+    return train, test
+
+
+def rows_of(params: Mapping[str, Any], rows: IntArray, n: int) -> dict[str, Any]:
+    """Return fit parameters for a part of the rows: whatever has one entry per row is cut."""
+    return {
+        name: take_rows(value, rows) if _has_rows(value, n) else value
+        for name, value in params.items()
+    }
+
+
+def _has_rows(value: Any, n: int) -> bool:
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return len(shape) > 0 and shape[0] == n
+    return hasattr(value, "__len__") and len(value) == n
+
+
+# Fitting on parts of the rows ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The rows to learn from, so that whole and folds are fitted the same way."""
+
+    X: Any
+    y: LabelArray
+    codes: IntArray
+    classes: LabelArray
+    params: Mapping[str, Any]
+
+    def fit(self, estimator: Any, rows: IntArray) -> RawClassifier:
+        """Fit a clone on some of the rows."""
+        n = len(self.codes)
+        if len(rows) == n:
+            return fit_raw(estimator, self.X, self.y, self.codes, self.classes, self.params)
+        return fit_raw(
+            estimator,
+            take_rows(self.X, rows),
+            self.y[rows],
+            self.codes[rows],
+            self.classes,
+            rows_of(self.params, rows, n),
+        )
+
+    def out_of_fold(self, estimator: Any, parts: Parts) -> FloatArray:
+        """Return raw scores of every row by a classifier that did not see it."""
+        models = self.fold_models(estimator, parts)
+        return assembled((test, raw.scores(X_test)) for test, X_test, raw in models)
+
+    def fold_models(
+        self, estimator: Any, parts: Parts
+    ) -> Iterator[tuple[IntArray, Any, RawClassifier]]:
+        """Yield the rows that a fold leaves out, and a classifier fitted to the others."""
+        for train, test in parts:
+            yield test, take_rows(self.X, test), self.fit(estimator, train)
+
+
+def assembled(parts: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
+    """Return scores in the order of all rows, from parts that hold each row once."""
+    rows, scores = zip(*parts, strict=True)
+    return np.asarray(np.concatenate(scores)[np.argsort(np.concatenate(rows))])
+
+
+#: Fewer held-out rows say next to nothing about a threshold.
+_LEAST_HELD_OUT = 10
+
+
+def check_cv(cv: Any, *, takes_share: bool = False) -> None:
+    """Refuse names and, unless `takes_share`, a share of the rows as a way to split them."""
+    is_share = isinstance(cv, float | np.floating)
+    if isinstance(cv, str) or (is_share and not takes_share):
+        share = "a share of the rows, " if takes_share else ""
+        remedy = (
+            " To use a classifier that was fitted on other rows as it is, pass "
+            "FrozenEstimator(classifier) (sklearn.frozen) as the estimator; cv is then not used."
+        )
+        raise ValueError(
+            f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}."
+            + ("" if is_share else remedy)
+        )
+
+
+def _check_held_out(share: float, n_held_out: int, n: int) -> None:
+    """Refuse to choose a threshold on a handful of rows."""
+    if n_held_out < _LEAST_HELD_OUT:
+        raise ValueError(
+            f"cv={share:g} holds out {n_held_out} of {n} rows, but a threshold needs at least "
+            f"{_LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
+        )
+
+
+def _check_folds_know_classes(seen: BoolArray, codes: IntArray, classes: LabelArray) -> None:
+    """Refuse folds whose models cannot know most rows of a class.
+
+    A class with a single row is left alone: no fold can do better.
+    """
+    n_rows = np.bincount(codes, minlength=len(classes))
+    n_unseen = np.bincount(codes[~seen], minlength=len(classes))
+    lost = np.flatnonzero((n_rows > 1) & (2 * n_unseen > n_rows))
+    if lost.size or not np.any(seen):
+        k = lost[0] if lost.size else 0
+        label = classes.tolist()[k]
+        raise ValueError(
+            f"cv: {n_unseen[k]} of the {n_rows[k]} rows of class {label!r} are predicted by models "
+            "that were trained without that class, so all their answers would be wrong. "
+            "This happens with KFold on sorted rows, and with groups where one group has all rows "
+            "of a class. Use StratifiedKFold (an integer cv does) or shuffle=True; a class that "
+            "only one group has must be left out."
+        )
+
+
+def check_weighted_part(weight: FloatArray | None, rows: IntArray, part: str) -> None:
+    """Refuse a part of the rows in which every weight is zero."""
+    if weight is not None and not np.any(weight[rows] > 0):
+        raise ValueError(
+            f"sample_weight is zero for every row of {part}; at least one row must count there. "
+            "Use fewer folds or stratified ones, or leave rows of weight 0 out."
+        )
+
+
+def check_trainable(n: int) -> None:
+    """Refuse to train on a single row: many classifiers would return nan without a word."""
+    if n < 2:
+        raise ValueError(f"X has one sample (n_samples={n}); a classifier needs at least two.")
+
+
+def _check_argmax_decision(
+    y_pred: LabelArray, y_proba: FloatArray, classes: LabelArray, estimator: Any
+) -> None:
+    """Refuse a classifier whose `predict` is not the class of the largest probability."""
+    codes = encode_labels(check_labels(y_pred, "predict(X)"), classes, "predict(X)")
+    largest = y_proba.max(axis=1)
+    chosen = np.where(codes >= 0, y_proba[np.arange(len(codes)), codes], -np.inf)
+    # Rounding inside a model can part a tie in two ways; a moved cut-off differs by far more.
+    other: BoolArray = chosen < largest - RANGE_TOLERANCE
+    if np.any(other):
+        raise ValueError(
+            f"estimator: {type(estimator).__name__}.predict differs from the class of the largest "
+            f"probability in {int(other.sum())} of {len(codes)} rows (a tuned cut-off inside it, "
+            "or probabilities that were fitted apart from the decision). Its confidence would not "
+            "belong to its answer. Choose decision='estimator' to keep its own answers."
+        )
+
+
+def _check_own_values(values: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
+    """Refuse decision values that are not finite or do not have one column per class."""
+    name = f"estimator: decision_function of {type(estimator).__name__}"
+    if values.shape != ((n,) if n_classes == 2 else (n, n_classes)):
+        raise ValueError(
+            f"{name} gives values of shape {values.shape} for {n} rows and {n_classes} classes; "
+            "one column per class is needed (for SVC: decision_function_shape='ovr')."
+        )
+    if not np.all(np.isfinite(values)):
+        rows = np.flatnonzero(~np.isfinite(values).reshape(n, -1).all(axis=1))
+        raise ValueError(
+            f"{name} gives NaN or infinite values in {len(rows)} of {n} rows, first in row "
+            f"{rows[0]}; they say nothing about the answer."
+        )
+
+
+def _refuse_pairs(codes: IntArray, values: FloatArray, estimator: Any) -> None:
+    """Refuse three columns of decision values that compare pairs of the three classes.
+
+    Three classes have as many pairs, so the shape does not tell. What the classifier predicts
+    does: the class of the largest value, or the class that wins most pairs.
+    """
+    wins = np.zeros(values.shape)
+    for pair, (first, second) in enumerate(((0, 1), (0, 2), (1, 2))):
+        wins[:, first] += values[:, pair] > 0
+        wins[:, second] += values[:, pair] <= 0
+    row = np.arange(len(codes))
+    n_other = int(np.sum(values[row, codes] < values.max(axis=1)))
+    if n_other > np.sum(wins[row, codes] < wins.max(axis=1)):
+        raise ValueError(
+            f"estimator: the 3 columns of decision_function of {type(estimator).__name__} compare "
+            f"pairs of classes: predict differs from the largest in {n_other} of {len(codes)} "
+            "rows. One column per class is needed (for SVC: decision_function_shape='ovr')."
+        )
+
+
+def _refuse_abstainer(estimator: Any) -> None:
+    """Refuse a classifier that already leaves rows without an answer."""
+    raise ValueError(
+        f"estimator: the {type(estimator).__name__} inside abstains by itself. Pass the classifier "
+        "without a threshold (threshold=None), or wrap the whole Pipeline instead of its last step."
+    )

@@ -1,0 +1,229 @@
+"""A classifier whose features are its answers: predictions of any model, in a table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from skselect._array_ops import column_names, take_columns
+from skselect._checks.arrays import as_array, shown
+from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
+from skselect._checks.options import check_choice
+from skselect._checks.proba import (
+    RANGE_TOLERANCE,
+    check_class_columns,
+    check_proba,
+    match_columns,
+    refuse_one_row_or_two,
+)
+from skselect._checks.rows import check_length, check_weight
+from skselect._typing import FloatArray, LabelArray
+
+KINDS = ("proba", "logit", "logprob")
+
+
+class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
+    """Serve stored predictions of any model (a deep net, an LLM) as a fitted classifier.
+
+    Its X is a table with one column per class. So calibration, threshold tuning, searches
+    and scorers work for models that scikit-learn cannot run: ``fit`` learns nothing.
+
+    Parameters
+    ----------
+    classes : array-like of shape (K,)
+        All class labels, in the order of the columns.
+    columns : list of length K, default=None
+        Which columns of X hold the classes, by name for a DataFrame or by position, so that
+        X may hold other columns too. None: the columns of a DataFrame are matched with the
+        classes by name, those of an array are taken in order.
+    kind : {"proba", "logit", "logprob"}, default="proba"
+        What X holds: probabilities, logits (turned into probabilities by the softmax), or
+        logarithms of probabilities. A single column, for two classes, is that of the second
+        class: its probability, the log-odds, or the logarithm of its probability.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skselect import PrecomputedClassifier, SelectiveClassifier
+    >>> answers = pd.DataFrame({"id": [7, 8, 9], "cat": [2.5, -1.0, 0.2], "dog": [0.5, 1.0, 0.1]})
+    >>> model = PrecomputedClassifier(["cat", "dog"], columns=["cat", "dog"], kind="logit")
+    >>> model.predict_proba(answers).round(2)
+    array([[0.88, 0.12],
+           [0.12, 0.88],
+           [0.52, 0.48]])
+    >>> selective = SelectiveClassifier(model, threshold=0.8)
+    >>> selective.fit(answers, ["cat", "dog", "dog"]).predict(answers)
+    array(['cat', 'dog', 'abstain'], dtype='<U7')
+    """
+
+    def __init__(self, classes: Any, *, columns: Any = None, kind: str = "proba") -> None:
+        self.classes = classes
+        self.columns = columns
+        self.kind = kind
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Class labels, in the order of the columns of ``predict_proba``."""
+        return check_classes(self.classes, "classes")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrecomputedClassifier:
+        """Check that X holds predictions and y known classes; nothing is learnt.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+        y : array-like of shape (n,), default=None
+        sample_weight : array-like of shape (n,), default=None
+            Checked and not used.
+
+        Returns
+        -------
+        self
+        """
+        proba = self.predict_proba(X)
+        check_weight(sample_weight, len(proba), other="X")
+        if y is not None:
+            truth, classes = check_labels(y, "y"), self.classes_
+            check_length("X", proba, len(truth), "y")
+            codes = encode_labels(truth, classes, "y")
+            check_known(codes, truth, classes, "y")
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities that X holds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m)
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or the numbers are not of the kind that was promised.
+        """
+        check_choice("kind", self.kind, KINDS)
+        classes = self.classes_
+        scores = self._scores(X, classes)
+        if self.kind == "logit":
+            _warn_like_proba(scores, "X")
+            with np.errstate(invalid="ignore"):  # a row of -inf only: nan, refused below
+                scores = _of_one(scores, expit) if scores.shape[1] == 1 else softmax(scores, axis=1)
+        elif self.kind == "logprob":
+            scores = np.exp(_check_log_proba(scores, "X"))
+        if scores.shape[1] == 1 and len(classes) == 2:
+            scores = _of_one(scores, np.asarray)
+        return check_proba(scores, "X")
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the class of the largest probability of each row."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _scores(self, X: Any, classes: LabelArray) -> FloatArray:
+        """Return the numbers of the classes' columns as a matrix."""
+        names = column_names(X)
+        if self.columns is not None:
+            places = _check_columns(self.columns, names, np.shape(X), classes)
+        elif names is not None and len(names) > 1:
+            remedy = "or name those that hold predictions with columns="
+            places = match_columns(names, classes, "X", remedy)
+        else:
+            places = None
+        refuse_one_row_or_two(X, len(classes), "X")
+        table = _check_matrix(X if places is None else _take(X, names, places), "X")
+        if (table.shape[1], len(classes)) != (1, 2):
+            remedy = "; name those that hold predictions with columns="
+            check_class_columns(table.shape[1], classes, "X", remedy)
+        return table
+
+
+def _take(X: Any, names: list[Any] | None, places: list[int]) -> Any:
+    """Return some columns of an array, or of a table with named ones."""
+    if names is None:
+        return as_array(X, "X")[:, places]
+    return take_columns(X, [names[place] for place in places])
+
+
+def _of_one(scores: FloatArray, link: Any) -> FloatArray:
+    """Return both probabilities from the column of the second class."""
+    second = link(scores[:, 0])
+    return np.column_stack([1.0 - second, second])
+
+
+def _check_columns(
+    columns: Any, names: list[Any] | None, shape: tuple[int, ...], classes: LabelArray
+) -> list[int]:
+    """Return the positions of the columns that hold the classes."""
+    n_classes = len(classes)
+    wanted = list(columns) if not isinstance(columns, str) else [columns]
+    if len(wanted) != n_classes and (len(wanted), n_classes) != (1, 2):
+        raise ValueError(f"columns names {len(wanted)} columns for {n_classes} classes.")
+    known = list(range(shape[1])) if names is None else names
+    if len(set(wanted)) != len(wanted):
+        raise ValueError(f"columns={shown(wanted)} names a column twice: one class, one column.")
+    missing = [column for column in wanted if column not in known]
+    if missing:
+        raise ValueError(f"columns: X has no {shown(missing)}; it has {known[:20]}.")
+    given, labels = [str(c) for c in wanted], [str(label) for label in classes.tolist()]
+    if names is not None and given != labels and sorted(given) == sorted(labels):
+        raise ValueError(
+            f"columns={shown(wanted)} names the classes {classes.tolist()} in another order, so "
+            "that answers would be swapped. List the columns in the order of classes."
+        )
+    return [known.index(column) for column in wanted]
+
+
+def _check_matrix(values: Any, name: str) -> FloatArray:
+    """Return finite numbers (or minus infinity) of shape (n, K) as float64."""
+    raw = as_array(values, name)
+    try:
+        matrix = raw.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}.") from error
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    if matrix.ndim != 2 or matrix.shape[0] == 0:
+        raise ValueError(f"{name} must have one row per case, got the shape {raw.shape}.")
+    if np.any(np.isnan(matrix)) or np.any(matrix == np.inf):
+        raise ValueError(f"{name} has NaN or infinite values.")
+    return matrix
+
+
+def _warn_like_proba(values: FloatArray, name: str) -> None:
+    """Warn where logits look like probabilities."""
+    inside = np.all((values >= 0.0) & (values <= 1.0))
+    if values.shape[1] > 1 and inside and np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
+        warnings.warn(
+            f"{name} looks like probabilities: all values lie in [0, 1] and every row sums to one. "
+            "As logits they say that all classes are nearly alike; use kind='proba'.",
+            stacklevel=4,
+        )
+
+
+def _check_log_proba(values: FloatArray, name: str) -> FloatArray:
+    """Refuse logarithms of probabilities above 0, but for rounding."""
+    highest = float(np.max(values))
+    if highest > RANGE_TOLERANCE:
+        raise ValueError(
+            f"{name} must hold logarithms of probabilities, none above 0, got values up to "
+            f"{highest:g}; logits need kind='logit'."
+        )
+    return np.minimum(values, 0.0)

@@ -1,0 +1,552 @@
+"""Find the threshold from which on a classifier may decide alone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metadata_routing import MetadataRouter, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, indexable
+
+from skselect._checks.options import (
+    check_abstain_label,
+    check_choice,
+    check_chow,
+    check_costs,
+    check_delta,
+    check_has_fit,
+    check_number,
+)
+from skselect._checks.rows import check_weight, refuse_among, refuse_weighted_rows
+from skselect._sklearn import routing_enabled, take_rows
+from skselect._typing import FloatArray, LabelArray
+from skselect.estimators.classifier import (
+    AbstainingMixin,
+    RawRows,
+    SelectiveClassifier,
+    adopt_tags,
+    count_seen,
+    has_decision_values,
+    labels_of,
+    task_classes,
+    warn_if_fitted,
+)
+from skselect.estimators.cross_fitting import (
+    Part,
+    Pooled,
+    TrainingRows,
+    answered,
+    check_decided_by_row,
+    cross_fitted,
+    held_out,
+    name_of_groups,
+    pooled,
+    subgroups_of,
+)
+from skselect.estimators.fitting import check_cv, check_trainable, fit_router, is_ready
+from skselect.policy import certificate as certificates
+from skselect.policy.certificate import Certificate, Doubt
+from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.subgroups import UNSEEN, asks_for_answers
+from skselect.predictions.confidence import check_confidence_by_row
+from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.outcomes import Outcomes, resolved_loss
+from skselect.predictions.predictions import Predictions
+from skselect.selection.engine import pick, pick_by_group, policy_facts
+from skselect.selection.goal import Goal
+from skselect.selection.results import GroupedSelection, ThresholdSelection
+from skselect.selection.select import rows_among
+
+# Parameters that state the goal and need nothing else.
+_CHOICES = ("selection", "constraint", "starts", "largest_weight", "looks")
+
+
+class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Tune the threshold of an abstaining classifier, with a promise where one can be given.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A plain classifier or a :class:`SelectiveClassifier`, whose own threshold is ignored.
+        ``FrozenEstimator`` of a fitted one is used as it is: all rows given to ``fit`` then
+        choose the threshold, and the certificate is exact if they are fresh.
+    objective : str, default="cwsa_plus"
+        ============================================  =======================================
+        "cwsa_plus", "cwsa", "selective_accuracy"     best value at coverage >= `min_coverage`;
+                                                      among equal ones the largest coverage
+        "risk"                                        largest coverage whose selective risk is
+                                                      certified to be at most `target`
+        "generalized_risk"                            the same for the rate of silent failures
+        "coverage"                                    highest threshold whose coverage is
+                                                      certified to be at least `target`
+        "cost"                                        cheapest threshold when abstaining costs
+                                                      `target` errors
+        ============================================  =======================================
+    target : float or mapping, default=None
+        As the objective says; none for a metric. In units of the cost matrix where there is
+        one; a share of errors is at most 0.5. With `group_by` a mapping may give one target
+        each, such as ``{"healthy": .01, "sick": .2}`` by predicted class.
+    delta : float in (0, 0.5], default=0.05
+        Probability that a certificate fails. Subgroups share it evenly.
+    looks : int, default=1
+        How often `fit` will be called at most on the same growing rows, the first time
+        included, planned before the first; see :func:`select_threshold`.
+    method, min_coverage, constraint, selection, starts, largest_weight, among
+        As in :func:`select_threshold`.
+    loss : {"auto", "zero_one", "cost"} or callable, default="auto"
+        How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
+        ``(y_true, y_pred) -> loss`` returns values in [0, 1].
+    decision : {"argmax", "estimator", "min_cost"} or None, default=None
+        What is answered, as in :class:`SelectiveClassifier`; None takes its own, or "argmax".
+    cost_matrix : array-like of shape (K, K), DataFrame or None, default=None
+        What each answer costs, likewise.
+    group_by : column name, list of them, callable or "predicted_class", default=None
+        One threshold per subgroup, each certified by itself: columns of X (positions for
+        arrays), a function of X that returns the subgroup of each row, or the answers. A
+        function must decide each row by itself: one that compares rows (``X.age >
+        X.age.median()``, ``pd.qcut``) is refused. Rows of no subgroup choose no threshold.
+    unseen : {"abstain", "raise"}, default="abstain"
+        Rows of other subgroups, or of none: hand them over with a warning, or stop.
+    cv : int, splitter, iterable or float in (0, 1), default=5
+        An integer or splitter: out-of-fold predictions choose the threshold. Rows of a class
+        that their fold was not trained on count as wrong answers, with a warning; where these
+        are most rows of a class it is an error. A float: one split, that share held out (at
+        least 10 rows) chooses it. Not used for a FrozenEstimator.
+    refit : bool, default=True
+        Fit the classifier on all rows afterwards. With a float `cv` and ``refit=False`` the
+        classifier that saw the other rows is kept, and the certificate is exact.
+    on_infeasible : {"raise", "abstain"}, default="raise"
+        When no threshold meets the target: raise, or warn and accept nothing.
+    abstain_label : label, default="auto"
+        As in :class:`SelectiveClassifier`, whose own label counts unless one is named here.
+    n_jobs : int, default=None
+        Folds fitted at the same time.
+    random_state : int, RandomState or None, default=None
+        For the split of a float `cv`.
+
+    Attributes
+    ----------
+    threshold_ : float
+        Not there with `group_by`.
+    thresholds_ : dict
+        The thresholds by subgroup; ``{"all": threshold_}`` without subgroups.
+    certificate_ : Certificate or None
+        None where nothing is promised: metrics, cost, ``method="empirical"``. Not there with
+        `group_by`.
+    certificates_ : dict
+        The certificates by subgroup.
+    policy_ : AbstentionPolicy
+        Calibration, threshold and certificate; ``policy_.to_json("policy.json")``.
+    selection_ : ThresholdSelection or GroupedSelection
+        ``selection_.to_frame()`` shows every threshold, or every subgroup.
+    curve_ : RiskCoverageCurve
+        Of the rows that chose the threshold.
+    cv_results_ : dict of ndarray
+        Per fold: `n_rows`, `coverage` and `selective_risk` at the threshold.
+    estimator_ : SelectiveClassifier
+        Fitted, with the threshold (none with `group_by`).
+    classes_ : ndarray of shape (K,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+
+    See Also
+    --------
+    select_threshold : The same for a table of predictions.
+    certify : Checks a fixed policy on fresh rows.
+
+    Notes
+    -----
+    The certificate of a risk target holds for every threshold at once, so the choice among
+    them is paid for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from skselect import ThresholdTuner
+    >>> X, y = load_digits(return_X_y=True)
+    >>> tuner = ThresholdTuner(RandomForestClassifier(random_state=0), objective="risk",
+    ...                        target=.02, cv=.4, refit=False, random_state=0)
+    >>> print(tuner.fit(X[:1500], y[:1500]).certificate_)
+    CERTIFIED
+    If future cases resemble these 600, then in 95 of 100 such calibrations at most 2 % of the
+    cases it decides alone are wrong in the long run; not per subgroup, not per period.
+    ...
+    >>> tuner.decide(X[1500:1503])
+       label  suggestion  accepted  confidence  threshold
+    ...
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        objective: str = "cwsa_plus",
+        target: Any = None,
+        delta: float = 0.05,
+        looks: int = 1,
+        method: str = "auto",
+        min_coverage: float | str = "auto",
+        constraint: Any = None,
+        selection: str = "best",
+        starts: Any = None,
+        largest_weight: float | None = None,
+        among: Any = None,
+        loss: Any = "auto",
+        decision: str | None = None,
+        cost_matrix: Any = None,
+        group_by: Any = None,
+        unseen: str = "abstain",
+        cv: Any = 5,
+        refit: bool = True,
+        on_infeasible: str = "raise",
+        abstain_label: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.objective = objective
+        self.target = target
+        self.delta = delta
+        self.looks = looks
+        self.method = method
+        self.min_coverage = min_coverage
+        self.constraint = constraint
+        self.selection = selection
+        self.starts = starts
+        self.largest_weight = largest_weight
+        self.among = among
+        self.loss = loss
+        self.decision = decision
+        self.cost_matrix = cost_matrix
+        self.group_by = group_by
+        self.unseen = unseen
+        self.cv = cv
+        self.refit = refit
+        self.on_infeasible = on_infeasible
+        self.abstain_label = abstain_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # Fitting -----------------------------------------------------------------------------
+
+    # Groups are for the splitter, so that with metadata routing nobody has to ask for them.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": True}
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> ThresholdTuner:
+        """Choose the threshold and fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            For the classifier and for metric objectives. A certificate counts independent
+            rows, so it refuses weights that are not all equal; ``method="betting"`` reads them
+            as importance weights.
+        groups : array-like of shape (n,), default=None
+            For the splitter. Rows of one group are not independent, so a certificate is then
+            not exact.
+        **fit_params
+            Passed on to the classifier's ``fit``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleTargetError
+            If no threshold meets the target and ``on_infeasible="raise"``.
+        ValueError
+            If a parameter is malformed or does not fit the others.
+        """
+        check_has_fit(self.estimator)
+        base, fitted = self._base()
+        goal = self._checked_goal(base)
+        X, y = indexable(X, y)
+        y = labels_of(y)
+        check_trainable(len(y))
+        weight = check_weight(sample_weight, len(y), other="y")
+        if goal.promises and goal.method != "betting":
+            refuse_weighted_rows(weight, bets=self.objective != "coverage")
+        classes = base.classes_ if fitted else task_classes(base.estimator, y)
+        base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
+        rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
+        subgroups = subgroups_of(self.group_by, X)  # before anything is trained
+        check_decided_by_row(self.group_by, X, subgroups)
+        routed = self._route(base, weight, groups, fit_params)
+        rows = TrainingRows(X, y, weight, *routed, classes, rule, base.resolved_confidence)
+
+        model, parts, doubts = self._predicted(base, fitted, rows, goal)
+        if groups is not None:
+            doubts = (certificates.GROUPED, *doubts)
+        answers = pooled(parts, rows)
+        check_confidence_by_row(answers.predictions.y_proba, base.resolved_confidence)
+        outcomes = Outcomes.from_predictions(answers.predictions, loss=self._loss(base))
+        if asks_for_answers(self.group_by):
+            subgroups = answers.predictions.answers
+        elif subgroups is not None:
+            subgroups = take_rows(subgroups, answers.rows)
+        found = self._found(base, answers.predictions, outcomes, subgroups, doubts)
+        if model is None:
+            model = rows.fit(base)
+        self._keep(model, base, found, answers, outcomes, subgroups)
+        return self
+
+    def _predicted(
+        self, base: SelectiveClassifier, fitted: bool, rows: TrainingRows, goal: Goal
+    ) -> tuple[SelectiveClassifier | None, list[Part], tuple[Doubt, ...]]:
+        """Return the final model if there is one, predictions to choose by, and doubts."""
+        frozen = fitted or is_ready(base.estimator)
+        if frozen and (fitted or base.calibration is None):
+            model = base if fitted else rows.fit(base)
+            seen = count_seen(self.estimator, rows.X) if goal.promises else 0
+            doubts = (certificates.trained_here(seen, len(rows.y)),) if seen else ()
+            return model, [answered(model, rows)], doubts
+        if isinstance(self.cv, float | np.floating):
+            share = float(self.cv)
+            model, part = held_out(base, rows, share, self.random_state, kept=not self.refit)
+            return (None, [part], (certificates.REFITTED,)) if self.refit else (model, [part], ())
+        _check_refit(self.refit)
+        doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
+        return None, cross_fitted(base, rows, self.cv, self.n_jobs), (doubt,)
+
+    def _found(
+        self,
+        base: SelectiveClassifier,
+        predictions: Predictions,
+        outcomes: Outcomes,
+        subgroups: Any,
+        doubts: tuple[Doubt, ...],
+    ) -> ThresholdSelection | GroupedSelection:
+        """Choose one threshold, or one per subgroup."""
+        bounded = base.confidence_is_bounded
+        if self.group_by is None:
+            rows, cases = rows_among(predictions, self.among)
+            chosen = outcomes if rows is None else outcomes.take(rows)
+            goal = self._goal(base, self.target)
+            return pick(chosen, goal, doubts=doubts, bounded=bounded, cases=cases)
+        return pick_by_group(
+            outcomes,
+            subgroups,
+            name_of_groups(self.group_by),
+            self.target,
+            lambda target, n_groups: self._goal(base, target, n_groups),
+            by_answer=asks_for_answers(self.group_by),
+            doubts=doubts,
+            bounded=bounded,
+            unseen=self.unseen,
+        )
+
+    # What is looked for ------------------------------------------------------------------
+
+    def _checked_goal(self, base: SelectiveClassifier) -> Goal:
+        """Check every argument before anything is trained; return the goal of some rows."""
+        check_cv(self.cv, takes_share=True)
+        if isinstance(self.cv, float | np.floating):
+            check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
+        check_choice("unseen", self.unseen, UNSEEN)
+        if self.method == "chow":
+            check_chow(base.resolved_confidence, self._loss(base))
+        if self.group_by is not None:
+            refuse_among(self.among, "group_by")
+        many = self.group_by is not None and hasattr(self.target, "items")
+        targets = _check_targets(self.target) if many else [self.target]
+        check_delta(self.delta)
+        goals = [self._goal(base, target) for target in targets]
+        return goals[0]
+
+    def _goal(self, base: SelectiveClassifier, target: Any, n_groups: int = 1) -> Goal:
+        costs = None if base.cost_matrix is None else check_costs(base.cost_matrix)
+        return Goal.checked(
+            self.objective,
+            target,
+            self.delta / n_groups,
+            self.method,
+            self.min_coverage,
+            self.on_infeasible,
+            loss=self._loss(base),
+            rule=DecisionRule(base.decision, costs),
+            **{name: getattr(self, name) for name in _CHOICES},
+        )
+
+    def _loss(self, base: SelectiveClassifier) -> Any:
+        return resolved_loss(self.loss, self.objective, has_costs=base.cost_matrix is not None)
+
+    def _base(self) -> tuple[SelectiveClassifier, bool]:
+        """Return a SelectiveClassifier without threshold, and whether it is fitted already."""
+        inner = getattr(self.estimator, "estimator", None)
+        if isinstance(self.estimator, FrozenEstimator) and isinstance(inner, SelectiveClassifier):
+            check_is_fitted(inner)
+            base, fitted = copy.copy(inner), True
+        elif isinstance(self.estimator, SelectiveClassifier):
+            self._warn_if_trained_in_vain()
+            base, fitted = clone(self.estimator), False
+        else:
+            if not isinstance(self.estimator, FrozenEstimator):
+                warn_if_fitted(self.estimator)
+            base, fitted = SelectiveClassifier(clone(self.estimator)), False
+        base.set_params(threshold=None)
+        for name in ("decision", "cost_matrix"):
+            if getattr(self, name) is not None:
+                base.set_params(**{name: getattr(self, name)})
+        if not (isinstance(self.abstain_label, str) and self.abstain_label == "auto"):
+            base.set_params(abstain_label=self.abstain_label)
+        return base, fitted
+
+    def _warn_if_trained_in_vain(self) -> None:
+        inner = self.estimator.estimator
+        if hasattr(self.estimator, "estimator_"):
+            warn_if_fitted(self.estimator)
+        elif not isinstance(inner, FrozenEstimator):
+            warn_if_fitted(inner)
+
+    def _route(
+        self,
+        base: SelectiveClassifier,
+        weight: FloatArray | None,
+        groups: Any,
+        fit_params: Mapping[str, Any],
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments of the wrapped estimator's `fit`, weights apart, and the splitter's.
+
+        With metadata routing they keep their names, because the estimator routes them once more.
+        """
+        given = dict(fit_params) | ({} if groups is None else {"groups": groups})
+        if not routing_enabled():
+            return dict(fit_params), {} if groups is None else {"groups": groups}
+        weighted = given if weight is None else given | {"sample_weight": weight}
+        split = dict(process_routing(self, "fit", **weighted).splitter.split)
+        wanted = base.get_metadata_routing().consumes("fit", list(given))
+        return {name: given[name] for name in wanted if name in given}, split
+
+    # What is kept --------------------------------------------------------------------------
+
+    def _keep(
+        self,
+        model: SelectiveClassifier,
+        base: SelectiveClassifier,
+        found: ThresholdSelection | GroupedSelection,
+        answers: Pooled,
+        outcomes: Outcomes,
+        subgroups: Any,
+    ) -> None:
+        accepted = found.accepts(outcomes.confidence, subgroups)
+        facts = policy_facts(found, outcomes, accepted)
+        scores = certificates.scores_fingerprint(np.asarray(answers.predictions.y_proba))
+        prints = facts.pop("fingerprints") | {"model": scores}
+        found = found.with_fingerprints(prints)
+        facts["certificate"] = found.certificate
+        model.set_params(threshold=found.threshold if found.groups is None else None)
+        self.estimator_: SelectiveClassifier = model
+        policy = replace(
+            model.policy_, threshold=found.threshold, groups=found.groups, fingerprints=prints,
+            abstain_label=base.abstain_label, **facts,
+        )  # fmt: skip
+        self.policy_: AbstentionPolicy = policy
+        self.selection_ = replace(found, policy=policy)
+        self.curve_ = found.curve
+        self.certificates_ = found.certificates
+        self.thresholds_ = found.thresholds
+        self.cv_results_ = answers.per_fold(outcomes, accepted)
+
+    # What was found ----------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Class labels, in the order of the columns of ``predict_proba``."""
+        return self._fitted().classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, if the wrapped classifier counts them."""
+        return self._fitted().n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, if the wrapped classifier has seen any."""
+        return self._fitted().feature_names_in_
+
+    def count_seen(self, X: Any) -> int:
+        """Return how many of these rows trained or calibrated the classifier inside.
+
+        Rows that only chose the threshold do not count; see
+        :meth:`SelectiveClassifier.count_seen`.
+        """
+        return self._fitted().count_seen(X)
+
+    @available_if(has_decision_values)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return decision values, as :meth:`SelectiveClassifier.decision_function` does."""
+        return self._fitted().decision_function(X)
+
+    def _fitted(self) -> SelectiveClassifier:
+        check_is_fitted(self)
+        return self.estimator_
+
+    @property
+    def threshold_(self) -> float:
+        """The chosen threshold."""
+        return self._single("threshold")
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """The certificate, None where nothing is promised."""
+        return self._single("certificate")
+
+    def _single(self, name: str) -> Any:
+        """Return the one value there is; an error where there is one per subgroup."""
+        check_is_fitted(self)
+        if self.policy_.groups is not None:
+            raise AttributeError(
+                f"There is one {name} per {self.policy_.groups.by}: see {name}s_, a dict."
+            )
+        return getattr(self.policy_, name)
+
+    @property
+    def abstains(self) -> bool:
+        """Whether it has a threshold; always."""
+        return True
+
+    def _policy_and_rows(self, X: Any) -> tuple[AbstentionPolicy, RawRows]:
+        check_is_fitted(self)
+        _, rows = self.estimator_._policy_and_rows(X)  # noqa: SLF001 - same family
+        return self.policy_, rows._replace(subgroups=subgroups_of(self.group_by, X))
+
+    # scikit-learn ------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "policy_")
+
+    def __sklearn_tags__(self) -> Any:
+        return adopt_tags(super().__sklearn_tags__(), self.estimator)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
+        return fit_router(self)
+
+
+def _check_targets(target: Any) -> list[Any]:
+    """Return the targets of a mapping."""
+    targets = [value for _, value in target.items()]
+    if not targets:
+        raise ValueError("target is an empty mapping; give each subgroup its target.")
+    return targets
+
+
+def _check_refit(refit: bool) -> None:
+    """Refuse to keep one classifier where every fold has its own."""
+    if not refit:
+        raise ValueError(
+            "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, or "
+            "pass FrozenEstimator(fitted classifier)."
+        )

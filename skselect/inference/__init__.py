@@ -1,0 +1,13 @@
+"""How far a number may be off: intervals, comparisons, subgroups."""
+
+from skselect.inference.by_group import metrics_by_group
+from skselect.inference.compare import compare_across_datasets, compare_models
+from skselect.inference.intervals import MetricInterval, metric_interval
+
+__all__ = [
+    "MetricInterval",
+    "compare_across_datasets",
+    "compare_models",
+    "metric_interval",
+    "metrics_by_group",
+]

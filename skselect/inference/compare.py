@@ -1,0 +1,453 @@
+"""Is one model better than another? Paired comparisons with Holm's adjustment."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, stdtr
+from scipy.stats import wilcoxon
+
+from skselect._array_ops import ROUNDING
+from skselect._checks.options import (
+    check_choice,
+    check_count,
+    check_generator,
+    check_models,
+    check_number,
+    check_shared_confidence,
+)
+from skselect._checks.rows import check_same_rows, refuse_second_truth, refuse_weights
+from skselect._typing import FloatArray, IntArray
+from skselect.inference.bootstrap import Resampler, bootstrap
+from skselect.inference.influence import check_clusters, clustered_error
+from skselect.inference.intervals import (
+    FEW_ERRORS,
+    Measured,
+    interval_of,
+    is_shaky,
+    measure,
+    quantile,
+    with_pos_label,
+)
+from skselect.metrics._evaluate import Judged, judge, request
+from skselect.metrics._signature import DoorOptions, claim_metric, predictions_of
+from skselect.metrics._table import MetricSpec, check_comparable
+from skselect.predictions.predictions import Predictions
+
+NOTE = (
+    "Intervals and p-values are about new rows for these fitted models; how much another "
+    "training run would change them is not included."
+)
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Return Holm's adjusted p-values; nan stays nan and does not count."""
+    adjusted = np.full(len(p_values), np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    return adjusted
+
+
+@dataclass(frozen=True, eq=False)
+class _Paired:
+    """Estimates of several models and the standard error of each difference."""
+
+    estimates: FloatArray
+    error: FloatArray  # (K, K)
+
+    def p_value(self, i: int, j: int, cluster: IntArray | None) -> float:
+        """Return the two-sided p-value of equal values in the population."""
+        difference = abs(float(self.estimates[i] - self.estimates[j]))
+        if difference == 0:
+            return 1.0
+        error = float(self.error[i, j])
+        if math.isnan(difference) or not error > ROUNDING:
+            return math.nan  # rows or draws that do not differ say nothing
+        z = difference / error
+        return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
+
+
+def _paired(
+    measured: Sequence[Measured],
+    *,
+    n_resamples: int,
+    rng: np.random.Generator,
+    cluster: IntArray | None,
+) -> _Paired:
+    estimates = np.array([model.estimate for model in measured])
+    error = np.zeros((len(measured), len(measured)))
+    pairs = list(combinations(range(len(measured)), 2))
+    closed = [model.influence.values for model in measured if model.influence is not None]  # noqa: PD011
+    if len(closed) == len(measured):
+        for i, j in pairs:
+            error[i, j] = error[j, i] = clustered_error(closed[i] - closed[j], cluster)
+        return _Paired(estimates, error)
+    resamplers = [Resampler(model.spec, model.judged, model.parameters) for model in measured]
+    n_rows = len(measured[0].judged.outcomes)
+    drawn = bootstrap(resamplers, n_rows, n_resamples, cluster, rng)
+    for i, j in pairs:
+        differences = drawn[:, i] - drawn[:, j]
+        differences = differences[np.isfinite(differences)]
+        error[i, j] = error[j, i] = np.std(differences, ddof=1) if len(differences) > 1 else np.nan
+    return _Paired(estimates, error)
+
+
+def _best(spec: MetricSpec, values: FloatArray) -> int:
+    scores = np.array([spec.as_score(value) for value in values])
+    if np.all(np.isnan(scores)):
+        raise ValueError(f"metric: {spec.name!r} is undefined (nan) for every model.")
+    return int(np.nanargmax(scores))
+
+
+def _adjusted(p: Mapping[tuple[int, int], float], reference: int, n_models: int) -> FloatArray:
+    """Return Holm's p-value of each model against the reference, 1 for itself."""
+    adjusted = dict(zip(p, holm(np.array(list(p.values()))), strict=True))
+    against = [(min(i, reference), max(i, reference)) for i in range(n_models)]
+    return np.array([1.0 if a == b else adjusted[a, b] for a, b in against])
+
+
+def compared(
+    judged: Mapping[str, Judged],
+    spec: MetricSpec,
+    parameters: Mapping[str, Any],
+    *,
+    rng: np.random.Generator,
+    method: str = "analytic",
+    baseline: str | None = None,
+    level: float = 0.95,
+    n_resamples: int = 999,
+    cluster: IntArray | None = None,
+) -> pd.DataFrame:
+    """Return the table of :func:`compare_models` of judged rows, with a column `shaky`."""
+    names = list(judged)
+    found = _comparison(
+        [measure(spec, model, parameters, method) for model in judged.values()],
+        None if baseline is None else names.index(baseline),
+        level=level, n_resamples=n_resamples, rng=rng, cluster=cluster,
+    )  # fmt: skip
+    found.index = pd.Index(names)
+    scores = np.array([spec.as_score(value) for value in found["estimate"]])
+    return found.iloc[np.argsort(-scores, kind="stable")]
+
+
+def _comparison(
+    measured: Sequence[Measured],
+    baseline: int | None,
+    *,
+    level: float,
+    cluster: IntArray | None,
+    **work: Any,
+) -> pd.DataFrame:
+    """Return a row per model, unsorted and unnamed."""
+    work["cluster"] = cluster
+    spec, n_models = measured[0].spec, len(measured)
+    intervals = [interval_of(model, level=level, **work) for model in measured]
+    paired = _paired(measured, **work)
+    reference = _best(spec, paired.estimates) if baseline is None else baseline
+    if math.isnan(paired.estimates[reference]):
+        raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
+    family = {
+        (i, j): paired.p_value(i, j, cluster)
+        for i, j in combinations(range(n_models), 2)
+        if baseline is None or reference in (i, j)
+    }
+    p_values = _adjusted(family, reference, n_models)
+    difference = paired.estimates - paired.estimates[reference]
+    reach = quantile(level, cluster) * paired.error[reference]
+    return pd.DataFrame(
+        {
+            "estimate": paired.estimates,
+            "low": [interval.low for interval in intervals],
+            "high": [interval.high for interval in intervals],
+            "difference": difference,
+            "difference_low": difference - reach,
+            "difference_high": difference + reach,
+            "p_value": p_values,
+            _tied(baseline): _not_told_apart(p_values, level),
+            "shaky": [is_shaky(interval) for interval in intervals],
+        }
+    )
+
+
+def _not_told_apart(p_values: FloatArray, level: float) -> Any:
+    """Tell which p-values are not small, missing where there is none."""
+    tied = pd.array(p_values > 1.0 - level, dtype="boolean")
+    tied[np.isnan(p_values)] = pd.NA
+    return tied
+
+
+def _tied(baseline: Any) -> str:
+    return "tied_with_best" if baseline is None else "tied_with_baseline"
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@claim_metric
+def compare_models(
+    y_true: Any,
+    y_probas: Mapping[str, Any],
+    metric: str,
+    *,
+    baseline: str | None = None,
+    confidence_level: float = 0.95,
+    cluster: Any = None,
+    method: str = "analytic",
+    metric_params: Mapping[str, Any] | None = None,
+    n_resamples: int = 999,
+    random_state: Any = None,
+    **options: Unpack[DoorOptions],
+) -> pd.DataFrame:
+    """Compare models on the same rows: who is best, and who could be as good.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or None
+        True labels.
+    y_probas : mapping of str to array-like of shape (n, K) or (n,), or to Predictions
+        The class probabilities of each model, for the same rows. Predictions bring answers and a
+        confidence of their own, and the true labels: pass ``y_true=None``.
+    metric : str
+        Short name as in ``skselect.metrics.SPECS``, such as "augrc".
+    baseline : str, default=None
+        The model that all others are compared with; None compares with the best one.
+    confidence_level : float in (0, 1), default=0.95
+    cluster : array-like of shape (n,), default=None
+        Which rows belong together; clusters instead of rows are taken as independent.
+    method : {"analytic", "bootstrap"}, default="analytic"
+        "analytic": closed forms where there are any, else the bootstrap.
+    metric_params : dict, default=None
+        Parameters of the metric, such as ``{"threshold": 0.8}``.
+    n_resamples : int, default=999
+        Draws of the bootstrap.
+    random_state : int, Generator or None, default=None
+        Seed of the bootstrap.
+    %(options)s
+        Only constant weights: a weight is not a number of independent rows.
+
+    Returns
+    -------
+    DataFrame
+        A row per model, the best first: `estimate` with its interval `low`, `high`;
+        `difference` to the best model (or to the baseline) with its interval; the `p_value`
+        of no difference, adjusted by Holm; `tied_with_best` (or `tied_with_baseline`): the
+        p-value exceeds 1 - confidence_level, missing where there is none.
+        ``attrs["note"]`` says what is not included.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two models, the baseline is not one of them or has no value,
+        weights are not constant, differences of the metric say nothing (ecd) or measure chance
+        (ece, smooth_ece, ecce, isotonic_distance), or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If an estimate rests on fewer than 10 errors.
+
+    See Also
+    --------
+    compare_across_datasets : For one value per model and data set.
+
+    Notes
+    -----
+    Differences are tested with the paired influence values of both models on the same rows
+    (see :func:`metric_interval`). Without a baseline the best model is chosen by the same
+    rows, so all pairs belong to the family that Holm's method adjusts. Only new rows are
+    considered: retraining the models would change their values too, and that variance is not
+    in the table. A Wilcoxon test over bootstrap samples is no substitute: its p-value falls
+    with the number of bootstrap samples, and it finds a difference between equal models in
+    about nine of ten data sets. The intervals of the differences are not adjusted for the
+    number of models, the p-values are.
+
+    References
+    ----------
+    .. [1] DeLong et al., "Comparing the areas under two or more correlated receiver operating
+       characteristic curves", 1988.
+    .. [2] Holm, "A simple sequentially rejective multiple test procedure", 1979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.metrics import compare_models
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=1000)
+    >>> y_true = (rng.uniform(size=1000) < p).astype(int)
+    >>> blurred = np.clip(p + rng.normal(scale=.2, size=1000), 0, 1)
+    >>> table = compare_models(y_true, {"honest": p, "blurred": blurred}, "augrc")
+    >>> table[["estimate", "difference", "tied_with_best"]].round(4)
+             estimate  difference  tied_with_best
+    honest     0.0827      0.0000            True
+    blurred    0.1203      0.0376           False
+    """
+    check_choice("method", method, ["analytic", "bootstrap"])
+    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    check_count("n_resamples", n_resamples, 2)
+    spec, parameters = request(metric, metric_params)
+    check_comparable(spec, parameters)
+    names = check_models("y_probas", y_probas, baseline)
+    parameters = with_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
+    confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
+    check_shared_confidence(confidence)
+    tables = {name: _table(y_true, y_probas[name], options) for name in names}
+    check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
+    for table in tables.values():
+        refuse_weights(table.sample_weight, "a comparison")
+    found = compared(
+        {
+            name: judge(replace(table, sample_weight=None), confidence=confidence, loss=loss)
+            for name, table in tables.items()
+        },
+        spec,
+        parameters,
+        method=method,
+        baseline=baseline,
+        level=level,
+        n_resamples=n_resamples,
+        rng=check_generator(random_state),
+        cluster=check_clusters(cluster, len(tables[names[0]])),
+    )
+    few = found.pop("shaky")
+    shaky = [name for name in names if few[name]]
+    if shaky:
+        warnings.warn(
+            f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
+            "intervals and p-values may be far off.",
+            stacklevel=3,
+        )
+    found.attrs["note"] = NOTE
+    return found
+
+
+def _table(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:
+    if isinstance(given, Predictions):
+        refuse_second_truth(y_true)
+        return given
+    return predictions_of(y_true, given, **options)
+
+
+def compare_across_datasets(
+    values: Any,
+    *,
+    greater_is_better: bool,
+    baseline: str | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
+    """Compare models by one value per data set: Wilcoxon's signed ranks with Holm's adjustment.
+
+    Parameters
+    ----------
+    values : DataFrame of shape (n_datasets, n_models), or mapping of str to array-like
+        One row per data set, one column per model, such as the AUGRC of each. Each data set
+        enters with one value: the mean over its splits, not the splits.
+    greater_is_better : bool
+        Whether larger values are better.
+    baseline : str, default=None
+        The model that all others are compared with; None compares with the best mean rank.
+    confidence_level : float in (0, 1), default=0.95
+
+    Returns
+    -------
+    DataFrame
+        A row per model, the best mean rank first: `mean`, `mean_rank`, the median
+        `difference` to the best model (or the baseline), data sets won and lost against it
+        (`wins`, `losses`), the `p_value` of no difference, adjusted by Holm, and
+        `tied_with_best` (or `tied_with_baseline`).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two models or data sets, or values are missing.
+
+    Warns
+    -----
+    UserWarning
+        With fewer than 6 data sets, which can never show a difference at 5 %.
+
+    References
+    ----------
+    .. [1] Demsar, "Statistical comparisons of classifiers over multiple data sets", 2006.
+    .. [2] Holm, "A simple sequentially rejective multiple test procedure", 1979.
+
+    Examples
+    --------
+    >>> from skselect.metrics import compare_across_datasets
+    >>> values = {"a": [.02, .05, .01, .04, .06, .03], "b": [.03, .07, .04, .08, .11, .09]}
+    >>> compare_across_datasets(values, greater_is_better=False)[["mean_rank", "wins", "p_value"]]
+       mean_rank  wins  p_value
+    a        1.0     0  1.00000
+    b        2.0     0  0.03125
+    """
+    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    frame = _check_value_table(values)
+    if len(frame) < 6:
+        warnings.warn(
+            f"values has {len(frame)} data sets; with fewer than 6 no p-value can reach 0.05.",
+            stacklevel=2,
+        )
+    names = check_models("values", dict.fromkeys(frame.columns), baseline)
+    ranks = frame.rank(axis=1, ascending=not greater_is_better).mean()
+    reference = names.index(ranks.idxmin() if baseline is None else baseline)
+    numbers = frame.to_numpy(dtype=np.float64)
+    family = {
+        (i, j): _signed_ranks(numbers[:, i] - numbers[:, j])
+        for i, j in combinations(range(len(names)), 2)
+        if baseline is None or reference in (i, j)
+    }
+    p_values = _adjusted(family, reference, len(names))
+    difference = numbers - numbers[:, [reference]]
+    gain = difference if greater_is_better else -difference
+    table = pd.DataFrame(
+        {
+            "mean": numbers.mean(axis=0),
+            "mean_rank": ranks.to_numpy(),
+            "difference": np.median(difference, axis=0),
+            "wins": (gain > 0).sum(axis=0),
+            "losses": (gain < 0).sum(axis=0),
+            "p_value": p_values,
+            _tied(baseline): _not_told_apart(p_values, level),
+        },
+        index=pd.Index(names, name=None),
+    )
+    return table.sort_values("mean_rank", kind="stable")
+
+
+def _signed_ranks(differences: FloatArray) -> float:
+    """Return Wilcoxon's two-sided p-value, 1 if nothing differs."""
+    if not np.any(differences):
+        return 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ties and zeros turn to the normal form; that is known
+        return float(wilcoxon(differences, zero_method="pratt").pvalue)
+
+
+def _check_value_table(values: Any, name: str = "values") -> pd.DataFrame:
+    """Return one finite number per data set (row) and model (column)."""
+    frame = pd.DataFrame(values.to_pandas() if hasattr(values, "to_pandas") else values)
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()].tolist()
+        raise ValueError(f"{name} names the models {twice} twice.")
+    try:
+        numbers = frame.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}.") from error
+    if len(frame) < 2:
+        raise ValueError(f"{name} needs at least two data sets (rows), got {len(frame)}.")
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(
+            f"{name} has {int(np.sum(~np.isfinite(numbers)))} missing or infinite values; leave "
+            "out the data sets that some model has no value for."
+        )
+    return frame

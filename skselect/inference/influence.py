@@ -1,0 +1,385 @@
+"""How much each row moves a metric: influence values, and standard errors from them.
+
+A kernel returns the estimate and one value per row with mean zero. Their scatter, divided
+by the root of the number of rows, is the standard error; their differences between two
+models on the same rows compare the models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from skselect._array_ops import is_graded
+from skselect._checks.arrays import as_array
+from skselect._checks.rows import check_length
+from skselect._typing import FloatArray, IntArray
+from skselect.curve import harmonic, packing
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.scan import walk
+from skselect.curve.tie_blocks import Chunk
+from skselect.metrics import _threshold
+from skselect.metrics._calibration_tests import ecd_terms
+from skselect.metrics._evaluate import Judged, JudgedCurve
+from skselect.predictions.outcomes import Outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """An estimate, what each row adds to its error, and the scale on which it is normal.
+
+    Parameters
+    ----------
+    estimate : float
+    values : ndarray of shape (n,)
+    scale : {"identity", "signed share", "log", "logit", "proportion"}
+        "signed share": normal, but within [-1, 1].
+        "proportion": a share of `n_trials` independent rows.
+    n_trials : float or None
+    """
+
+    estimate: float
+    values: FloatArray
+    scale: str
+    n_trials: float | None = None
+
+    def standard_error(self, cluster: IntArray | None = None) -> float:
+        """Return the standard error, rows or clusters being independent."""
+        return clustered_error(self.values, cluster)
+
+
+def _mean(terms: FloatArray, scale: str) -> Influence:
+    estimate = float(np.mean(terms))
+    return Influence(estimate, terms - estimate, scale)
+
+
+def _ratio(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
+    """Return the influence of sum(over)/sum(under) by the delta method."""
+    total = float(np.sum(under))
+    if not total > 0:
+        return None
+    estimate = float(np.sum(over)) / total
+    return Influence(estimate, (over - estimate * under) * (len(under) / total), scale)
+
+
+def _share(events: FloatArray, trials: FloatArray) -> Influence | None:
+    """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
+    found = _ratio(events, trials, "logit")
+    if found is None or is_graded(events):
+        return found
+    return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
+
+
+# At a threshold --------------------------------------------------------------------------
+
+
+def _accepted(outcomes: Outcomes, threshold: float) -> FloatArray:
+    return _threshold.accepted_rows(outcomes, threshold).astype(np.float64)
+
+
+def _coverage(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _share(accepted, np.ones_like(accepted))
+
+
+def _selective_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _share(accepted * judged.outcomes.loss, accepted)
+
+
+def _selective_accuracy(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _share(accepted * (1.0 - judged.outcomes.loss), accepted)
+
+
+def _generalized_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    silent = _accepted(judged.outcomes, threshold) * judged.outcomes.loss
+    return _share(silent, np.ones_like(silent))
+
+
+def _selective_cost(
+    judged: Judged, threshold: float = 0.5, abstention_cost: float = 0.1
+) -> Influence:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _mean(accepted * judged.outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
+
+
+def _cwsa_of(
+    judged: Judged, threshold: float, normalize: str, sign: float, scale: str
+) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    gain = (1.0 - judged.outcomes.loss) + sign * judged.outcomes.loss
+    terms = _threshold.cwsa_weight(judged.outcomes, threshold) * gain
+    return _mean(terms, scale) if normalize == "all" else _ratio(terms, accepted, scale)
+
+
+def _cwsa(judged: Judged, threshold: float = 0.5, normalize: str = "selected") -> Influence | None:
+    return _cwsa_of(judged, threshold, normalize, -1.0, "signed share")
+
+
+def _cwsa_plus(
+    judged: Judged, threshold: float = 0.5, normalize: str = "selected"
+) -> Influence | None:
+    return _cwsa_of(judged, threshold, normalize, 0.0, "logit")
+
+
+# Areas -----------------------------------------------------------------------------------
+
+
+def _augrc(
+    judged: Judged | JudgedCurve, estimator: str = "trapezoid", coverage_range: Any = None
+) -> RankedInfluence | None:
+    if coverage_range is not None or judged.curve.n_rows < 3:
+        return None
+    return _ranked(judged, judged.curve.augrc(estimator=estimator), "log", augrc_lines)
+
+
+def _aurc(
+    judged: Judged | JudgedCurve, estimator: str = "empirical", ties: str = "expected"
+) -> RankedInfluence | None:
+    if estimator != "empirical" or ties != "expected":
+        return None
+    return _ranked(judged, judged.curve.aurc(), "log", aurc_lines)
+
+
+def _eaurc(judged: Judged | JudgedCurve) -> RankedInfluence | None:
+    if not judged.curve.mean_loss < 1 or judged.curve.is_graded:
+        return None
+    return _ranked(judged, judged.curve.eaurc(), "log", eaurc_lines)
+
+
+def _accuracy_rejection_auc(
+    judged: Judged | JudgedCurve, estimator: str = "empirical"
+) -> RankedInfluence | None:
+    if estimator != "empirical":
+        return None
+    return _ranked(judged, 1.0 - judged.curve.aurc(), "logit", negative_aurc_lines)
+
+
+def _failure_auroc(judged: Judged | JudgedCurve) -> RankedInfluence | None:
+    curve = judged.curve
+    if curve.is_graded or min(curve.sums.loss, curve.n_rows - curve.sums.loss) < 2:
+        return None
+    return _ranked(judged, curve.sums.auroc, "logit", auroc_lines)
+
+
+def _ranked(
+    judged: Judged | JudgedCurve,
+    estimate: float,
+    scale: str,
+    lines: Callable[[RiskCoverageCurve], Iterator[Lines]],
+) -> RankedInfluence:
+    rows = judged.outcomes if isinstance(judged, Judged) else None
+    return RankedInfluence(estimate, scale, judged.curve, lines, rows)
+
+
+# Confidence as a probability -------------------------------------------------------------
+
+
+def _cw_accuracy(judged: Judged) -> Influence | None:
+    right = judged.outcomes.confidence * (1.0 - judged.outcomes.loss)
+    return _ratio(right, judged.outcomes.confidence, "logit")
+
+
+def _top_label_brier(judged: Judged) -> Influence:
+    return _mean((1.0 - judged.outcomes.loss - judged.outcomes.confidence) ** 2, "log")
+
+
+def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
+    return _mean(ecd_terms(judged.outcomes, eps), "identity")
+
+
+#: Metrics of the ranking: their standard errors need the curve alone.
+RANKED: Mapping[str, Callable[..., RankedInfluence | None]] = {
+    "augrc": _augrc,
+    "aurc": _aurc,
+    "eaurc": _eaurc,
+    "accuracy_rejection_auc": _accuracy_rejection_auc,
+    "failure_auroc": _failure_auroc,
+}
+
+#: Metrics with a closed form: ``influence(judged, **parameters)``, None where it has none.
+INFLUENCES: Mapping[str, Callable[..., Influence | RankedInfluence | None]] = {
+    "coverage": _coverage,
+    "selective_risk": _selective_risk,
+    "selective_accuracy": _selective_accuracy,
+    "generalized_risk": _generalized_risk,
+    "selective_cost": _selective_cost,
+    "cwsa": _cwsa,
+    "cwsa_plus": _cwsa_plus,
+    **RANKED,
+    "cw_accuracy": _cw_accuracy,
+    "top_label_brier": _top_label_brier,
+    "ecd": _ecd,
+}
+
+
+class Lines(NamedTuple):
+    """What the rows of some blocks add, but for a number that is the same for all rows."""
+
+    chunk: Chunk
+    constant: FloatArray
+    slope: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RankedInfluence:
+    """An estimate that depends on the ranking of unweighted rows, and what each row adds.
+
+    Parameters
+    ----------
+    estimate : float
+    scale : {"log", "logit"}
+        On which the estimate is normal.
+    curve : RiskCoverageCurve
+    lines : callable
+        curve -> the lines of each chunk.
+    outcomes : Outcomes or None
+        The rows; None where only their blocks are known.
+    """
+
+    estimate: float
+    scale: str
+    curve: RiskCoverageCurve
+    lines: Callable[[RiskCoverageCurve], Iterator[Lines]]
+    outcomes: Outcomes | None
+    n_trials: None = None
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """What each row adds, with mean zero, shape (n,)."""
+        assert self.outcomes is not None
+        lines = list(self.lines(self.curve))
+        constant = np.concatenate([line.constant for line in lines])
+        slope = np.concatenate([line.slope for line in lines])
+        if len(constant) < self.curve.n_rows:
+            constant = np.repeat(constant, self.curve.block_rows)
+            slope = np.repeat(slope, self.curve.block_rows)
+        order, _ = packing.descending_order(self.outcomes.confidence)
+        found = np.empty(len(order))
+        found[order] = constant + self.outcomes.loss.take(order) * slope
+        return found - np.mean(found)
+
+    def standard_error(self, cluster: IntArray | None = None) -> float:
+        """Return the standard error, rows or clusters being independent."""
+        if cluster is not None or self.curve.is_graded:
+            return clustered_error(self.values, cluster)
+        n = self.curve.n_rows
+        if n < 2:
+            return math.nan
+        shift = float(next(self.lines(self.curve)).constant[0])
+        total, squares = self._moments(shift)
+        if squares - total**2 / n < 1e-6 * squares:  # what all rows share drowns the rest
+            total, squares = self._moments(shift + total / n)
+        return math.sqrt(max(squares - total**2 / n, 0.0) / (n * (n - 1.0)))
+
+    def _moments(self, shift: float) -> tuple[float, float]:
+        """Return the sums of what the rows add, less `shift`, and of its squares."""
+        total = squares = 0.0
+        for chunk, constant, slope in self.lines(self.curve):
+            right, wrong = constant - shift, constant + slope - shift
+            total += float(np.sum(chunk.right * right) + np.sum(chunk.loss * wrong))
+            squares += float(np.sum(chunk.right * right**2) + np.sum(chunk.loss * wrong**2))
+        return total, squares
+
+
+# The lines of each metric ------------------------------------------------------------------
+
+
+def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield the pseudo-values of the U-statistic (its kernel made symmetric)."""
+    n = float(curve.n_rows)
+    for _, chunk, weight, loss in walk(curve.blocks):
+        lower = n - weight + (chunk.weight - 1.0) / 2.0  # ties count by half
+        upper_loss = loss - chunk.loss / 2.0
+        yield Lines(chunk, upper_loss / (n - 2.0), (lower - 0.5) / (n - 2.0))
+
+
+def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, averaged inside blocks."""
+    total = float(harmonic.harmonic_gap(np.zeros(1), np.array([curve.sums.weight]))[0])
+    reciprocals = risks = 0.0  # sums of 1/k and R_k/k over the rows so far
+    for _, chunk, weight, loss in walk(curve.blocks):
+        size = chunk.weight
+        if chunk.all_one:
+            gap = 1.0 / weight
+            risk = loss * gap
+            inside, later = risk * gap, gap
+            risk_later = inside
+        else:
+            before, loss_before, rho = weight - size, loss - chunk.loss, chunk.loss / size
+            gap, rest = harmonic.harmonic_terms(before, size)
+            squares = harmonic.square_gap(before, size)  # sum of 1/k^2
+            first = gap - before * squares  # sum of i/k^2, with k = before + i
+            second = size - 2.0 * before * gap + before**2 * squares  # sum of i^2/k^2
+            risk = (loss_before * gap + rho * rest) / size
+            inside = loss_before * squares + rho * first
+            risk_later = (loss_before * first + rho * second) / size
+            later = rest / size
+        reciprocal_sums = reciprocals + np.cumsum(gap)
+        risk_sums = risks + np.cumsum(inside)
+        slope = total - reciprocal_sums + later
+        yield Lines(chunk, risk + risk_sums - risk_later, slope)
+        reciprocals, risks = float(reciprocal_sums[-1]), float(risk_sums[-1])
+
+
+def eaurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield those of the AURC less those of the best one, a + (1 - a) log(1 - a) of the error."""
+    best = -math.log1p(-curve.mean_loss)
+    for chunk, constant, slope in aurc_lines(curve):
+        yield Lines(chunk, constant, slope - best)
+
+
+def negative_aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield those of one minus the AURC."""
+    for chunk, constant, slope in aurc_lines(curve):
+        yield Lines(chunk, -constant, -slope)
+
+
+def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
+    """Yield DeLong's placements, so that the standard error is DeLong's times sqrt(n/(n - 1))."""
+    n, n_wrong, estimate = curve.n_rows, curve.sums.loss, curve.sums.auroc
+    n_right = n - n_wrong
+    of_wrong = n * math.sqrt(n_wrong / (n_wrong - 1.0)) / n_wrong
+    of_right = n * math.sqrt(n_right / (n_right - 1.0)) / n_right
+    for _, chunk, weight, loss in walk(curve.blocks):
+        right_above = (weight - loss - chunk.right / 2.0) / n_right
+        wrong_below = (n_wrong - loss + chunk.loss / 2.0) / n_wrong
+        constant = of_right * (wrong_below - estimate)
+        yield Lines(chunk, constant, of_wrong * (right_above - estimate) - constant)
+
+
+def clustered_error(values: FloatArray, cluster: IntArray | None = None) -> float:
+    """Return the standard error of a mean of influence values, rows or clusters independent."""
+    n = len(values)
+    sums = values if cluster is None else np.bincount(cluster, weights=values)
+    m = len(sums)
+    if m < 2:
+        return math.nan
+    return float(np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n)
+
+
+def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | None:
+    """Return the number of each row's cluster, or None; refuse missing ones."""
+    if values is None:
+        return None
+    # numpy would turn a list such as ["a", nan] into strings without a word.
+    listed = isinstance(values, list | tuple)
+    array = np.asarray(values, dtype=object) if listed else as_array(values, name)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must hold one name or number per row, got the shape {array.shape}."
+        )
+    codes, seen = pd.factorize(array)
+    check_length(name, codes, n)
+    if np.any(codes < 0):
+        raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
+    if len(seen) < 2:
+        raise ValueError(f"{name} must name at least two clusters, got {len(seen)}.")
+    return codes.astype(np.int64)

@@ -1,0 +1,688 @@
+"""Confidence-weighted counts: each row enters the confusion matrix with its confidence.
+
+The kernels take predictions. Where these carry a confidence of their own, it is the weight;
+else the weight is the largest probability.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from skselect._checks.arrays import shown
+from skselect._checks.labels import check_both_kinds, check_two_classes
+from skselect._checks.proba import check_has_proba, resolve_pos_label
+from skselect._checks.rows import check_unit_confidence
+from skselect._typing import BoolArray, FloatArray
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._signature import (
+    CountOptions,
+    DoorOptions,
+    claim_count_metric,
+    claim_metric,
+    claimed_curve_of,
+    claimed_predictions_of,
+)
+from skselect.predictions.confidence import confidence_of
+from skselect.predictions.predictions import Predictions
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+class Counts(NamedTuple):
+    """Confidence-weighted counts of each class against the rest, arrays of shape (K,)."""
+
+    tp: FloatArray
+    fp: FloatArray
+    fn: FloatArray
+    tn: FloatArray
+
+
+def mass_of(predictions: Predictions) -> FloatArray:
+    """Return w c, the weight of each row times the confidence in its predicted class."""
+    confidence = check_unit_confidence(confidence_of(predictions), "confidence weighting")
+    weight = predictions.sample_weight
+    return confidence if weight is None else weight * confidence
+
+
+def _confusion(predictions: Predictions) -> FloatArray:
+    """Return the weighted confusion matrix; a last row holds true classes nobody knows."""
+    k = len(predictions.classes)
+    truth = np.where(predictions.y_true < 0, k, predictions.y_true)
+    cells = truth * k + predictions.y_pred
+    sums = np.bincount(cells, weights=mass_of(predictions), minlength=(k + 1) * k)
+    return sums.reshape(k + 1, k).astype(np.float64)
+
+
+def counts_of(predictions: Predictions) -> Counts:
+    """Return cwTP, cwFP, cwFN and cwTN of each class."""
+    matrix = _confusion(predictions)
+    tp = np.diagonal(matrix).copy()
+    off = matrix.copy()
+    np.fill_diagonal(off, 0.0)
+    fp, fn = off.sum(axis=0), off[:-1].sum(axis=1)
+    # The rest is a difference of sums, which rounds; whether it is empty is counted exactly.
+    cells = matrix > 0
+    elsewhere = cells.sum() - cells.sum(axis=0) - cells.sum(axis=1)[:-1] + np.diagonal(cells)
+    tn = np.where(elsewhere > 0, np.maximum(matrix.sum() - tp - fp - fn, 0.0), 0.0)
+    return Counts(tp, fp, fn, tn)
+
+
+def _ratio_metric(
+    name: str, ratio: Callable[[Counts], tuple[FloatArray, FloatArray]]
+) -> Callable[..., Any]:
+    """Return a kernel that averages numerator/denominator over the classes."""
+
+    def kernel(
+        predictions: Predictions, average: str | None = "auto", pos_label: Any = None
+    ) -> Any:
+        average = _check_average(average, pos_label)
+        counts = counts_of(predictions)
+        if average == "micro":
+            counts = Counts(*(np.array([part.sum()]) for part in counts))
+        over, under = ratio(counts)
+        values = np.divide(over, under, out=np.full(len(over), np.nan), where=under > 0)
+        values = np.minimum(values, 1.0)  # sums of floats round
+        if average in ("macro", "weighted") and name == "cw_precision":
+            # Never to predict a class must not raise a mean; scikit-learn counts 0, too.
+            values = np.where(np.isnan(values) & (counts.fn > 0), 0.0, values)
+        if average == "binary":
+            remedy = "; use 'macro', 'weighted', 'micro' or None"
+            check_two_classes(predictions.classes, "average='binary'", remedy)
+            values = values[[place_of_positive(predictions, pos_label)]]
+        share = counts.tp + counts.fn if average == "weighted" else np.ones(len(values))
+        return mean_of_defined(values, share, average, name)
+
+    kernel.__name__ = name
+    kernel.__doc__ = f"Return the {name} of each class (average=None) or its average."
+    return kernel
+
+
+def mean_of_defined(values: FloatArray, share: FloatArray, average: str | None, name: str) -> Any:
+    """Average the classes that have a value, with a warning about the others."""
+    values = np.atleast_1d(values)
+    missing = np.isnan(values)
+    counted = ~missing & (share > 0)
+    if np.any(missing & (share > 0)) or not np.any(counted):
+        left = " and are left out of the average" if len(values) > 1 and average else ""
+        warnings.warn(
+            f"{name} is undefined (nan) for {int(missing.sum())} of {len(values)} classes: their "
+            f"weighted counts are all zero{left}.",
+            stacklevel=5,
+        )
+    if average is None:
+        return values
+    if not np.any(counted):
+        return float("nan")
+    return float(np.sum(values[counted] * share[counted]) / np.sum(share[counted]))
+
+
+def class_in_question(y_proba: Any, average: str | None, pos_label: Any) -> Any:
+    """Return the class that a metric is about; None where `pos_label` only names a column."""
+    names_column = np.ndim(y_proba) == 1 and average not in ("auto", "binary")
+    return None if names_column else pos_label
+
+
+def place_of_positive(predictions: Predictions, pos_label: Any) -> int:
+    """Return where the positive class stands among the two classes."""
+    label = resolve_pos_label(predictions.classes, pos_label)
+    return int(predictions.classes.tolist().index(label))
+
+
+cw_precision = _ratio_metric("cw_precision", lambda n: (n.tp, n.tp + n.fp))
+cw_recall = _ratio_metric("cw_recall", lambda n: (n.tp, n.tp + n.fn))
+cw_specificity = _ratio_metric("cw_specificity", lambda n: (n.tn, n.tn + n.fp))
+cw_f1 = _ratio_metric("cw_f1", lambda n: (2.0 * n.tp, 2.0 * n.tp + n.fp + n.fn))
+
+
+def cw_matthews(predictions: Predictions) -> float:
+    """Return Gorodkin's correlation of true and predicted classes, weighted by confidence."""
+    matrix = _confusion(predictions)
+    matrix = matrix / max(float(matrix.sum()), np.finfo(np.float64).tiny)  # whatever their scale
+    total = matrix.sum()
+    truth, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
+    if min(np.count_nonzero(truth), np.count_nonzero(predicted)) < 2:
+        warnings.warn(
+            "cw_matthews_corrcoef is undefined (nan): all weight is on one true or one predicted "
+            "class.",
+            stacklevel=4,
+        )
+        return float("nan")
+    spread = np.sum(truth * (total - truth)) * np.sum(predicted * (total - predicted))
+    joint = total * np.trace(matrix) - np.sum(truth[:-1] * predicted)
+    return float(np.clip(joint / np.sqrt(spread), -1.0, 1.0))
+
+
+def cw_accuracy(curve: RiskCoverageCurve) -> float:
+    """Return sum w c (1 - l) / sum w c; nan if every confidence is zero."""
+    curve.check_unit("cw_accuracy")
+    total = curve.sums.confidence
+    if not total > 0:
+        warnings.warn(
+            "cw_accuracy is undefined (nan): the confidence is 0 for every row.", stacklevel=4
+        )
+        return float("nan")
+    return curve.sums.confidence_right / total
+
+
+def cw_gain(curve: RiskCoverageCurve) -> float:
+    """Return (cwA - accuracy)/(1 - min(cwA, accuracy)); nan where both are one."""
+    weighted = cw_accuracy(curve)
+    accuracy = 1.0 - curve.mean_loss
+    room = 1.0 - min(weighted, accuracy)
+    if room <= 0:
+        warnings.warn("cw_gain is undefined (nan): there are no errors.", stacklevel=4)
+        return float("nan")
+    return (weighted - accuracy) / room
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@claim_count_metric
+def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> FloatArray:
+    """Compute the confusion matrix in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Entry (i, j): the weighted confidence of the rows of class i that were taken for
+        class j, classes in the order of `labels`.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Notes
+    -----
+    cwTP, cwFN, cwFP and cwTN of class k are its usual cells [1]_. All entries add up to
+    sum w c, the rows to the confidence spent on each true class.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_confusion_matrix
+    >>> cw_confusion_matrix([0, 1, 1, 0], [.25, .875, .625, .75])
+    array([[0.75, 0.75],
+           [0.  , 1.5 ]])
+    """
+    return _confusion(claimed_predictions_of(y_true, y_proba, **options))[:-1]
+
+
+@claim_count_metric
+def cw_precision_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the precision in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If a class is neither true nor predicted: it has no precision.
+
+    Notes
+    -----
+    cwTP/(cwTP + cwFP), the counts of :func:`cw_confusion_matrix` [1]_. A class with rows that
+    is never predicted has no precision (nan); in an average it counts 0, as in scikit-learn.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_precision_score
+    >>> cw_precision_score([0, 1, 1, 0], [.25, .875, .625, .75], average=None)
+    array([1.        , 0.66666667])
+    """
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    asked = class_in_question(y_proba, average, options.get("pos_label"))
+    return cw_precision(predictions, average, asked)
+
+
+@claim_count_metric
+def cw_recall_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the recall (sensitivity) in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If no row belongs to a class: it has no recall (nan).
+
+    Notes
+    -----
+    cwTP/(cwTP + cwFN), the counts of :func:`cw_confusion_matrix` [1]_. Its weighted average
+    is the confidence-weighted accuracy.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_recall_score
+    >>> cw_recall_score([0, 1, 1, 0], [.25, .875, .625, .75])
+    0.75
+    """
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    asked = class_in_question(y_proba, average, options.get("pos_label"))
+    return cw_recall(predictions, average, asked)
+
+
+@claim_count_metric
+def cw_specificity_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the specificity in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If all rows belong to one class: it has no specificity (nan).
+
+    Notes
+    -----
+    cwTN/(cwTN + cwFP), the counts of :func:`cw_confusion_matrix` [1]_.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_specificity_score
+    >>> cw_specificity_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
+    0.5
+    """
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    asked = class_in_question(y_proba, average, options.get("pos_label"))
+    return cw_specificity(predictions, average, asked)
+
+
+@claim_count_metric
+def cw_f1_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the F1 score in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If a class is neither true nor predicted: it has no F1 score (nan).
+
+    Notes
+    -----
+    2 cwTP/(2 cwTP + cwFP + cwFN), the counts of :func:`cw_confusion_matrix` [1]_.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_f1_score
+    >>> cw_f1_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
+    0.8
+    """
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    asked = class_in_question(y_proba, average, options.get("pos_label"))
+    return cw_f1(predictions, average, asked)
+
+
+@claim_count_metric
+def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> float:
+    """Compute the Matthews correlation in which each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [-1, 1]
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If all weight is on one true or one predicted class: the value is nan.
+
+    Notes
+    -----
+    For two classes (cwTP cwTN - cwFP cwFN)/sqrt((cwTP + cwFP)(cwTP + cwFN)(cwTN + cwFP)
+    (cwTN + cwFN)) [1]_; for more Gorodkin's extension, as in scikit-learn.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_matthews_corrcoef
+    >>> round(cw_matthews_corrcoef([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
+    0.5774
+    """
+    return cw_matthews(claimed_predictions_of(y_true, y_proba, **options))
+
+
+@claim_metric
+def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+    """Compute the confidence-weighted accuracy: each row counts by its confidence.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Above the accuracy when the classifier is surer where it is right.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Notes
+    -----
+    cwA = sum w c (1 - l) / sum w c (definition 2 of [1]_).
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_accuracy_score
+    >>> round(cw_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.7742
+    """
+    return cw_accuracy(claimed_curve_of(y_true, y_proba, **options))
+
+
+@claim_metric
+def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+    """Compute how much of the room above the accuracy confidence weighting gains.
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [-1, 1]
+        Positive when the classifier is surer where it is right; nan without errors.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Notes
+    -----
+    (cwA - accuracy)/(1 - min(cwA, accuracy)) [1]_, cwA as in :func:`cw_accuracy_score`.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_gain_score
+    >>> round(cw_gain_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.0968
+    """
+    return cw_gain(claimed_curve_of(y_true, y_proba, **options))
+
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def roc_points(
+    score: FloatArray, positive: BoolArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return false and true positive rates at inf and at each distinct score, descending.
+
+    Both kinds of rows must have weight.
+    """
+    exists = weight > 0
+    score, positive, weight = score[exists], positive[exists], weight[exists]
+    order = np.argsort(-score)
+    score, positive, weight = score[order], positive[order], weight[order]
+    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+    below = np.cumsum(np.where(positive, 0.0, weight))[ends]
+    above = np.cumsum(np.where(positive, weight, 0.0))[ends]
+    fpr = np.concatenate([[0.0], below / below[-1]])
+    tpr = np.concatenate([[0.0], above / above[-1]])
+    return fpr, tpr, np.concatenate([[np.inf], score[ends]])
+
+
+def area_under_roc(score: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
+    """Return P(positive scored above negative) + half the ties; nan without one of them."""
+    if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
+        return float("nan")
+    fpr, tpr, _ = roc_points(score, positive, weight)
+    return float(np.clip(np.trapezoid(tpr, fpr), 0.0, 1.0))
+
+
+def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
+    """Return the confidence-weighted AUC of each class against the rest, or its average."""
+    _check_class_average(average)
+    proba = check_has_proba(predictions.y_proba, "cw_auc")
+    mass = mass_of(predictions)
+    values, support = np.empty(proba.shape[1]), np.empty(proba.shape[1])
+    for k in range(proba.shape[1]):
+        positive = predictions.y_true == k
+        values[k] = area_under_roc(proba[:, k].astype(np.float64), positive, mass)
+        support[k] = np.sum(mass[positive])
+    share = support if average == "weighted" else np.ones(len(values))
+    return mean_of_defined(values, share, average, "cw_auc")
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@claim_count_metric
+def cw_auc_score(
+    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the area under the confidence-weighted ROC curve, one class against the rest.
+
+    Parameters
+    ----------
+    %(data)s
+    average : {"macro", "weighted", None}, default="macro"
+        The mean over classes, weighted by their support or not, or one value per class.
+        Classes without a value are left out of a mean.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1], or ndarray of shape (K,) if `average` is None
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If a class holds no row or all rows: it has no AUC (nan).
+
+    Notes
+    -----
+    The AUC of the probability of class k with the confidence in the *predicted* class as the
+    weight of each row (proposition 15 of [1]_). It exceeds the plain AUC by
+    Cov(w, z)/E[w] over pairs (proposition 16).
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_auc_score
+    >>> round(cw_auc_score([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
+    0.7917
+    """
+    return cw_auc(claimed_predictions_of(y_true, y_proba, **options), average)
+
+
+@claim_count_metric
+def cw_roc_curve(
+    y_true: Any, y_proba: Any, **options: Unpack[CountOptions]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute the ROC curve in which each row counts by its confidence (two classes).
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    fpr, tpr : ndarray of shape (m,)
+        Confidence-weighted false and true positive rates of "probability of `pos_label` >=
+        threshold", from (0, 0) to (1, 1).
+    thresholds : ndarray of shape (m,)
+        Descending; the first is inf, where nothing is called positive.
+
+    Raises
+    ------
+    ValueError
+        If there are not two classes with rows, a confidence is outside [0, 1], or an argument
+        is malformed.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026,
+       proposition 15.
+
+    Examples
+    --------
+    >>> from skselect.metrics import cw_roc_curve
+    >>> fpr, tpr, thresholds = cw_roc_curve([0, 1, 1, 0], [.25, .875, .625, .75])
+    >>> tpr.round(3)
+    array([0.   , 0.583, 0.583, 1.   , 1.   ])
+    """
+    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    remedy = "; cw_auc_score takes any number"
+    check_two_classes(predictions.classes, "cw_roc_curve", remedy)
+    place = place_of_positive(predictions, options.get("pos_label"))
+    proba = check_has_proba(predictions.y_proba, "cw_roc_curve")
+    mass, positive = mass_of(predictions), predictions.y_true == place
+    check_both_kinds(mass, positive, "cw_roc_curve")
+    return roc_points(proba[:, place].astype(np.float64), positive, mass)
+
+
+def _check_average(average: Any, pos_label: Any) -> str | None:
+    """Return an average over classes, "auto" resolved; refuse `pos_label` beside another."""
+    known = ["auto", "macro", "weighted", "micro", "binary", None]
+    if average not in known:
+        raise ValueError(f"average must be one of {known}, got {shown(average)}.")
+    if average == "auto":
+        return "macro" if pos_label is None else "binary"
+    if pos_label is not None and average != "binary":
+        raise ValueError(
+            f"pos_label={shown(pos_label)} goes with average='binary' (which 'auto' takes then): "
+            f"average={average!r} is about every class. Leave one of them out."
+        )
+    return str(average) if average else None
+
+
+def _check_class_average(average: Any) -> None:
+    """Refuse an average that is not one over classes."""
+    if average not in ("macro", "weighted", None):
+        raise ValueError(f"average must be 'macro', 'weighted' or None, got {shown(average)}.")

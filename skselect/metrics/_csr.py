@@ -1,0 +1,398 @@
+"""Overconfidence near certainty: calibrated size ratio (CSR), P_risk, and a test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Unpack
+
+import numpy as np
+from scipy.special import ndtr
+
+from skselect._array_ops import ROUNDING
+from skselect._checks.options import check_count, check_generator
+from skselect._checks.rows import refuse_graded_test, refuse_weights, warn_small_total
+from skselect._typing import FloatArray, IntArray
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._signature import (
+    DoorOptions,
+    check_eps,
+    claim_metric,
+    claimed_curve_of,
+    claimed_outcomes_of,
+)
+from skselect.predictions.outcomes import Outcomes
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def _doubt(confidence: FloatArray, eps: float) -> FloatArray:
+    """Return 1 - c, c clipped to [eps, 1 - eps]: 1 - c is exact where 1 - (1 - eps) is not."""
+    return np.clip(1.0 - confidence, eps, 1.0 - eps)
+
+
+def _check(curve: RiskCoverageCurve, eps: float) -> None:
+    check_eps(eps, zero=True)
+    curve.check_unit("CSR")
+
+
+def csr(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
+    """Return the weighted mean of l/(1 - c)."""
+    _check(curve, eps)
+    total = 0.0
+    for _, chunk in curve.blocks.chunks():
+        wrong = np.flatnonzero(chunk.loss > 0)
+        doubt = _doubt(chunk.confidence[wrong], eps)
+        if len(wrong) and doubt[0] == 0:  # confidences fall, so certain rows come first
+            return math.inf
+        total += float(np.sum(chunk.loss[wrong] / doubt))
+    return total / curve.sums.weight
+
+
+def csr_sigma(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
+    """Return sqrt(sum w c/(1 - c))/W, the standard deviation of CSR of honest confidences."""
+    _check(curve, eps)
+    total = 0.0
+    for _, chunk in curve.blocks.chunks():
+        doubt = _doubt(chunk.confidence, eps)
+        if doubt[0] == 0:
+            return math.inf
+        total += float(np.sum(chunk.weight * ((1.0 - doubt) / doubt)))
+    return math.sqrt(total) / curve.sums.weight
+
+
+def csr_z(value: float, sigma: float) -> float:
+    """Return (CSR - 1)/sigma."""
+    if math.isinf(value):
+        return math.inf
+    if sigma == 0:
+        return math.copysign(math.inf, value - 1.0) if value != 1.0 else 0.0
+    return (value - 1.0) / sigma
+
+
+def p_risk(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
+    """Return Phi((CSR - 1)/sigma) where CSR > 1, else 0."""
+    warn_small_total(curve.sums.weight, curve.n_rows, "p_risk")
+    return _p_risk_of(csr(curve, eps), csr_sigma(curve, eps))
+
+
+def _p_risk_of(value: float, sigma: float) -> float:
+    return float(ndtr(csr_z(value, sigma))) if value > 1.0 else 0.0
+
+
+# The test --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CsrTest:
+    """What :func:`~skselect.metrics.csr_test` found.
+
+    Parameters
+    ----------
+    csr : float
+        The mean over rows of [wrong]/(1 - c).
+    sigma : float
+        Its standard deviation if every confidence were the chance of being right.
+    z : float
+        (csr - 1)/sigma.
+    p_risk : float in [0, 1]
+        Phi(z) where csr > 1, else 0, as published; large means overconfident.
+    p_value : float in (0, 1]
+        Share of simulated honest classifiers with a CSR as large; small means overconfident.
+    e_value : float
+        Evidence against "not overconfident": at least 1/alpha with chance at most alpha.
+    n_rows, n_errors, n_draws : int
+    eps : float
+    """
+
+    csr: float
+    sigma: float
+    z: float
+    p_risk: float
+    p_value: float
+    e_value: float
+    n_rows: int
+    n_errors: int
+    n_draws: int
+    eps: float
+
+    def __str__(self) -> str:
+        verdict = (
+            "overconfident near certainty (5 % level)"
+            if self.p_value <= 0.05
+            else "no overconfidence found near certainty (5 % level)"
+        )
+        return (
+            f"CSR test: {verdict}\n"
+            f"  CSR      {self.csr:.4g}  (at most 1 in the mean when not overconfident)\n"
+            f"  p-value  {self.p_value:.4g}  ({self.n_draws} simulated honest classifiers)\n"
+            f"  e-value  {self.e_value:.4g}\n"
+            f"  P_risk   {self.p_risk:.4g}  "
+            f"(as published: sigma {self.sigma:.4g}, z {self.z:.4g})\n"
+            f"  {self.n_errors} errors among {self.n_rows} rows, eps {self.eps:g}"
+        )
+
+
+def csr_test_of(
+    outcomes: Outcomes, eps: float = 1e-8, n_draws: int = 999, random_state: Any = None
+) -> CsrTest:
+    """Return CSR with everything that tells whether it is too large."""
+    refuse_weights(outcomes.sample_weight, "a test")
+    refuse_graded_test(outcomes.loss)
+    check_count("n_draws", n_draws)
+    rng = check_generator(random_state)
+    rows = Outcomes(outcomes.loss, outcomes.confidence)
+    curve = RiskCoverageCurve.from_outcomes(rows)
+    value, sigma = csr(curve, eps), csr_sigma(curve, eps)
+    doubt = _doubt(rows.confidence, eps)
+    possible = doubt[doubt > 0]
+    drawn = error_sums(possible, 1.0 / possible, n_draws, rng) / len(rows)
+    as_large = int(np.sum(drawn >= value * (1.0 - ROUNDING)))
+    unshrunk = np.maximum(1.0 - rows.confidence[rows.loss > 0], eps)  # clipped from above only
+    return CsrTest(
+        csr=value,
+        sigma=sigma,
+        z=csr_z(value, sigma),
+        p_risk=_p_risk_of(value, sigma),
+        p_value=(1 + as_large) / (n_draws + 1),
+        e_value=math.inf if np.any(unshrunk == 0) else float(np.sum(1 / unshrunk)) / len(rows),
+        n_rows=len(rows),
+        n_errors=int(np.sum(rows.loss)),
+        n_draws=n_draws,
+        eps=float(eps),
+    )
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@claim_metric
+def csr_score(
+    y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the calibrated size ratio, CSR, which explodes with errors near certainty.
+
+    Parameters
+    ----------
+    %(data)s
+    eps : 0 or float in [1e-100, 0.5), default=1e-8
+        Confidences are clipped to [eps, 1 - eps]; 0 does not clip (an error at confidence
+        1 then gives inf).
+    %(options)s
+
+    Returns
+    -------
+    float
+        Not negative. At most 1 in the mean for a classifier that is not overconfident;
+        lower is safer.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    See Also
+    --------
+    csr_test : Tells whether the value could be chance.
+
+    Notes
+    -----
+    CSR = (1/n) sum over wrong rows of 1/(1 - c) (definition 4 of [1]_). It detects
+    overconfidence in the tail; it is not a test of calibration. Its clipped value is decided
+    by `eps` as soon as one error has confidence 1, as isotonic calibration produces them.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import csr_score
+    >>> round(csr_score([0, 1, 1, 0], [.1, .9, .6, .75]), 4)
+    1.0
+    """
+    return csr(claimed_curve_of(y_true, y_proba, **options), eps)
+
+
+@claim_metric
+def p_risk_score(
+    y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute P_risk: how sure a normal formula is that the classifier is overconfident.
+
+    Parameters
+    ----------
+    %(data)s
+    eps : 0 or float in [1e-100, 0.5), default=1e-8
+        Confidences are clipped to [eps, 1 - eps].
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        0 where CSR <= 1; lower is safer.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is outside [0, 1], or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If the weights sum to less than half the number of rows: they are counted as rows.
+
+    See Also
+    --------
+    csr_test : Has an exact Monte-Carlo p-value; prefer it for a decision.
+
+    Notes
+    -----
+    P_risk = Phi((CSR - 1)/sigma) if CSR > 1, else 0, with sigma = sqrt(sum c/(1 - c))/n
+    (proposition 6 of [1]_). The normal formula does not hold its level, because sigma has no
+    limit for most laws of the confidence: calibrated classifiers pass "three sigma" up to ten
+    times too often, and overconfident ones with heavy tails are hardly ever found.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+
+    Examples
+    --------
+    >>> from skselect.metrics import p_risk_score
+    >>> round(p_risk_score([0, 1, 1, 0], [.1, .9, .6, .9]), 4)
+    0.8695
+    """
+    return p_risk(claimed_curve_of(y_true, y_proba, **options), eps)
+
+
+@claim_metric
+def csr_test(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    eps: float = 1e-8,
+    n_draws: int = 999,
+    random_state: Any = None,
+    **options: Unpack[DoorOptions],
+) -> CsrTest:
+    """Test whether a classifier is overconfident where it is nearly certain.
+
+    Parameters
+    ----------
+    %(data)s
+    eps : 0 or float in [1e-100, 0.5), default=1e-8
+        Confidences are clipped to [eps, 1 - eps].
+    n_draws : int, default=999
+        How many honest classifiers are simulated for the p-value.
+    random_state : int, Generator or None, default=None
+        Seed of the simulation.
+    %(options)s
+        Only constant weights: a weight is not a number of independent rows.
+
+    Returns
+    -------
+    CsrTest
+        `csr`, `sigma`, `z` and `p_risk` as published; `p_value`, exact; `e_value`.
+        ``print`` it for a readable text.
+
+    Raises
+    ------
+    ValueError
+        If weights are not constant, losses are graded, or an argument is malformed.
+
+    Notes
+    -----
+    The p-value keeps the confidences and draws each row's error with chance 1 - c; it counts
+    the draws whose CSR is as large, plus one, over the draws plus one. CSR itself has mean at
+    most 1 when the classifier is not overconfident, so it is an e-value, without any
+    approximation. Both look at the tail: a test of plain error counts finds a general lack of
+    accuracy sooner.
+
+    References
+    ----------
+    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026,
+       definition 4 and proposition 6.
+
+    Examples
+    --------
+    >>> from skselect.metrics import csr_test
+    >>> result = csr_test([0, 1, 1, 0, 1], [.1, .999, .6, .75, .001], random_state=0)
+    >>> print(result)
+    CSR test: overconfident near certainty (5 % level)
+      CSR      200.8  (at most 1 in the mean when not overconfident)
+      p-value  0.002  (999 simulated honest classifiers)
+      e-value  200.8
+      P_risk   1  (as published: sigma 8.97, z 22.27)
+      2 errors among 5 rows, eps 1e-08
+    """
+    return csr_test_of(claimed_outcomes_of(y_true, y_proba, **options), eps, n_draws, random_state)
+
+
+#: Rows drawn at once; bounds the memory, not the result.
+_BATCH = 1 << 21
+
+
+def error_sums(
+    chance: FloatArray, value: FloatArray, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draw the errors of all rows `n_draws` times; return the sum of `value` over each draw's.
+
+    Parameters
+    ----------
+    chance : ndarray of shape (n,)
+        Chance of an error of each row, in [0, 1].
+    value : ndarray of shape (n,)
+    n_draws : int
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of shape (n_draws,)
+    """
+    order = np.lexsort((value, -chance))  # the order of the rows must not change the draws
+    order = order[chance[order] > 0]
+    chance, value = chance[order], value[order]
+    sums = np.zeros(n_draws)
+    # Rows of similar chance are drawn together, those under 2^-60 in one go.
+    halvings = np.minimum(np.floor(-np.log2(chance)), 60).astype(np.int64)
+    edges = np.flatnonzero(np.diff(halvings, prepend=-1, append=61))
+    for start, end in pairwise(edges):
+        _add_errors(sums, chance[start:end], value[start:end], rng)
+    return sums
+
+
+def _add_errors(
+    sums: FloatArray, chance: FloatArray, value: FloatArray, rng: np.random.Generator
+) -> None:
+    """Add the errors of rows whose chances are alike, `chance[0]` being the largest."""
+    n_rows, cap = len(chance), float(chance[0])
+    step = max(1, int(_BATCH / max(n_rows * cap, 1.0)))
+    for first in range(0, len(sums), step):
+        n_draws = min(step, len(sums) - first)
+        place = _successes(n_rows * n_draws, cap, rng)
+        row = place % n_rows
+        wrong = rng.random(len(row)) * cap < chance[row]  # thins chance `cap` to the row's own
+        draw = place[wrong] // n_rows
+        sums[first : first + n_draws] += np.bincount(
+            draw, weights=value[row[wrong]], minlength=n_draws
+        )
+
+
+def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> IntArray:
+    """Return which of many independent trials succeed, by the gaps between successes."""
+    if chance >= 1.0:
+        return np.arange(n_trials)
+    rate = -np.log1p(-chance)
+    place, last = [], -1.0
+    while last < n_trials:
+        expected = (n_trials - last) * chance
+        gaps = np.floor(rng.standard_exponential(int(expected + 6 * expected**0.5) + 10) / rate) + 1
+        reached = last + np.cumsum(gaps)
+        place.append(reached[reached < n_trials])
+        last = reached[-1]
+    return np.concatenate(place).astype(np.int64)

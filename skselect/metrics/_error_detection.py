@@ -1,0 +1,422 @@
+"""How well the confidence tells errors from right answers.
+
+Kernels read the blocks of a curve, surest first: the weight of right and of wrong answers in
+each. A graded loss l counts as l of an error and 1 - l of a right answer.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Unpack
+
+import numpy as np
+
+from skselect._array_ops import ROUNDING
+from skselect._checks.labels import check_two_classes
+from skselect._checks.options import check_choice, check_number
+from skselect._checks.proba import check_has_proba
+from skselect._typing import FloatArray, IntArray
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._signature import (
+    CountOptions,
+    DoorOptions,
+    confident_predictions_of,
+    count_metric,
+    curve_of,
+    metric,
+)
+from skselect.predictions.confidence import confidence_of
+from skselect.predictions.predictions import Predictions
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def failure_auroc(curve: RiskCoverageCurve) -> float:
+    """Return the AUROC of telling right answers from errors by their confidence."""
+    sums = curve.sums
+    if not _both_kinds(sums.weight - sums.loss, sums.loss, "failure_auroc"):
+        return float("nan")
+    return sums.auroc
+
+
+def _both_kinds(right: float, wrong: float, name: str) -> bool:
+    """Tell whether there are right answers and errors, with a warning if not."""
+    if right > 0 and wrong > 0:
+        return True
+    kind = "right answers" if wrong > 0 else "errors"
+    warnings.warn(f"{name} is undefined (nan): there are no {kind}.", stacklevel=5)
+    return False
+
+
+def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error") -> float:
+    """Return the average precision of finding errors (or right answers)."""
+    check_choice("positive", positive, ["error", "correct"])
+    if positive == "error":
+        found, weight = curve.block_loss[::-1], curve.block_weight[::-1]
+    else:
+        found, weight = curve.block_weight - curve.block_loss, curve.block_weight
+    total = float(np.sum(found))
+    if not total > 0:
+        kind = "errors" if positive == "error" else "right answers"
+        warnings.warn(
+            f"failure_average_precision is undefined (nan): there are no {kind}.", stacklevel=4
+        )
+        return float("nan")
+    precision = np.cumsum(found) / np.cumsum(weight)
+    return float(min(np.sum(found / total * precision), 1.0))
+
+
+def oc_auc(curve: RiskCoverageCurve, review_fraction: float = 0.1) -> float:
+    """Return the failure AUROC after the least confident rows were reviewed and put right."""
+    x = check_number("review_fraction", review_fraction, 0.0, 1.0, closed="left")
+    weight, total = curve.block_weight, curve.accepted_weight[-1]
+    below = total - curve.accepted_weight
+    budget = x * total
+    whole = np.abs(below - budget) <= ROUNDING * total  # .29 of 100 rows are 29 rows
+    budget = below[whole][0] if np.any(whole) else budget
+    reviewed = np.clip(budget - below, 0.0, weight)
+    wrong = curve.block_loss * (1.0 - reviewed / weight)
+    right = weight - wrong
+    all_right, all_wrong = float(np.sum(right)), float(np.sum(wrong))
+    if not _both_kinds(all_right, all_wrong, "oc_auc"):
+        return float("nan")
+    surer = np.cumsum(right) - right / 2.0  # right answers above each error, ties by half
+    return float(min(np.sum(wrong / all_wrong * (surer / all_right)), 1.0))
+
+
+def f1_retention_auc(curve: RiskCoverageCurve) -> float:
+    """Return the integral of F1 = 2 T/(x + R) over the weight x that is retained."""
+    weight = curve.block_weight
+    right = weight - curve.block_loss
+    if not np.any(right > 0):
+        return 0.0
+    start = curve.accepted_weight - weight + np.sum(right)
+    right_before = np.cumsum(right) - right
+    rate = right / weight
+    # Inside a block T grows evenly: the integral of (T + rate x)/(start + x).
+    logs = np.log1p(weight / start)
+    area = np.sum((right_before - rate * start) * logs + right)
+    return float(2.0 * max(area, 0.0) / curve.accepted_weight[-1])
+
+
+def auroc_aurc(predictions: Predictions) -> float:
+    """Return the mean over rows of 1 - AUROC of the rows at least as sure (two classes)."""
+    proba = check_has_proba(predictions.y_proba, "auroc_aurc")
+    remedy = "; augrc_score and failure_auroc_score take any number"
+    check_two_classes(predictions.classes, "auroc_aurc", remedy)
+    weight = predictions.sample_weight
+    weight = np.ones(len(predictions)) if weight is None else weight
+    exists = (predictions.y_true >= 0) & (weight > 0)
+    if not np.any(exists):
+        return _without_two_classes()
+    truth, weight = predictions.y_true[exists], weight[exists]
+    weight = weight / np.max(weight)  # pairs multiply weights
+    _, block = np.unique(-confidence_of(predictions)[exists], return_inverse=True)
+    _, rank = np.unique(proba[exists, 1], return_inverse=True)
+    positive, negative = weight * (truth == 1), weight * (truth == 0)
+    concordant = _concordant_pairs(positive, negative, rank, block)
+    sizes = [np.bincount(block, weights=part) for part in (positive, negative, weight)]
+    pairs = np.cumsum(sizes[0]) * np.cumsum(sizes[1])
+    defined = pairs > 0
+    if not np.any(defined):
+        return _without_two_classes()
+    risk = np.clip(1.0 - concordant[defined] / pairs[defined], 0.0, 1.0)
+    return float(np.sum(sizes[2][defined] * risk) / np.sum(sizes[2][defined]))
+
+
+def _without_two_classes() -> float:
+    message = "auroc_aurc is undefined (nan): there are not rows of both classes."
+    warnings.warn(message, stacklevel=5)
+    return float("nan")
+
+
+def _concordant_pairs(
+    positive: FloatArray, negative: FloatArray, rank: IntArray, block: IntArray
+) -> FloatArray:
+    """Return, per block, the pairs so far whose positive has the higher score, ties by half.
+
+    The ranks of the scores are halved again and again. Two rows part at one level, where the
+    positive one must be in the upper half; the pair counts from its later block on.
+    """
+    gained = np.zeros(int(block.max()) + 1)
+    by_time = np.argsort(block, kind="stable")
+    positive, negative = positive[by_time], negative[by_time]
+    rank, block = rank[by_time], block[by_time]
+    gained += 0.5 * _pairs_gained(positive, negative, rank, block)  # equal scores
+    for level in range(int(rank.max()).bit_length()):
+        upper = (rank >> level) & 1
+        gained += _pairs_gained(
+            positive * upper, negative * (1 - upper), rank >> (level + 1), block
+        )
+    return np.cumsum(gained)
+
+
+def _pairs_gained(
+    positive: FloatArray, negative: FloatArray, segment: IntArray, block: IntArray
+) -> FloatArray:
+    """Return the pairs inside segments that each block adds; rows come in order of block."""
+    order = np.argsort(segment, kind="stable")
+    p, q, segment = positive[order], negative[order], segment[order]
+    first = np.flatnonzero(np.diff(segment, prepend=-1))
+    n_rows = np.diff(np.append(first, len(segment)))
+    p_sum, q_sum = np.cumsum(p), np.cumsum(q)
+    p_sum -= np.repeat((p_sum - p)[first], n_rows)
+    q_sum -= np.repeat((q_sum - q)[first], n_rows)
+    # A row is positive or negative: it pairs with the others of its segment so far.
+    gained = np.bincount(block[order], p * q_sum + q * p_sum, minlength=int(block.max()) + 1)
+    return gained.astype(np.float64)
+
+
+# Doors -----------------------------------------------------------------------------------
+
+
+@metric
+def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+    """Compute the chance that a right answer is surer than an error (AUROC_f).
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        1 ranks all errors last, 0.5 is a random order.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Warns
+    -----
+    UserWarning
+        If there are no errors or only errors: the value is nan.
+
+    See Also
+    --------
+    augrc_score : Preferred for comparing classifiers; it also counts the errors.
+
+    Notes
+    -----
+    P(c of a right row > c of a wrong row) + P(equal)/2. It judges the ranking alone: a
+    classifier that gets unsure rows wrong which it used to get right can score higher, and
+    does not deserve to (shown in [1]_). Use it to compare confidences of one classifier.
+
+    References
+    ----------
+    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
+       classification systems", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import failure_auroc_score
+    >>> round(failure_auroc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.6667
+    """
+    return failure_auroc(curve_of(y_true, y_proba, **options))
+
+
+@metric
+def failure_average_precision_score(
+    y_true: Any, y_proba: Any, *, positive: str = "error", **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the average precision of finding errors (AUPR-Error) or right answers.
+
+    Parameters
+    ----------
+    %(data)s
+    positive : {"error", "correct"}, default="error"
+        What is looked for: errors, the least sure rows first (AUPR-Error), or right answers,
+        the surest first (AUPR-Correct).
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Warns
+    -----
+    UserWarning
+        If there is nothing to find: the value is nan.
+
+    See Also
+    --------
+    augrc_score : Preferred for comparing classifiers.
+
+    Notes
+    -----
+    Sum over thresholds of (increase in recall) x precision, tied rows together. Its level is
+    the share of what is looked for: a classifier with more errors gets a higher AUPR-Error
+    for the same ranking [1]_, so values of different classifiers cannot be compared.
+
+    References
+    ----------
+    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
+       classification systems", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import failure_average_precision_score
+    >>> failure_average_precision_score([0, 1, 1, 0], [.1, .9, .6, .7])
+    0.5
+    """
+    return failure_average_precision(curve_of(y_true, y_proba, **options), positive)
+
+
+@metric
+def oc_auc_score(
+    y_true: Any, y_proba: Any, *, review_fraction: float = 0.1, **options: Unpack[DoorOptions]
+) -> float:
+    """Compute the failure AUROC after a fixed share of unsure rows was put right (OC-AUC).
+
+    Parameters
+    ----------
+    %(data)s
+    review_fraction : float in [0, 1), default=0.1
+        Share of rows, the least sure ones, that an oracle reviews: their errors become right.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    Warns
+    -----
+    UserWarning
+        If no error (or no right answer) is left after the review: the value is nan.
+
+    See Also
+    --------
+    review_rate_at_reliability_score : Asks how much review is needed instead.
+    augrc_score : Preferred for comparing classifiers.
+
+    Notes
+    -----
+    The losses of the reviewed rows are set to zero, then :func:`failure_auroc_score` is
+    taken [1]_. A tie block that is reviewed in part keeps the same part of its errors. It
+    looks at one review budget only, and inherits the blindness of AUROC_f for the number of
+    errors [2]_.
+
+    References
+    ----------
+    .. [1] Kivlichan et al., "Measuring and improving model-moderator collaboration using
+       uncertainty estimation", 2021.
+    .. [2] Traub et al., "Overcoming common flaws in the evaluation of selective
+       classification systems", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import oc_auc_score
+    >>> round(oc_auc_score([0, 1, 1, 0], [.1, .9, .6, .7], review_fraction=.25), 4)
+    0.6667
+    """
+    return oc_auc(curve_of(y_true, y_proba, **options), review_fraction)
+
+
+@metric
+def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+    """Compute the area under the F1-retention curve (F1-AUC).
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 0.715]
+        A classifier without errors gets 2 (1 - ln 2), about 0.614, which is not the largest
+        value: that goes to a perfect ranking with 44 % of errors.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed; the message names it and the remedy.
+
+    See Also
+    --------
+    augrc_score : Preferred for comparing classifiers.
+
+    Notes
+    -----
+    With a share x of the rows retained, T of them right, and a share R of all rows right,
+    precision is T/x and recall T/R, so F1 = 2 T/(x + R); the score is its integral over x
+    from 0 to 1, tied rows being retained evenly [1]_. It can fall when an error becomes
+    right, because R grows with it [2]_.
+
+    References
+    ----------
+    .. [1] Malinin et al., "Shifts: a dataset of real distributional shift across multiple
+       large-scale tasks", 2021.
+    .. [2] Traub et al., "Overcoming common flaws in the evaluation of selective
+       classification systems", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import f1_retention_auc_score
+    >>> round(f1_retention_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.6078
+    """
+    return f1_retention_auc(curve_of(y_true, y_proba, **options))
+
+
+@count_metric
+def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> float:
+    """Compute the area under 1 - AUROC of the accepted rows over coverage (AUROC-AURC).
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better.
+
+    Raises
+    ------
+    ValueError
+        If there are not two classes, or an argument is malformed.
+
+    Warns
+    -----
+    UserWarning
+        If all rows belong to one class: the value is nan.
+
+    See Also
+    --------
+    augrc_score : Preferred for comparing classifiers.
+
+    Notes
+    -----
+    The mean over rows of 1 - AUROC (of the two classes) among the rows at least as sure, for
+    the rows where both classes have been accepted; tied rows are accepted together. An AUROC
+    is not a mean over rows: rejecting an error can raise this risk, a classifier may gain by
+    accepting one class only, and the surest rows, where one class is missing, are not judged
+    at all [1]_.
+
+    References
+    ----------
+    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
+       classification systems", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import auroc_aurc_score
+    >>> round(auroc_aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.0625
+    """
+    return auroc_aurc(confident_predictions_of(y_true, y_proba, **options))

@@ -1,0 +1,1 @@
+"""The frozen decision, answer or abstain, and what is promised about it."""

@@ -1,0 +1,533 @@
+"""What is promised about a threshold, in words that a manager can read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skselect._array_ops import ROUNDING
+from skselect._checks.options import check_count, check_number
+from skselect._typing import BoolArray, FloatArray
+from skselect.bounds import BAND_SHARE, betting_upper, clopper_pearson_upper
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.predictions.outcomes import Outcomes
+from skselect.thresholds import least_band_target
+
+INDEPENDENT = "the rows are independent draws from the population the policy will meet"
+FRESH = "the rows were not used to train, calibrate or choose the classifier, or the target"
+UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
+FIXED = "the policy was fixed before these rows were seen"
+ONE_LOOK = "this is the first look at these rows and at any part of them"
+PLANNED = "the looks at these rows, and how many rows each takes, were planned before the first"
+WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
+#: What every guarantee rests on.
+ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
+
+
+#: How a text begins that finds the policy's own promise broken.
+NOT_MET = "THE POLICY'S OWN PROMISE IS NOT MET"
+
+
+class Doubt(NamedTuple):
+    """Why a promise is not exact, and the assumption that is known not to hold ("": none)."""
+
+    reason: str
+    broken: str
+
+
+FOLD_MODELS = Doubt(
+    "the threshold comes from out-of-fold predictions, whose models differ from the final one "
+    "(FrozenEstimator with fresh rows, or cv=0.3 with refit=False, certifies)",
+    UNCHANGED,
+)
+REFITTED = Doubt(
+    "the classifier was fitted again on all rows after the threshold was chosen (refit=False "
+    "certifies)",
+    UNCHANGED,
+)
+SAME_ROWS = Doubt(
+    "these rows also fitted the calibration of the frozen classifier (cv=0.3 with refit=False, or "
+    "a classifier calibrated on other rows, certifies)",
+    FRESH,
+)
+
+
+def trained_here(n_seen: int, n: int) -> Doubt:
+    """Return the doubt that rows which certify were seen by the classifier before."""
+    which = "these rows" if n_seen >= n else f"about {n_seen} of these {n} rows"
+    return Doubt(f"{which} also trained the classifier; only fresh rows can certify", FRESH)
+
+
+CHOSEN_HERE = Doubt("these rows also chose the threshold; only fresh rows can certify", FIXED)
+NOTHING = Doubt("no threshold meets the target, so nothing is accepted", "")
+SGR_PROOF = Doubt(
+    "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
+    "rows (method='combined' certifies, and answers more)",
+    "",
+)
+UNBOUNDED = Doubt(
+    "rows may weigh more than the heaviest of these, of which nothing is known (largest_weight= "
+    "says how heavy they can be)",
+    "",
+)
+MEAN_ONLY = Doubt(
+    "only the mean over many calibrations is kept, and single ones miss it about every second time",
+    "",
+)
+STARTS = "the starts of the sequence were fixed before these rows were seen"
+GROUPED = Doubt("rows of one group are not independent (groups= was given)", INDEPENDENT)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The promise that comes with a threshold, its numbers and its assumptions.
+
+    Print it: the text begins with "CERTIFIED" only when the promise is exact.
+
+    Parameters
+    ----------
+    objective : {"risk", "generalized_risk", "coverage"}
+        What the target bounds.
+    target : float
+        The promised bound, in units of the cost matrix where there is one.
+    delta : float
+        Probability that the promise fails, over calibrations like this one.
+    looks : int
+        Planned looks at growing rows, which share `delta` evenly.
+    method : str
+        How the promise was derived.
+    guarantee : {"high_probability", "mean", "none"}
+    exact : bool
+        Whether the promise holds in finite samples under the assumptions alone.
+    why_not : tuple of str
+        Why the promise is not exact.
+    threshold : float
+    n : int
+        Rows used.
+    n_accepted, n_errors : int
+        Accepted rows, and those among them that are wrong (have any loss).
+    coverage, risk : float
+        Share of accepted rows; their mean loss (nan when none is accepted).
+    pointwise_bound : float
+        Bound for this threshold as if it had been fixed beforehand. Not the promise:
+        it ignores that the threshold was chosen. (Bets aim at the target, this bound at none
+        in particular, so that it may lie a little above a target that is certified.)
+    rows_needed : int
+        The least number of rows that could certify the target at all.
+    min_coverage : float
+        Smaller accepted sets were not considered.
+    loss : {"zero_one", "cost", "graded"}
+        What is bounded: the share of errors, their mean cost, or a mean loss.
+    unit : float
+        The largest cost; target, risk and bound are in its units.
+    cases : str
+        Which cases it is about, "" for all: "of subgroup 'F'" or "whose answer is 'healthy'".
+    assumptions : tuple of str
+        What has to be taken on trust.
+    notice : str
+        What newly labelled rows say against the promise that the policy itself made, "" where
+        there is nothing to say; see :func:`certify`.
+    created : str
+        Date and time, ISO 8601.
+    fingerprints : dict
+        "data": digest of the confidences of the rows used. "model": digest of the
+        (calibrated) probabilities for those rows. Both are independent of the rows' order.
+    """
+
+    objective: str
+    target: float
+    delta: float
+    method: str
+    guarantee: str
+    exact: bool
+    why_not: tuple[str, ...]
+    threshold: float
+    n: int
+    n_accepted: int
+    n_errors: int
+    coverage: float
+    risk: float
+    pointwise_bound: float
+    rows_needed: int
+    min_coverage: float = 0.0
+    loss: str = "zero_one"
+    unit: float = 1.0
+    cases: str = ""
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+    created: str = ""
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    looks: int = 1
+    notice: str = ""
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the promise is exact and holds with high probability."""
+        return self.exact and self.guarantee == "high_probability"
+
+    @cached_property
+    def least_target(self) -> float:
+        """The smallest target that this threshold would have met on these rows.
+
+        It is information about this threshold only. Quoting it as the promise would choose
+        the target after seeing the rows; to certify it, use fresh ones. (For a coverage
+        objective: the largest coverage. For "band" it is exact; the other methods also look at
+        surer rows, so that it is an upper bound. Computed when first asked for; can take
+        seconds.)
+        """
+        if self.objective != "risk" or self.method == "clopper-pearson":
+            return self.pointwise_bound
+        if self.method not in ("band", "combined"):
+            return self.target if self.n_accepted else self.unit
+        combined = self.method == "combined"
+        counts = self.n_accepted, self.n_errors
+        delta = (BAND_SHARE if combined else 1.0) * self.delta / self.looks
+        least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
+        return min(least, self.target) if self.n_accepted else least
+
+    def __str__(self) -> str:
+        head = "CERTIFIED"
+        if not self.is_certified:
+            head = f"ESTIMATE, NOT CERTIFIED: {'; '.join(self.why_not)}."
+        heads = [head, self.notice]
+        if self.notice.startswith(NOT_MET):
+            heads = [self.notice, "What these rows certify instead:" if self.is_certified else head]
+        trust = f"Taken on trust: {'; '.join(self.assumptions)}."
+        method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
+        if self.looks > 1:
+            method += f" Planned for up to {self.looks} looks: each uses delta / {self.looks}."
+        said = [*heads, self._sentence(), self._facts(), trust, method]
+        return "\n".join(line for line in said if line)
+
+    def _sentence(self) -> str:
+        """Return the promise in plain words, hedged or left out where it is none."""
+        if self.guarantee == "none" or self.n_accepted == 0:
+            return ""
+        start = "If" if self.exact else "Only if these doubts did not matter: if"
+        how_often = f"in {_of_hundred(self.delta)} of 100 such calibrations"
+        if self.looks > 1:
+            how_often += f" (each of up to {self.looks} looks)"
+        if self.guarantee == "mean":
+            start = "If" if self.why_not == (MEAN_ONLY.reason,) else start
+            how_often = "on average over such calibrations"
+        not_for = "not per period" if self.cases else "not per subgroup, not per period"
+        return (
+            f"{start} future cases resemble these {self.n}, then {how_often} {self.promise}; "
+            f"{not_for}."
+        )
+
+    @property
+    def promise(self) -> str:
+        """What is promised, in words; bounds are never rounded in its favour."""
+        which = f" {self.cases}" if self.cases else ""
+        if self.objective == "coverage":
+            least = percent(self.target, up=False)
+            return f"it decides at least {least} of all cases{which} alone in the long run"
+        bound = amount(self.target, self.loss)
+        if self.objective == "risk":
+            if self.loss == "zero_one":
+                wrong = f"of the cases{which} it decides alone are wrong"
+                return f"at most {bound} {wrong} in the long run"
+            verb = "cost" if self.loss == "cost" else "lose"
+            return f"the cases{which} it decides alone {verb} at most {bound} each on average"
+        if self.loss == "zero_one":
+            return (
+                f"at most {bound} of all cases{which} are decided alone and wrong in the long run"
+            )
+        verb = "costs" if self.loss == "cost" else "loses"
+        return (
+            f"what it decides alone {verb} at most {bound} per case{which} on average, decided "
+            "alone or not"
+        )
+
+    def _facts(self) -> str:
+        which = f" {self.cases}" if self.cases else ""
+        if self.n_accepted == 0:
+            return f"It decides none of these {self.n} cases{which} alone."
+        start = "whatever the confidence"
+        if self.n_accepted < self.n:
+            one = math.isfinite(self.threshold)
+            start = f"from confidence {self.threshold:.6g} on" if one else "subgroup by subgroup"
+        found = {
+            "zero_one": f"{self.n_errors} of them wrong",
+            "cost": f"{self.n_errors} of them at a cost, {self.risk:.6g} on average",
+            "graded": f"{self.n_errors} of them with a loss, {self.risk:.6g} on average",
+        }[self.loss]
+        return (
+            f"It decides {percent(self.coverage)} of these cases{which} alone ({self.n_accepted} "
+            f"of {self.n}, {found}), {start}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; infinite and undefined numbers become None."""
+        stored = asdict(self)
+        stored["threshold"] = threshold_to_json(self.threshold)
+        stored["risk"] = None if np.isnan(self.risk) else self.risk
+        stored["why_not"] = list(self.why_not)
+        stored["assumptions"] = list(self.assumptions)
+        return stored
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Certificate:
+        """Rebuild a certificate from :meth:`to_dict`."""
+        values = dict(stored)
+        values["threshold"] = threshold_from_json(stored["threshold"])
+        risk = stored["risk"]
+        values["risk"] = (
+            math.nan if risk is None else check_number("risk", risk, 0.0, closed="left")
+        )
+        for name in ("why_not", "assumptions"):
+            values[name] = tuple(check_texts(name, stored[name]))
+        _check_certificate(values)
+        return cls(**values)
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+
+def issue(
+    curve: RiskCoverageCurve,
+    n_blocks: int,
+    *,
+    objective: str,
+    target: float,
+    delta: float,
+    looks: int = 1,
+    method: str,
+    threshold: float,
+    rows_needed: int,
+    pointwise_bound: float,
+    n_errors: int,
+    min_coverage: float = 0.0,
+    guarantee: str = "high_probability",
+    loss: str = "zero_one",
+    unit: float = 1.0,
+    cases: str = "",
+    doubts: tuple[Doubt, ...] = (),
+    refusal: str = "",
+    assumptions: tuple[str, ...] = ASSUMPTIONS,
+    notice: str = "",
+) -> Certificate:
+    """Write the certificate for accepting the first `n_blocks` entries of a curve.
+
+    `target` and `pointwise_bound` are in the user's units, the curve's losses in [0, 1].
+    `doubts` say why the promise is not exact, `refusal` why there is none at all.
+    """
+    why_not = tuple(doubt.reason for doubt in doubts)
+    broken = {doubt.broken for doubt in doubts}
+    assumptions = (*assumptions, ONE_LOOK if looks == 1 else PLANNED)
+    coverage, risk = curve.working_point(n_blocks)
+    return Certificate(
+        objective=objective,
+        target=target,
+        delta=delta,
+        method=method,
+        guarantee="none" if refusal else guarantee,
+        exact=not why_not and not refusal,
+        why_not=(*why_not, refusal) if refusal else why_not,
+        threshold=threshold,
+        n=curve.n_rows,
+        n_accepted=int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0,
+        n_errors=n_errors,
+        coverage=coverage,
+        risk=unit * risk,
+        pointwise_bound=pointwise_bound,
+        rows_needed=rows_needed,
+        min_coverage=min_coverage,
+        loss=loss,
+        unit=unit,
+        cases=cases,
+        assumptions=tuple(a for a in assumptions if a not in broken),
+        created=now(),
+        fingerprints={"data": fingerprint(curve)},
+        looks=looks,
+        notice=notice,
+    )
+
+
+def counted_bound(objective: str, n: int, n_accepted: int, n_errors: int, delta: float) -> float:
+    """Return the exact bound for a threshold that was fixed before these rows were seen."""
+    if objective == "risk":
+        return clopper_pearson_upper(n_errors, n_accepted, delta)
+    if objective == "generalized_risk":
+        return clopper_pearson_upper(n_errors, n, delta)
+    return 1.0 - clopper_pearson_upper(n - n_accepted, n, delta)
+
+
+def betting_bound(
+    objective: str,
+    outcomes: Outcomes,
+    accepted: BoolArray,
+    delta: float,
+    largest_weight: float | None = None,
+) -> float:
+    """Return the like for graded losses and importance weights, by bets."""
+    loss, weight = outcomes.loss, outcomes.weight
+    heaviest = float(np.max(weight)) if largest_weight is None else largest_weight
+    if objective == "generalized_risk":
+        silent = np.where(accepted, loss, 0.0)
+        return betting_upper(silent, delta, weight=weight, largest_weight=heaviest)
+    return betting_upper(loss[accepted], delta, weight=weight[accepted], largest_weight=heaviest)
+
+
+def fingerprint(curve: RiskCoverageCurve) -> str:
+    """Return a digest of the rows' confidences that does not depend on their order.
+
+    Losses and weights are left out: the same rows must be known again whatever is judged.
+    """
+    digest = hashlib.sha256(np.ascontiguousarray(curve.thresholds).data)
+    if len(curve) < curve.n_rows:
+        digest.update(np.ascontiguousarray(curve.block_rows).data)
+    return digest.hexdigest()[:16]
+
+
+def scores_fingerprint(scores: FloatArray) -> str:
+    """Return a digest of scores (n, K) or (n,) that does not depend on the rows' order.
+
+    The scores of a model for given rows tell that model apart from another, and these rows
+    from others.
+    """
+    table = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
+    ordered = table[np.lexsort(table.T)]
+    return hashlib.sha256(np.ascontiguousarray(ordered).tobytes()).hexdigest()[:16]
+
+
+def now() -> str:
+    """Return date and time as ISO 8601 text."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def threshold_to_json(threshold: float) -> float | str | None:
+    """Return a threshold as JSON can hold it: None answers nothing, "-inf" everything."""
+    if math.isinf(threshold):
+        return None if threshold > 0 else "-inf"
+    return threshold
+
+
+def threshold_from_json(stored: Any) -> float:
+    """Return the threshold that :func:`threshold_to_json` wrote."""
+    if stored is None or stored == "-inf":
+        return math.inf if stored is None else -math.inf
+    return check_number("threshold", stored, closed="neither")
+
+
+def amount(value: float, loss: str, *, up: bool | None = True) -> str:
+    """Return a mean loss as text: a percentage of errors, or a number in the user's units.
+
+    It is an upper bound unless `up` says otherwise, see :func:`rounded`.
+    """
+    return percent(value, up=up) if loss == "zero_one" else rounded(value, 6, up=up)
+
+
+def percent(share: float, *, up: bool | None = None) -> str:
+    """Return a percentage with four digits; for `up` see :func:`rounded`."""
+    return f"{rounded(100.0 * share, 4, up=up)} %"
+
+
+def rounded(value: float, digits: int, *, up: bool | None = None) -> str:
+    """Return a number with so many digits: a proven bound is never printed closer than it is.
+
+    An upper bound is rounded up, a lower bound down (`up` false), what was merely counted to
+    the nearest (None). The last bits of a float, as in 100 * 0.07, are no reason to round.
+    """
+    way = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}[up]
+    exact = Decimal(f"{value:.12g}")
+    return f"{float(Context(prec=digits, rounding=way).plus(exact)):.{digits}g}"
+
+
+def _of_hundred(delta: float) -> str:
+    """Return 100 (1 - delta), rounded down: a promise must not be overstated."""
+    down = Context(rounding=ROUND_FLOOR)
+    share = down.subtract(Decimal(100), down.multiply(Decimal(100), Decimal(f"{delta:.12g}")))
+    place = Decimal("0.01") if delta > 1e-4 else Decimal("1e-10")
+    return f"{share.quantize(place, ROUND_FLOOR).normalize():f}"
+
+
+def check_certified(certificate: Any, threshold: float, what: str, remedy: str) -> None:
+    """Refuse a certificate beside another threshold than the one it is about."""
+    if certificate is not None and certificate.threshold != threshold:
+        raise ValueError(
+            f"{what}, but the certificate is about the threshold {certificate.threshold!r}. Pass "
+            f"{remedy} as well: nothing is promised about another threshold until certify() or "
+            "select_threshold() has looked at fresh rows."
+        )
+
+
+#: Name, lowest and highest value, and which of the two are possible.
+_NUMBERS = (
+    ("target", 0.0, math.inf, "left"),
+    ("delta", 0.0, 0.5, "right"),
+    ("coverage", 0.0, 1.0, "both"),
+    ("pointwise_bound", 0.0, math.inf, "left"),
+    ("min_coverage", 0.0, 1.0, "both"),
+    ("unit", 0.0, math.inf, "neither"),
+)
+
+
+_COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "looks": 1}
+
+
+_NAMES = {
+    "objective": ("risk", "generalized_risk", "coverage"),
+    "guarantee": ("high_probability", "mean", "none"),
+    "loss": ("zero_one", "cost", "graded"),
+}
+
+
+def _check_certificate(fields: Mapping[str, Any]) -> None:
+    """Refuse a certificate that says what none can say."""
+    for name, known in _NAMES.items():
+        if fields.get(name, known[0]) not in known:
+            raise ValueError(f"certificate: {name} must be one of {list(known)}.")
+    for name, low, high, closed in _NUMBERS:
+        if name in fields:
+            check_number(f"certificate: {name}", fields[name], low, high, closed=closed)
+    for name, least in _COUNTS.items():
+        if name in fields:
+            check_count(f"certificate: {name}", fields[name], least)
+    most = 1.0 if fields["objective"] == "coverage" else fields.get("unit", 1.0)
+    if fields["target"] > most * (1.0 + ROUNDING):
+        raise ValueError(f"certificate: no target can be above {most:g}, got {fields['target']:g}.")
+    if not isinstance(fields["exact"], bool) or fields["exact"] == bool(fields["why_not"]):
+        raise ValueError("certificate: exact must be true where why_not is empty, else false.")
+    if fields["n_errors"] > fields["n_accepted"] or fields["n_accepted"] > fields["n"]:
+        raise ValueError("certificate: n_errors, n_accepted and n must rise in this order.")
+    _check_text("certificate: method", fields["method"])
+    _check_text("certificate: cases", fields.get("cases", ""))
+    _check_text("certificate: notice", fields.get("notice", ""))
+    check_made(fields["created"], fields["fingerprints"], "certificate: ")
+
+
+def check_made(created: Any, fingerprints: Any, where: str = "") -> None:
+    """Refuse a date, or digests, that are no text."""
+    _check_text(f"{where}created", created)
+    check_mapping(f"{where}fingerprints", fingerprints)
+    for name, digest in fingerprints.items():
+        _check_text(f"{where}fingerprints[{name!r}]", digest)
+
+
+def check_mapping(name: str, value: Any) -> None:
+    """Refuse what has no keys."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a mapping, got {value!r}.")  # noqa: TRY004 - one kind
+
+
+def _check_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be text, got {value!r}.")  # noqa: TRY004 - one kind of error
+
+
+def check_texts(name: str, values: Any) -> list[str]:
+    """Return a list of texts."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name} must be a list of texts.")
+    return values

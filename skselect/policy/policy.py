@@ -1,0 +1,720 @@
+"""A frozen decision: from raw scores to answers and hand-overs, saved as JSON.
+
+Estimators in memory and a service that only has the JSON file decide through the same code,
+so they give the same rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import os
+import pprint
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._array_ops import column_names
+from skselect._checks.arrays import as_array
+from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
+from skselect._checks.options import (
+    check_abstain_label,
+    check_choice,
+    check_confidence_fits,
+    check_count,
+    check_given,
+    check_number,
+    check_threshold,
+    refuse_answers,
+)
+from skselect._checks.proba import (
+    check_positive_proba,
+    check_proba,
+    match_columns,
+    refuse_one_row_or_two,
+)
+from skselect._checks.rows import check_confidence, check_length
+from skselect._files import write_whole
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.calibration import ConfidenceCalibration
+from skselect.calibration._scopes import Calibration, restored_calibration
+from skselect.policy import standalone
+from skselect.policy.certificate import (
+    Certificate,
+    check_certified,
+    check_made,
+    check_mapping,
+    now,
+    threshold_from_json,
+    threshold_to_json,
+)
+from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
+from skselect.predictions.decisions import DecisionRule
+
+SCHEMA = "skselect.policy.policy"
+#: Version 2 added how answers are decided and a threshold per subgroup.
+VERSION = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a policy makes of raw scores: one entry per row.
+
+    Parameters
+    ----------
+    y_proba : ndarray of shape (n, K)
+        Calibrated probabilities, never masked.
+    y_pred : ndarray of shape (n,)
+        Code of the answer, also where abstained.
+    confidence : ndarray of shape (n,)
+        What the threshold is applied to.
+    claim : ndarray of shape (n,)
+        The chance of being right that it claims: the calibrated confidence if that is what is
+        calibrated, else the probability of the answer.
+    accepted : ndarray of shape (n,)
+    threshold : ndarray of shape (n,)
+    """
+
+    y_proba: FloatArray
+    y_pred: IntArray
+    confidence: FloatArray
+    claim: FloatArray
+    accepted: BoolArray
+    threshold: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class AbstentionPolicy:
+    """Calibration, confidence and threshold in one frozen, savable object.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        Class labels in the order of the raw scores' columns.
+    threshold : float
+        Rows with confidence >= threshold are answered; inf answers none. Not used where there
+        are `groups`.
+    confidence : str or callable, default="max_proba"
+        Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini",
+        or "chosen_proba" and "expected_cost", which are about the answer.
+    calibration : ClassCalibration, ConfidenceCalibration or None, default=None
+        Map from raw scores to honest probabilities, or from the confidence to an honest one.
+    response : {"predict_proba", "decision_function"}, default="predict_proba"
+        What the raw scores are.
+    rule : DecisionRule, default=DecisionRule()
+        How probabilities become an answer, and what errors cost.
+    groups : GroupThresholds or None, default=None
+        One threshold per subgroup.
+    abstain_label : label, default=None
+        What an estimator's ``predict`` returns where it abstains.
+    certificate : Certificate or None, default=None
+        What is promised of this threshold; of another one it is refused.
+    coverage : float or None, default=None
+        Share of accepted rows when the threshold was tuned (for drift checks).
+    n : int or None, default=None
+        Rows used to tune it.
+    confidence_quantiles : dict, default={}
+        Quantiles of the confidence on those rows (for drift checks).
+    metadata : dict, default={}
+        Anything of yours that JSON can hold.
+    created : str
+        Date and time, ISO 8601.
+    fingerprints : dict, default={}
+        Digests of the rows that tuned it and of the probabilities for them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy
+    >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+    >>> policy.decide([[.9, .1], [.4, .6]])
+      label suggestion  accepted  confidence  threshold
+    0    no         no      True         0.9        0.8
+    1  <NA>        yes     False         0.6        0.8
+    >>> restored = AbstentionPolicy.from_json(policy.to_json())
+    >>> restored.threshold
+    0.8
+    """
+
+    classes: LabelArray
+    threshold: float
+    confidence: str | Callable[[FloatArray], Any] = "max_proba"
+    calibration: Calibration | None = None
+    response: str = "predict_proba"
+    rule: DecisionRule = field(default_factory=DecisionRule)
+    groups: GroupThresholds | None = None
+    abstain_label: Any = None
+    certificate: Certificate | None = None
+    coverage: float | None = None
+    n: int | None = None
+    confidence_quantiles: dict[str, float] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    created: str = field(default_factory=now)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", check_classes(self.classes, "classes"))
+        object.__setattr__(self, "threshold", check_threshold(self.threshold))
+        check_choice("response", self.response, ["predict_proba", "decision_function"])
+        rule = DecisionRule.checked(self.rule.decision, self.rule.cost_matrix, self.classes)
+        object.__setattr__(self, "rule", rule)
+        if not callable(self.confidence):
+            check_choice("confidence", self.confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+            check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
+        if self.abstain_label is not None:
+            check_abstain_label(self.abstain_label, self.classes)
+        _check_calibrated_decisions(self.response, self.calibration)
+        if self.calibration is not None:
+            self.calibration.check_fits(len(self.classes), self.response)
+        used, what = self.threshold, f"threshold={self.threshold!r}"
+        if self.groups is not None:
+            used, what = np.inf, "groups: there is a threshold per subgroup"
+        check_certified(self.certificate, used, what, "certificate=None")
+        _check_facts(self)
+
+    # Deciding ----------------------------------------------------------------------------
+
+    def decide(self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> pd.DataFrame:
+        """Turn raw probabilities into decisions, calibration included.
+
+        Parameters
+        ----------
+        y_proba : array-like of shape (n, K) or (n,)
+            The classifier's raw output (`response`), columns in the order of `classes`; the
+            columns of a DataFrame are matched by name and its index is kept. (n,) or (n, 1) is
+            the probability of the second of two classes. Two bare numbers are refused, for
+            they may be one row with both classes: pass [[.9, .1]], or [[.9], [.1]] for two rows.
+            No rows give an empty table.
+        y_pred : array-like of shape (n,), default=None
+            The classifier's own answers, for a policy with ``decision="estimator"`` only.
+        subgroups : array-like of shape (n,) or DataFrame, default=None
+            The subgroup of each row, for a policy with a threshold per subgroup only (but not
+            where the answers are the subgroups).
+
+        Returns
+        -------
+        DataFrame
+            `label` (NA where abstained), `suggestion` (the answer everywhere), `accepted`,
+            `confidence`, `threshold`.
+
+        Raises
+        ------
+        ValueError
+            If the scores, answers or subgroups do not fit the policy.
+        """
+        scores = self._scores(y_proba)
+        decisions = self.judge(scores, self._answers(y_pred, len(scores)), subgroups)
+        return self.frame(decisions, index_of(y_proba, len(decisions.accepted)))
+
+    def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
+        """Tell which confidences are high enough, compared as float64.
+
+        Parameters
+        ----------
+        confidence : array-like of shape (n,)
+        subgroups : array-like of shape (n,) or DataFrame, default=None
+            The subgroup of each row (the answers, where these are the subgroups).
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+        """
+        none = np.shape(confidence) == (0,)
+        values = np.empty(0) if none else check_confidence(confidence)
+        return np.asarray(values >= self._thresholds(subgroups, len(values)))
+
+    def judge(
+        self, scores: FloatArray, y_pred: IntArray | None = None, subgroups: Any = None
+    ) -> Decisions:
+        """Decide on checked raw scores. Every estimator of the library goes through here.
+
+        `y_pred` holds codes of the estimator's own answers, where the rule asks for them.
+        """
+        # The sums of a row's numbers must not depend on how the table lies in memory.
+        scores = np.ascontiguousarray(scores)
+        proba = scores if self.calibration is None else self.calibration.proba_of(scores)
+        answers = self.rule.answers(proba, y_pred)
+        confidence = self.confidence_of(proba, answers)
+        if self.groups is not None and self.groups.by_answer:
+            _refuse_subgroups(subgroups, "the answers are the subgroups of this policy")
+            subgroups = self.classes[answers]
+        threshold = self._thresholds(subgroups, len(proba))
+        claim = confidence
+        if not self._claims_confidence:
+            claim = confidence_of_answers(proba, answers, self.rule.claim, self.rule)
+        return Decisions(
+            y_proba=proba,
+            y_pred=answers,
+            confidence=confidence,
+            claim=claim,
+            accepted=np.asarray(confidence >= threshold),
+            threshold=threshold,
+        )
+
+    def confidence_of(self, y_proba: FloatArray, y_pred: IntArray) -> FloatArray:
+        """Return what the threshold is applied to, from (calibrated) class probabilities."""
+        if len(y_proba) == 0:  # a function of yours need not know what to make of no rows
+            return np.empty(0)
+        confidence = confidence_of_answers(y_proba, y_pred, self.confidence, self.rule)
+        return confidence if self.calibration is None else self.calibration.honest(confidence)
+
+    def _thresholds(self, subgroups: Any, n: int) -> FloatArray:
+        """Return the threshold of each row."""
+        if self.groups is not None:
+            return self.groups.of_rows(subgroups, n)
+        _refuse_subgroups(subgroups, "this policy has one threshold for all rows")
+        return np.full(n, self.threshold)
+
+    def _answers(self, y_pred: Any, n: int) -> IntArray | None:
+        """Return an estimator's own answers as codes."""
+        if self.rule.decision != "estimator":
+            refuse_answers(y_pred, self.rule.decision)
+            return None
+        given = check_given(y_pred, "y_pred", "a policy with decision='estimator'")
+        if n == 0 and np.shape(given) == (0,):
+            return np.empty(0, dtype=np.int64)
+        labels = check_labels(given, "y_pred")
+        check_length("y_pred", labels, n, "y_proba")
+        codes = encode_labels(labels, self.classes, "y_pred")
+        return check_known(
+            codes, labels, self.classes, "y_pred", "The policy was made for these classes only."
+        )
+
+    @property
+    def _claims_confidence(self) -> bool:
+        calibrated = isinstance(self.calibration, ConfidenceCalibration)
+        return calibrated or self.confidence == self.rule.claim
+
+    def labels(self, decisions: Decisions) -> LabelArray:
+        """Return the predicted labels, the abstain label where a row is not accepted.
+
+        With an abstain label beside them False and True become 0 and 1: scikit-learn's metrics
+        take no array of booleans and numbers.
+
+        Raises
+        ------
+        ValueError
+            If a row is not accepted and there is no abstain label.
+        """
+        labels = self.classes[decisions.y_pred]
+        if self.abstain_label is None:
+            _check_all_accepted(decisions.accepted)
+            return labels
+        # The dtype depends on the policy alone, not on whether a row of this batch is abstained.
+        if labels.dtype.kind in "US":
+            width = max(len(self.abstain_label), labels.dtype.itemsize // 4)
+            labels = labels.astype(f"U{width}")
+        elif labels.dtype.kind == "b":
+            labels = labels.astype(np.int64)
+        labels[~decisions.accepted] = self.abstain_label
+        return labels
+
+    def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
+        """Return decisions as a table for people and services."""
+        suggestion = nullable(self.classes[decisions.y_pred])
+        label = suggestion.copy()
+        label[~decisions.accepted] = pd.NA
+        return pd.DataFrame(
+            {
+                "label": label,
+                "suggestion": suggestion,
+                "accepted": decisions.accepted,
+                "confidence": decisions.confidence,
+                "threshold": decisions.threshold,
+            },
+            index=index,
+        )
+
+    def _scores(self, values: Any) -> FloatArray:
+        names = column_names(values)
+        raw = given = as_array(values, "y_proba")
+        _refuse_bare_row(given, len(self.classes))
+        column = names is None and len(self.classes) == 2 and given.shape[1:] == (1,)
+        if given.shape == (0,) or (column and not len(given)):  # no rows at all
+            raw = np.empty((0,) if self._takes_values else (0, len(self.classes)))
+        elif column:
+            raw = given[:, 0]
+        if self.response == "decision_function":
+            return self._decision_values(raw)
+        if raw.ndim == 1:
+            positive = check_positive_proba(raw)
+            refuse_one_row_or_two(given, len(self.classes))
+            raw, names = np.column_stack([1.0 - positive, positive]), None
+        if names is not None:
+            remedy = f"or pass an array with its columns in the order of {self.classes.tolist()}"
+            raw = raw[:, match_columns(names, self.classes, "y_proba", remedy)]
+        proba = check_proba(raw) if len(raw) else raw.astype(np.float64)
+        if proba.shape[1] != len(self.classes):
+            raise ValueError(
+                f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
+                f"{self.classes.tolist()}: pass one column for each, in this order."
+            )
+        return proba
+
+    @property
+    def _takes_values(self) -> bool:
+        """Whether the raw scores are one decision value per row."""
+        return self.response == "decision_function" and len(self.classes) == 2
+
+    def _decision_values(self, raw: LabelArray) -> FloatArray:
+        scores = raw.astype(np.float64)
+        shape = (len(scores),) if self._takes_values else (len(scores), len(self.classes))
+        if scores.shape != shape:
+            raise ValueError(
+                f"y_proba: this policy was built on decision_function; it needs finite decision "
+                f"values of shape {shape}, got the shape {scores.shape}."
+            )
+        if not np.all(np.isfinite(scores)):
+            raise ValueError(
+                "y_proba: this policy was built on decision_function; it needs finite decision "
+                "values, got NaN or infinite ones."
+            )
+        return scores
+
+    # Saving ------------------------------------------------------------------------------
+
+    def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
+        """Return the policy as plain values; see :meth:`to_json`."""
+        confidence = self.confidence
+        if callable(confidence):
+            if not allow_external:
+                raise ValueError(
+                    "confidence: a function cannot be saved as JSON. Use a named confidence, or "
+                    "pass allow_external=True and hand the function over yourself after loading."
+                )
+            confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
+        calibration, costs = self.calibration, self.rule.cost_matrix
+        return {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "classes": self.classes.tolist(),
+            "classes_dtype": self.classes.dtype.str,
+            "response": self.response,
+            "calibration": (
+                None if calibration is None else calibration.to_dict(allow_external=allow_external)
+            ),
+            "confidence": confidence,
+            "decision": self.rule.decision,
+            "cost_matrix": None if costs is None else costs.tolist(),
+            "threshold": threshold_to_json(self.threshold),
+            "groups": None if self.groups is None else self.groups.to_dict(),
+            "abstain_label": _plain(self.abstain_label),
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "coverage": self.coverage,
+            "n": self.n,
+            "confidence_quantiles": self.confidence_quantiles,
+            "metadata": self.metadata,
+            "created": self.created,
+            "fingerprints": self.fingerprints,
+        }
+
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, allow_external: bool = False
+    ) -> str | None:
+        """Save the policy as JSON: calibration, threshold and certificate in one file.
+
+        The file ends with a digest of all that it holds, so that one that was changed
+        afterwards is not loaded. Change the policy in Python instead, as in
+        ``dataclasses.replace(policy, metadata={"ticket": 7})``, and save it again.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write. None returns the text instead.
+        allow_external : bool, default=False
+            Save a policy whose confidence is a function, or whose calibrator an object, of
+            yours. The file then only names it, and says so: such a policy decides after you
+            have handed it over with ``dataclasses.replace(policy, confidence=function)`` (or
+            ``calibration=``).
+
+        Returns
+        -------
+        str or None
+
+        Raises
+        ------
+        ValueError
+            If the confidence is a function or the calibrator an object of yours (see
+            `allow_external`), or `metadata` holds what JSON cannot.
+        """
+        stored = self.to_dict(allow_external=allow_external)
+        try:
+            json.dumps(self.metadata, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"metadata must hold plain JSON values: {error}") from error
+        stored["digest"] = _digest(stored)
+        text = json.dumps(stored, indent=2, allow_nan=False)
+        if path is None:
+            return text
+        write_whole(Path(path), text + "\n")
+        return None
+
+    def to_python(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Save the policy as one Python file that decides with numpy alone.
+
+        Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
+        same decisions: ``decide(y_proba, y_pred=, subgroups=)`` returns a dict of arrays,
+        ``accepts(confidence)`` a mask, and ``python gate.py scores.csv`` reads a CSV file.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write. None returns the text instead.
+
+        Returns
+        -------
+        str or None
+
+        Raises
+        ------
+        ValueError
+            If the policy cannot be saved as JSON; see :meth:`to_json`.
+
+        Notes
+        -----
+        The file performs the same numpy operations in the same order, so on one machine with
+        one numpy accepted rows, answers and confidences are equal bit by bit. Another
+        processor or numpy may change the last bit of exp and log, here as there; then a row
+        exactly on a threshold or a step of the calibration may fall on its other side. The
+        data of the policy, metadata included, stand in the file as a literal.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skselect import AbstentionPolicy
+        >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+        >>> gate = {}
+        >>> exec(policy.to_python(), gate)                  # or: from gate import decide
+        >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
+        array(['no', None], dtype=object)
+        """
+        text = _python_source(json.loads(str(self.to_json())), self._promises())
+        if path is None:
+            return text
+        write_whole(Path(path), text)
+        return None
+
+    def _promises(self) -> str:
+        """Return what is promised, in words: for all rows, and for each subgroup."""
+        said = [] if self.certificate is None else [str(self.certificate)]
+        if self.groups is not None:
+            said += [
+                f"{self.groups.by} {group!r}\n{certificate}"
+                for group, certificate in self.groups.certificates.items()
+                if certificate is not None
+            ]
+        return "\n\n".join(said) or "PROMISES NOTHING for new rows: there is no certificate."
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
+        """Load a policy.
+
+        Parameters
+        ----------
+        path_or_text : path or str
+            A file, or the JSON text itself.
+
+        Returns
+        -------
+        AbstentionPolicy
+
+        Raises
+        ------
+        ValueError
+            If the file is not a policy, is damaged or was changed after it was saved, or
+            comes from a newer version.
+        """
+        text = str(path_or_text).removeprefix("\ufeff")
+        source: str | bytes = text
+        if not text.lstrip().startswith("{"):
+            try:
+                source = Path(path_or_text).read_bytes()
+            except OSError as error:
+                raise ValueError(
+                    f"path_or_text: there is no policy file {text[:200]!r} ({error.strerror})."
+                ) from error
+        try:
+            # Bytes may be UTF-16 or begin with a byte order mark, as Windows writes them.
+            stored = json.loads(source, parse_float=_finite, parse_constant=_finite)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"This is not a policy file; it is damaged JSON: {error}") from error
+        return cls._from_dict(stored)
+
+    @classmethod
+    def _from_dict(cls, stored: Any) -> AbstentionPolicy:
+        if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
+            raise ValueError(f"This JSON is not a policy: its 'schema' is not {SCHEMA!r}.")
+        version = stored.get("version")
+        if type(version) is not int or not 1 <= version <= VERSION:
+            raise ValueError(
+                f"This policy has the format version {version!r}; this skselect reads up to "
+                f"{VERSION}. Update skselect, or save the policy again with this version."
+            )
+        try:
+            return cls._restore(stored)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+                RecursionError) as error:  # fmt: skip
+            raise ValueError(
+                f"The policy is damaged or was changed ({type(error).__name__}: {error})."
+            ) from error
+
+    @classmethod
+    def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
+        # Files of older versions have no digest.
+        if "digest" in stored and stored["digest"] != _digest(stored):
+            raise ValueError(
+                "it was changed after it was saved, for its digest does not match; use the file as "
+                "it was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
+            )
+        confidence: Any = stored["confidence"]
+        if str(confidence).startswith("external:"):
+            confidence = External(str(confidence).removeprefix("external:"))
+        calibration, certificate = stored["calibration"], stored["certificate"]
+        if stored["version"] == 1:
+            stored = {"decision": "argmax", "cost_matrix": None, "groups": None} | stored
+        groups, costs = stored["groups"], stored["cost_matrix"]
+        return cls(
+            classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
+            threshold=threshold_from_json(stored["threshold"]),
+            confidence=confidence,
+            calibration=None if calibration is None else restored_calibration(calibration),
+            response=stored["response"],
+            rule=DecisionRule(stored["decision"], None if costs is None else np.asarray(costs)),
+            groups=None if groups is None else GroupThresholds.from_dict(groups),
+            abstain_label=stored["abstain_label"],
+            certificate=None if certificate is None else Certificate.from_dict(certificate),
+            coverage=stored["coverage"],
+            n=stored["n"],
+            confidence_quantiles=stored["confidence_quantiles"],
+            metadata=stored["metadata"],
+            created=stored["created"],
+            fingerprints=stored["fingerprints"],
+        )
+
+
+class External:
+    """Stands for a function, or a column, that the JSON file can only name."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, _: FloatArray) -> FloatArray:
+        """Say what to do instead."""
+        raise ValueError(
+            f"confidence: this policy uses your function {self.__name__!r}, which its file only "
+            "names. Hand it over with dataclasses.replace(policy, confidence=function), or, where "
+            "the confidences are at hand, ask policy.accepts(confidence)."
+        )
+
+
+def _finite(text: str) -> float:
+    """Return a number of a JSON file; NaN and what no float can hold are none."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no finite number")
+    return number
+
+
+def _digest(stored: dict[str, Any]) -> str:
+    """Return a digest of what a policy's file says, however it is laid out."""
+    plain = json.loads(json.dumps(stored), parse_float=_whole_or_float)
+    plain.pop("digest", None)
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _whole_or_float(text: str) -> float:
+    """Return 1.0 as 1: they are one number, and some programs write the one for the other."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def _python_source(stored: dict[str, Any], certificate: str) -> str:
+    """Return the source of `standalone`, with a policy and its promise in words in their place."""
+    source = inspect.getsource(standalone)
+    start, end = source.index("\nPOLICY: ") + 1, source.index("\n# The end of the policy")
+    policy = pprint.pformat(stored, width=100, compact=True, sort_dicts=False)
+    words = pprint.pformat(certificate, width=100)
+    digest = standalone.digest_of(stored, certificate)
+    slot = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {words}\n\nDIGEST = {digest!r}\n"
+    return source[:start] + slot + source[end:]
+
+
+def nullable(labels: LabelArray) -> Any:
+    """Return labels as a pandas array whose dtype has room for NA."""
+    kinds = {"b": "boolean", "U": "string", "i": "Int64", "u": "UInt64", "f": "Float64"}
+    dtype: Any = kinds[labels.dtype.kind]
+    return pd.array(labels, dtype=dtype)
+
+
+def index_of(table: Any, n: int) -> pd.Index:
+    """Return the index of a pandas object, else 0..n-1."""
+    index = getattr(table, "index", None)
+    return index if isinstance(index, pd.Index) else pd.RangeIndex(n)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _refuse_subgroups(subgroups: Any, why: str) -> None:
+    """Refuse subgroups where they would be ignored."""
+    if subgroups is not None:
+        raise ValueError(f"subgroups: {why}; leave them out.")
+
+
+def _refuse_bare_row(values: LabelArray, n_classes: int) -> None:
+    """Refuse a single value, and for more than two classes numbers that stand in no row."""
+    if values.ndim == 0 or (values.ndim == 1 and n_classes > 2 and len(values)):
+        raise ValueError(
+            f"y_proba needs a row per case with {n_classes} numbers, one for each class, got the "
+            f"shape {values.shape}; pass one case as [[...]]."
+        )
+
+
+def _check_calibrated_decisions(response: str, calibration: Any) -> None:
+    """Refuse decision values that nothing turns into probabilities."""
+    if response == "decision_function" and calibration is None:
+        raise ValueError(
+            "response='decision_function' needs a calibration, which turns decision values into "
+            "probabilities."
+        )
+
+
+def _check_all_accepted(accepted: BoolArray) -> None:
+    """Refuse to write labels where rows are rejected and nothing says what to write for them."""
+    if not np.all(accepted):
+        raise ValueError(
+            f"{int(np.sum(~accepted))} of {len(accepted)} rows are not accepted, and this policy "
+            "has no abstain_label to return for them; use decide(), whose label is missing there, "
+            "or dataclasses.replace(policy, abstain_label=...)."
+        )
+
+
+def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
+    """Return class labels in their dtype, if it holds them."""
+    with np.errstate(invalid="ignore"):  # 1e308 becomes some integer, and is refused below
+        labels = np.asarray(classes).astype(dtype)
+    if labels.tolist() != list(classes):
+        raise ValueError(f"classes_dtype: {dtype!r} cannot hold the classes {classes[:10]!r}.")
+    return labels
+
+
+def _check_facts(policy: Any) -> None:
+    """Refuse what a policy cannot remember of the rows that tuned it."""
+    for name in ("confidence_quantiles", "metadata"):
+        check_mapping(name, getattr(policy, name))
+    if policy.coverage is not None:
+        check_number("coverage", policy.coverage, 0.0, 1.0)
+    if policy.n is not None:
+        check_count("n", policy.n)
+    for name, value in policy.confidence_quantiles.items():
+        check_number(f"confidence_quantiles[{name!r}]", value, closed="neither")
+    check_made(policy.created, policy.fingerprints)

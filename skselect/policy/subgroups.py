@@ -1,0 +1,287 @@
+"""One threshold per subgroup: which rows belong to which, and what holds for them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._array_ops import column_names
+from skselect._checks.arrays import shown
+from skselect._checks.options import check_choice, check_threshold
+from skselect._checks.rows import check_subgroups
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.policy.certificate import (
+    Certificate,
+    check_certified,
+    check_texts,
+    threshold_from_json,
+    threshold_to_json,
+)
+
+# What asks for the answers themselves as subgroups.
+_BY_ANSWER = "predicted_class"
+UNSEEN = ("abstain", "raise")
+
+
+@dataclass(frozen=True, eq=False)
+class GroupThresholds:
+    """The thresholds of the subgroups, and what is promised for each.
+
+    Parameters
+    ----------
+    by : str
+        What the subgroups are called.
+    thresholds : dict
+        By subgroup: a string, number or boolean, or a tuple of them.
+    certificates : dict, default={}
+        By subgroup; None where nothing is promised.
+    unseen : {"abstain", "raise"}, default="abstain"
+        What to do with rows of other subgroups, or of none.
+    by_answer : bool, default=False
+        Whether the answers are the subgroups.
+    columns : tuple of str, default=()
+        The attributes that make a subgroup, where there are several; the columns of a
+        DataFrame are matched by name.
+    """
+
+    by: str
+    thresholds: Mapping[Any, float]
+    certificates: Mapping[Any, Certificate | None] = field(default_factory=dict)
+    unseen: str = "abstain"
+    by_answer: bool = False
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice("unseen", self.unseen, UNSEEN)
+        _check_group_names(self.by, list(self.thresholds), self.by_answer, self.columns)
+        checked = {group: check_threshold(t) for group, t in self.thresholds.items()}
+        object.__setattr__(self, "thresholds", checked)
+        for group, certificate in self.certificates.items():
+            threshold = checked.get(group, np.inf)  # rows of an unknown subgroup are not answered
+            what = f"The subgroup {group!r} has the threshold {threshold!r}"
+            check_certified(certificate, threshold, what, f"certificates={{{group!r}: None}}")
+
+    def of_rows(self, subgroups: Any, n: int) -> FloatArray:
+        """Return the threshold of each row; complain of rows of an unknown subgroup (inf).
+
+        Parameters
+        ----------
+        subgroups : array-like of shape (n,), DataFrame or None
+        n : int
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If there are no subgroups, or an unknown one and ``unseen="raise"``.
+        """
+        codes, keys = self._codes(subgroups, n)
+        strange = np.array([key not in self.thresholds for key in keys] + [True])[codes]
+        if np.any(strange):
+            names = sorted({str(keys[code]) for code in codes[strange] if code >= 0})[:5]
+            self._report(int(np.sum(strange)), names or ["missing"])
+        return self._thresholds(codes, keys)
+
+    def look_up(self, subgroups: Any, n: int) -> FloatArray:
+        """Return the threshold of each row, inf for rows of an unknown subgroup, silently."""
+        return self._thresholds(*self._codes(subgroups, n))
+
+    def members(self, subgroups: Any, n: int) -> dict[Any, BoolArray]:
+        """Return which rows belong to each subgroup that the rows hold."""
+        codes, keys = self._codes(subgroups, n)
+        return {key: codes == code for code, key in enumerate(keys)}
+
+    def _codes(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
+        """Return the subgroup of each row as a code, and the subgroups."""
+        _check_has_subgroups(subgroups, self.by, list(self.thresholds))
+        if self.columns:
+            subgroups = _check_group_order(subgroups, self.columns)
+        return subgroup_codes(subgroups, n)
+
+    def _thresholds(self, codes: IntArray, keys: list[Any]) -> FloatArray:
+        known = [self.thresholds.get(key, np.inf) for key in keys]
+        return np.array([*known, np.inf])[codes]  # the last one is for code -1
+
+    def _report(self, n_rows: int, names: list[str]) -> None:
+        message = (
+            f"subgroups: {n_rows} rows belong to no {self.by} that has a threshold ({names}; "
+            f"known: {list(self.thresholds)[:10]})"
+        )
+        if self.unseen == "raise":
+            raise ValueError(f"{message}. With unseen='abstain' they are handed over instead.")
+        warnings.warn(f"{message}; they are handed over.", stacklevel=5)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "by": self.by,
+            "by_answer": self.by_answer,
+            "columns": list(self.columns),
+            "unseen": self.unseen,
+            "members": [
+                {
+                    "group": list(group) if isinstance(group, tuple) else group,
+                    "threshold": threshold_to_json(threshold),
+                    "certificate": _stored(self.certificates.get(group)),
+                }
+                for group, threshold in self.thresholds.items()
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> GroupThresholds:
+        """Rebuild the thresholds from :meth:`to_dict`."""
+        thresholds, certificates = {}, {}
+        for member in stored["members"]:
+            group = member["group"]
+            group = tuple(group) if isinstance(group, list) else group
+            thresholds[group] = threshold_from_json(member["threshold"])
+            certificate = member["certificate"]
+            certificates[group] = (
+                None if certificate is None else Certificate.from_dict(certificate)
+            )
+        _check_once(len(thresholds), len(stored["members"]))
+        return cls(
+            stored["by"], thresholds, certificates, stored["unseen"], stored["by_answer"],
+            tuple(check_texts("columns", stored["columns"])),
+        )  # fmt: skip
+
+
+def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
+    """Return the subgroup of each row as a code, -1 where it is missing, and the subgroups.
+
+    Parameters
+    ----------
+    subgroups : array-like of shape (n,), or DataFrame with one column per attribute
+    n : int
+
+    Returns
+    -------
+    codes : ndarray of shape (n,)
+    keys : list
+        Plain values, tuples where there are several attributes, in a fixed order.
+    """
+    frame = check_subgroups(subgroups, n, other="the table of predictions")
+    if n == 0:  # of which pandas 2 makes no index with several levels
+        return np.empty(0, dtype=np.int64), []
+    missing = frame.isna().any(axis=1).to_numpy()
+    if frame.shape[1] == 1:
+        codes, values = pd.factorize(frame.iloc[:, 0])
+        uniques = list(values)
+    else:
+        codes, index = pd.MultiIndex.from_frame(frame).factorize()
+        uniques = list(index)
+    present = np.unique(codes[~missing]).tolist()
+    keys = {code: _check_subgroup_key(uniques[code]) for code in present}
+    ordered = sorted(present, key=lambda code: _order(keys[code]))
+    place = np.full(len(uniques) + 1, -1)
+    place[ordered] = np.arange(len(ordered))
+    return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
+
+
+def asks_for_answers(group_by: Any) -> bool:
+    """Tell whether the answers themselves are to be the subgroups."""
+    return isinstance(group_by, str) and group_by == _BY_ANSWER
+
+
+def names_of_columns(subgroups: Any) -> tuple[str, ...]:
+    """Return the names of several columns of subgroups, () for one."""
+    names = column_names(subgroups) or []
+    return tuple(str(name) for name in names) if len(names) > 1 else ()
+
+
+def name_of_subgroups(subgroups: Any) -> str:
+    """Return what subgroups are called, for messages."""
+    columns = getattr(subgroups, "columns", None)
+    names = list(columns) if columns is not None else [getattr(subgroups, "name", None)]
+    named = [str(name) for name in names if name is not None]
+    return " and ".join(named) or "subgroup"
+
+
+def _order(key: Any) -> list[tuple[str, Any]]:
+    """Return what sorts subgroups of mixed kinds."""
+    return [(type(part).__name__, part) for part in (key if isinstance(key, tuple) else (key,))]
+
+
+def _stored(certificate: Certificate | None) -> dict[str, Any] | None:
+    return None if certificate is None else certificate.to_dict()
+
+
+def _check_subgroup_key(key: Any) -> Any:
+    """Return a subgroup as plain values that a JSON file can hold."""
+    if isinstance(key, tuple):
+        return tuple(_check_subgroup_key(part) for part in key)
+    plain = key.item() if isinstance(key, np.generic) else key
+    finite = not isinstance(plain, float) or math.isfinite(plain)
+    if not isinstance(plain, str | int | float | bool) or not finite:
+        raise ValueError(
+            "subgroups must be strings, finite numbers or booleans, so that a policy can be saved, "
+            f"got {key!r} of type {type(key).__name__}. Give them names, as in "
+            "pd.cut(X['age'], [0, 50, 100], labels=['young', 'old'])."
+        )
+    return plain
+
+
+def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any) -> None:
+    """Refuse subgroups that could not be told apart, or not be named."""
+    if not isinstance(by, str):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"by must be text that names the subgroups, got {shown(by)}."
+        )
+    if not groups:
+        raise ValueError("thresholds is empty; a policy per subgroup needs at least one.")
+    for group in groups:
+        _check_subgroup_key(group)
+    sizes = {len(group) if isinstance(group, tuple) else 0 for group in groups}
+    if len(sizes) > 1 or () in groups or (columns and sizes != {len(columns)}):
+        raise ValueError(
+            f"thresholds: every subgroup needs as many attributes as {list(columns)}, got "
+            f"{groups[:5]}."
+        )
+    texts = all(isinstance(column, str) for column in columns)
+    if not isinstance(by_answer, bool) or not isinstance(columns, tuple) or not texts:
+        raise ValueError(
+            f"by_answer must be true or false and columns a list of names, got {by_answer!r} and "
+            f"{columns!r}."
+        )
+
+
+def _check_group_order(subgroups: Any, columns: tuple[str, ...]) -> Any:
+    """Return several attributes in the order in which they name a subgroup."""
+    names = column_names(subgroups)
+    if names is None and isinstance(subgroups, Mapping):
+        names = list(subgroups)
+    by_name = {} if names is None else {str(name): name for name in names}
+    if set(by_name) != set(columns):
+        raise ValueError(
+            f"subgroups must be a DataFrame with the columns {list(columns)}, got "
+            f"{type(subgroups).__name__}" + ("." if names is None else f" with {names}.")
+        )
+    wanted = [by_name[column] for column in columns]
+    if isinstance(subgroups, Mapping):
+        return {name: subgroups[name] for name in wanted}
+    return subgroups[wanted]
+
+
+def _check_has_subgroups(subgroups: Any, by: str, known: list[Any]) -> None:
+    """Refuse rows without the subgroups that decide on their threshold."""
+    if subgroups is None:
+        raise ValueError(
+            f"subgroups is missing: this policy has one threshold per {by}; pass the {by} of each "
+            f"row, one of {known[:10]}."
+        )
+
+
+def _check_once(n_groups: int, n_members: int) -> None:
+    """Refuse a file in which a subgroup stands twice."""
+    if n_groups < n_members:
+        raise ValueError("groups: a subgroup is listed more than once.")

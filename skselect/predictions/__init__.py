@@ -1,0 +1,15 @@
+"""What a model said of labelled rows, how sure it was, and how wrong. Labels end here."""
+
+from skselect.predictions.confidence import entropy, gini, margin, max_proba, normalized_entropy
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
+
+__all__ = [
+    "Outcomes",
+    "Predictions",
+    "entropy",
+    "gini",
+    "margin",
+    "max_proba",
+    "normalized_entropy",
+]

@@ -1,0 +1,260 @@
+"""How sure a classifier is of each answer: one number per row, larger is surer.
+
+The named confidences lie in [0, 1], so a threshold of 0 accepts everything. They are
+computed and compared as float64, whatever the dtype of the probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skselect._array_ops import chosen, row_max
+from skselect._checks.options import check_choice, check_confidence_fits
+from skselect._checks.rows import check_confidence, check_length
+from skselect._typing import ConfidenceSpec, FloatArray, IntArray
+from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.predictions import Predictions
+
+
+def max_proba(y_proba: FloatArray) -> FloatArray:
+    """Return the largest probability of each row: max_k p_k, in [1/K, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions.confidence import max_proba
+    >>> max_proba(np.array([[.7, .2, .1], [.4, .3, .3]]))
+    array([0.7, 0.4])
+    """
+    return row_max(y_proba)
+
+
+def margin(y_proba: FloatArray) -> FloatArray:
+    """Return the lead of the most probable class: p_(1) - p_(2), in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions.confidence import margin
+    >>> margin(np.array([[.75, .25, 0.], [.5, .5, 0.]]))
+    array([0.5, 0. ])
+    """
+    if y_proba.shape[1] == 1:
+        return np.ones(len(y_proba))
+    top = np.partition(y_proba, -2, axis=1)[:, -2:].astype(np.float64)
+    return np.asarray(top[:, 1] - top[:, 0])
+
+
+def entropy(y_proba: FloatArray) -> FloatArray:
+    """Return one minus the normalised entropy: 1 - H(p)/log K, in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions.confidence import entropy
+    >>> entropy(np.array([[1., 0.], [.5, .5]]))
+    array([1., 0.])
+    """
+    return np.clip(1.0 - normalized_entropy(y_proba), 0.0, 1.0)
+
+
+def normalized_entropy(y_proba: FloatArray) -> FloatArray:
+    """Return H(p)/log K of each row, in [0, 1] but for rounding; 0 for a single class."""
+    n_classes = y_proba.shape[1]
+    if n_classes == 1:
+        return np.zeros(len(y_proba))
+    p = y_proba.astype(np.float64)
+    # Zero probabilities add nothing: p log p -> 0.
+    logs = np.log(p, out=np.zeros_like(p), where=p > 0)
+    return np.asarray(-np.sum(p * logs, axis=1) / np.log(n_classes))
+
+
+def gini(y_proba: FloatArray) -> FloatArray:
+    """Return the rescaled Gini concentration: (K sum_k p_k^2 - 1)/(K - 1), in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions.confidence import gini
+    >>> gini(np.array([[1., 0.], [.5, .5]]))
+    array([1., 0.])
+    """
+    n_classes = y_proba.shape[1]
+    if n_classes == 1:
+        return np.ones(len(y_proba))
+    p = y_proba.astype(np.float64)
+    return np.clip((n_classes * np.sum(p * p, axis=1) - 1.0) / (n_classes - 1.0), 0.0, 1.0)
+
+
+CONFIDENCES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "max_proba": max_proba,
+    "margin": margin,
+    "entropy": entropy,
+    "gini": gini,
+}
+
+
+#: Confidences in an answer that need not be the most probable class.
+ANSWER_CONFIDENCES = ("chosen_proba", "expected_cost")
+
+
+def confidence_of_answers(
+    y_proba: FloatArray, y_pred: IntArray, confidence: ConfidenceSpec, rule: DecisionRule
+) -> FloatArray:
+    """Return how sure it is of each answer.
+
+    Parameters
+    ----------
+    y_proba : ndarray of shape (n, K)
+        Checked class probabilities.
+    y_pred : ndarray of shape (n,)
+        Code of each answer.
+    confidence : str, callable or array of shape (n,)
+        "chosen_proba": the probability of the answer. "expected_cost": one minus its expected
+        cost over the largest cost. Else as in :func:`confidence_of_proba`.
+    rule : DecisionRule
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions.confidence import confidence_of_answers
+    >>> from skselect.predictions.decisions import DecisionRule
+    >>> rule = DecisionRule("min_cost", np.array([[0., 1.], [10., 0.]]))
+    >>> y_proba = np.array([[.75, .25]])
+    >>> confidence_of_answers(y_proba, np.array([1]), "chosen_proba", rule)
+    array([0.25])
+    >>> confidence_of_answers(y_proba, np.array([1]), "expected_cost", rule)
+    array([0.925])
+    """
+    if isinstance(confidence, str):
+        if confidence == "chosen_proba":
+            return chosen(y_proba, y_pred)
+        if confidence == "expected_cost":
+            return np.clip(1.0 - chosen(rule.expected_costs(y_proba), y_pred), 0.0, 1.0)
+        if confidence == "max_proba" and rule.decision == "argmax":
+            return row_max(y_proba, y_pred)
+    return confidence_of_proba(y_proba, confidence)
+
+
+def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> FloatArray:
+    """Return the confidence of each row of probabilities.
+
+    Parameters
+    ----------
+    y_proba : ndarray of shape (n, K)
+        Checked class probabilities.
+    confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,)
+        A callable takes the probabilities and returns n finite numbers.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the numbers are not n finite ones.
+    """
+    if isinstance(confidence, str):
+        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+        if confidence in ANSWER_CONFIDENCES:
+            raise ValueError(f"confidence={confidence!r} is about answers; it needs Predictions.")
+        return CONFIDENCES[confidence](y_proba)
+    source: Any = confidence(y_proba) if callable(confidence) else confidence
+    values = check_confidence(source)
+    check_length("confidence", values, len(y_proba), "y_proba")
+    return values
+
+
+def claimed_confidence(
+    predictions: Predictions, confidence: ConfidenceSpec | None = None
+) -> ConfidenceSpec | None:
+    """Return the confidence that is read as the probability of being right.
+
+    Whatever a model's rows are ranked by, it claims to be right with the probability of its
+    answer. Only an array or a callable can say otherwise: its values are read as they are.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    confidence : str, callable, array of shape (n,) or None, default=None
+        The confidence that was asked for.
+
+    Returns
+    -------
+    str, callable, array of shape (n,) or None
+        For :func:`confidence_of`. Without probabilities the confidence that was asked for, or
+        that came with the predictions, is the claim.
+    """
+    named = confidence is None or isinstance(confidence, str)
+    if predictions.y_proba is None or not named:
+        return confidence
+    rule = predictions.rule
+    if confidence is not None:
+        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+        check_confidence_fits(confidence, rule.decision, rule.cost_matrix)
+    return rule.claim
+
+
+def check_confidence_by_row(y_proba: FloatArray | None, confidence: Any) -> None:
+    """Refuse a function whose confidence in a row depends on the rows beside it, such as a rank.
+
+    New rows arrive with other rows around them: a threshold on it would mean nothing for them.
+    """
+    if y_proba is None or not callable(confidence):
+        return
+    together = confidence_of_proba(y_proba, confidence)
+    n = len(y_proba)
+    for start, stop in {(0, 1), (n - 1, n), (0, (n + 1) // 2), (n // 2, n)}:
+        part = confidence_of_proba(y_proba[start:stop], confidence)
+        if not np.allclose(part, together[start:stop], 1e-5, 1e-8 * np.ptp(together)):
+            raise ValueError(
+                f"confidence: the function looks at rows together (rows {start} to {stop - 1} "
+                f"alone get other values than among all {n}). It must compute the confidence in a "
+                "row from the probabilities of that row alone."
+            )
+
+
+def confidence_of(predictions: Predictions, confidence: ConfidenceSpec | None = None) -> FloatArray:
+    """Return the confidence of each row of `predictions`.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    confidence : str, callable, array of shape (n,) or None, default=None
+        None: the confidence that came with the predictions, else the one that belongs to how
+        they were decided: "max_proba", "chosen_proba" or "expected_cost".
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If a named or callable confidence is asked for and there are no probabilities, or it
+        does not belong to the answers.
+    """
+    if confidence is None and predictions.confidence is not None:
+        return predictions.confidence
+    if predictions.y_proba is not None:
+        rule = predictions.rule
+        wanted = rule.default_confidence if confidence is None else confidence
+        if isinstance(wanted, str):
+            check_confidence_fits(wanted, rule.decision, rule.cost_matrix)
+        return confidence_of_answers(predictions.y_proba, predictions.y_pred, wanted, rule)
+    if confidence is None or isinstance(confidence, str) or callable(confidence):
+        raise ValueError(
+            f"confidence={confidence!r} is computed from probabilities, but these predictions "
+            "hold labels and a confidence only; leave confidence out."
+        )
+    values = check_confidence(confidence)
+    check_length("confidence", values, len(predictions))
+    return values

@@ -1,0 +1,147 @@
+"""Which class a classifier answers with, and what a wrong answer costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._array_ops import column_names, row_argmax
+from skselect._checks.options import check_choice, check_costs, check_given, check_has_costs
+from skselect._checks.proba import match_columns
+from skselect._typing import FloatArray, IntArray, LabelArray
+
+#: The most probable class, the estimator's own answer, or the class that costs least on average.
+DECISIONS = ("argmax", "estimator", "min_cost")
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionRule:
+    """How probabilities become an answer, and what each kind of error costs.
+
+    Build it with :meth:`checked`; the constructor takes the fields as they are.
+
+    Parameters
+    ----------
+    decision : {"argmax", "estimator", "min_cost"}, default="argmax"
+    cost_matrix : ndarray of shape (K, K) or None, default=None
+        Rows are true classes, columns answers, in units of the user's own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions.decisions import DecisionRule
+    >>> rule = DecisionRule.checked("min_cost", [[0, 1], [10, 0]], np.array(["healthy", "sick"]))
+    >>> rule.answers(np.array([[.95, .05], [.8, .2]]))
+    array([0, 1])
+    >>> rule.unit
+    10.0
+    """
+
+    decision: str = "argmax"
+    cost_matrix: FloatArray | None = None
+
+    @classmethod
+    def checked(cls, decision: str, cost_matrix: Any, classes: LabelArray) -> DecisionRule:
+        """Check the parameters of a user.
+
+        Parameters
+        ----------
+        decision : str
+        cost_matrix : array-like of shape (K, K), DataFrame or None
+            A DataFrame is matched with the classes by name, rows and columns.
+        classes : ndarray of shape (K,)
+
+        Raises
+        ------
+        ValueError
+            If the decision is unknown or lacks its costs, or the costs do not fit the classes.
+        """
+        check_choice("decision", decision, DECISIONS)
+        check_has_costs(decision, cost_matrix)
+        if cost_matrix is None:
+            return cls(decision)
+        return cls(decision, _check_cost_matrix(cost_matrix, classes))
+
+    @property
+    def unit(self) -> float:
+        """The largest cost, which losses in [0, 1] are multiples of; 1 without costs."""
+        return 1.0 if self.cost_matrix is None else float(self.cost_matrix.max())
+
+    @property
+    def has_graded_costs(self) -> bool:
+        """Whether there are costs between nothing and the largest."""
+        costs = self.cost_matrix
+        return costs is not None and bool(np.any((costs > 0) & (costs < self.unit)))
+
+    @property
+    def default_confidence(self) -> str:
+        """The confidence that belongs to the answer."""
+        names = {"argmax": "max_proba", "estimator": "chosen_proba", "min_cost": "expected_cost"}
+        return names[self.decision]
+
+    @property
+    def claim(self) -> str:
+        """The confidence that is a chance of being right."""
+        return "max_proba" if self.decision == "argmax" else "chosen_proba"
+
+    @property
+    def default_loss(self) -> str:
+        """The loss that belongs to the answer."""
+        return "zero_one" if self.cost_matrix is None else "cost"
+
+    def answers(self, y_proba: FloatArray, y_pred: IntArray | None = None) -> IntArray:
+        """Return the code of the class that each row is answered with.
+
+        `y_pred`, codes of the estimator's own answers, is needed for "estimator" only.
+        """
+        if self.decision == "estimator":
+            return check_given(y_pred, "y_pred", "decision='estimator'")
+        if self.decision == "min_cost":
+            return np.argmin(self.expected_costs(y_proba), axis=1)
+        return row_argmax(y_proba)
+
+    def expected_costs(self, y_proba: FloatArray) -> FloatArray:
+        """Return the mean cost of each answer, (n, K), as a share of the largest cost."""
+        scaled = self._scaled
+        proba = y_proba.astype(np.float64, copy=False)
+        total = np.zeros(proba.shape)
+        for k in range(proba.shape[1]):  # no matrix product: a row never depends on its batch
+            total += proba[:, k : k + 1] * scaled[k]
+        return total
+
+    def costs(self, y_true: IntArray, y_pred: IntArray) -> FloatArray:
+        """Return what each answer cost, as a share of the largest cost.
+
+        A true class that the model does not know (-1) costs the most there is.
+        """
+        return np.where(y_true < 0, 1.0, self._scaled[y_true, y_pred])
+
+    @property
+    def _scaled(self) -> FloatArray:
+        costs = check_given(self.cost_matrix, "cost_matrix", "a loss or confidence of costs")
+        return np.asarray(costs / self.unit)
+
+
+def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
+    """Return what each answer costs: (K, K), finite, none negative, not all zero."""
+    names = column_names(values)
+    if names is not None and not hasattr(values, "iloc"):  # polars: rows as the columns
+        values = pd.DataFrame(np.asarray(values), index=names, columns=names)
+    if hasattr(values, "iloc"):
+        remedy = "or pass an array in the order of the classes"
+        rows, columns = (
+            match_columns(list(labels), classes, "cost_matrix", remedy)
+            for labels in (values.index, values.columns)
+        )
+        values = values.iloc[rows, columns]
+    costs = check_costs(values)
+    shape = (len(classes), len(classes))
+    if costs.shape != shape:
+        raise ValueError(
+            f"cost_matrix must have the shape {shape}, one row per true class and one column per "
+            f"answer, in the order {classes[:10].tolist()}; got the shape {costs.shape}."
+        )
+    return costs

@@ -1,0 +1,236 @@
+"""How wrong and how sure: all that is left of a prediction once labels are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._checks.options import check_choice
+from skselect._checks.rows import (
+    check_confidence,
+    check_length,
+    check_loss,
+    check_weight,
+    refuse_judged,
+)
+from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
+from skselect.predictions.confidence import confidence_of
+from skselect.predictions.predictions import Predictions
+
+
+def zero_one_loss(predictions: Predictions) -> FloatArray:
+    """Return 1 where the predicted class is not the true one, else 0."""
+    return (predictions.y_pred != predictions.y_true).astype(np.float64)
+
+
+def cost_loss(predictions: Predictions) -> FloatArray:
+    """Return what each answer cost over the largest cost there is."""
+    return predictions.rule.costs(predictions.y_true, predictions.y_pred)
+
+
+LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {
+    "zero_one": zero_one_loss,
+    "cost": cost_loss,
+}
+
+
+def resolved_loss(loss: LossSpec, objective: str, *, has_costs: bool) -> LossSpec:
+    """Return the loss that "auto" stands for: costs where there are some and they can count."""
+    if callable(loss):
+        return loss
+    check_choice("loss", loss, ["auto", *LOSSES])
+    if loss != "auto":
+        return loss
+    return "cost" if has_costs and objective in ("risk", "generalized_risk", "cost") else "zero_one"
+
+
+def loss_of(predictions: Predictions, loss: LossSpec) -> FloatArray:
+    """Return the loss of each row, in [0, 1].
+
+    Parameters
+    ----------
+    predictions : Predictions
+    loss : {"zero_one", "cost"} or callable
+        "cost" reads the cost matrix of the predictions. A callable gets the arrays of true and
+        predicted labels and returns n losses.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or a loss lies outside [0, 1].
+    """
+    if not callable(loss):
+        return LOSSES[check_choice("loss", loss, LOSSES)](predictions)
+    classes = predictions.classes
+    if np.any(predictions.y_true < 0):
+        raise ValueError(
+            "loss: a callable needs the true label of every row, but some rows belong to a class "
+            "that the classifier does not know. Use loss='zero_one' (such a row is an error)."
+        )
+    values = check_loss(loss(classes[predictions.y_true], predictions.answers))
+    check_length("loss", values, len(predictions))
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """How wrong (`loss`) and how sure (`confidence`) each decision was.
+
+    Parameters
+    ----------
+    loss : array-like of shape (n,)
+        In [0, 1]; 1 for an error and 0 for a right answer, or anything between.
+    confidence : array-like of shape (n,)
+        Finite numbers; larger is surer.
+    sample_weight : array-like of shape (n,), default=None
+        How often each row counts: weight 2 is the row twice.
+
+    Raises
+    ------
+    ValueError
+        If an array is empty or has impossible values, or the lengths differ.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes
+    >>> outcomes = Outcomes(loss=[0, 1, 0], confidence=[.9, .6, .8])
+    >>> len(outcomes), float(outcomes.loss.mean())
+    (3, 0.3333333333333333)
+    """
+
+    loss: FloatArray
+    confidence: FloatArray
+    sample_weight: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        loss = check_loss(self.loss)
+        confidence = check_confidence(self.confidence)
+        check_length("confidence", confidence, len(loss), "loss")
+        weight = check_weight(self.sample_weight, len(loss))
+        # Copies: what the caller does to the arrays later must not change what is frozen here.
+        object.__setattr__(self, "loss", loss.copy())
+        object.__setattr__(self, "confidence", confidence.copy())
+        object.__setattr__(self, "sample_weight", None if weight is None else weight.copy())
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+    @property
+    def weight(self) -> FloatArray:
+        """The weight of each row, ones where none were given."""
+        return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+
+    @classmethod
+    def from_predictions(
+        cls,
+        predictions: Predictions,
+        *,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+    ) -> Outcomes:
+        """Judge each prediction.
+
+        Parameters
+        ----------
+        predictions : Predictions
+        confidence : str, callable or array of shape (n,), default=None
+            None: the confidence that came with the predictions, else the one that belongs to
+            their answers; see :func:`skselect.predictions.confidence.confidence_of`.
+        loss : {"zero_one", "cost"} or callable, default="zero_one"
+            "cost" is the cost of the answer over the largest cost in the matrix. A callable
+            ``(y_true, y_pred) -> loss`` gets labels and returns values in [0, 1].
+
+        Returns
+        -------
+        Outcomes
+        """
+        return cls(
+            loss_of(predictions, loss),
+            confidence_of(predictions, confidence),
+            predictions.sample_weight,
+        )
+
+    @classmethod
+    def from_proba(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+    ) -> Outcomes:
+        """Judge class probabilities; see :meth:`Predictions.from_proba` for the arguments.
+
+        Examples
+        --------
+        >>> from skselect import Outcomes
+        >>> Outcomes.from_proba([0, 1, 1], [[.9, .1], [.2, .8], [.6, .4]]).to_frame()
+           loss  confidence
+        0   0.0         0.9
+        1   0.0         0.8
+        2   1.0         0.6
+        """
+        predictions = Predictions.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+        )
+        return cls.from_predictions(predictions, confidence=confidence, loss=loss)
+
+    @classmethod
+    def from_labels(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        confidence: Any,
+        *,
+        loss: LossSpec = "zero_one",
+        sample_weight: Any = None,
+    ) -> Outcomes:
+        """Judge predicted labels; see :meth:`Predictions.from_labels` for the arguments."""
+        predictions = Predictions.from_labels(
+            y_true, y_pred, confidence, sample_weight=sample_weight
+        )
+        return cls.from_predictions(predictions, loss=loss)
+
+    @classmethod
+    def of(
+        cls,
+        predictions_or_outcomes: Predictions | Outcomes,
+        *,
+        confidence: ConfidenceSpec | None = None,
+        loss: LossSpec = "zero_one",
+    ) -> Outcomes:
+        """Return outcomes as they are, and predictions judged."""
+        if isinstance(predictions_or_outcomes, Outcomes):
+            refuse_judged(confidence, loss)
+            return predictions_or_outcomes
+        if not isinstance(predictions_or_outcomes, Predictions):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                "predictions_or_outcomes must be Predictions, Outcomes or a RiskCoverageCurve "
+                "(of a SelectiveState: state.finalize()), got "
+                f"{type(predictions_or_outcomes).__name__}; build one with "
+                "Predictions.from_proba(y_true, y_proba)."
+            )
+        return cls.from_predictions(predictions_or_outcomes, confidence=confidence, loss=loss)
+
+    def take(self, rows: IntArray | BoolArray) -> Outcomes:
+        """Return some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return Outcomes(self.loss[rows], self.confidence[rows], weight)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per case: loss, confidence and, where given, sample_weight."""
+        columns = {"loss": self.loss, "confidence": self.confidence}
+        if self.sample_weight is not None:
+            columns["sample_weight"] = self.sample_weight
+        return pd.DataFrame(columns)

@@ -1,0 +1,308 @@
+"""What a classifier said about labelled rows. Labels end here: later rooms see codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._array_ops import column_names
+from skselect._checks.arrays import as_array, shown
+from skselect._checks.labels import (
+    check_classes,
+    check_known,
+    check_labels,
+    check_two_classes,
+    encode_labels,
+    same_kind,
+)
+from skselect._checks.options import check_given, refuse_answers
+from skselect._checks.proba import (
+    check_class_columns,
+    check_positive_proba,
+    check_proba,
+    match_columns,
+    resolve_pos_label,
+)
+from skselect._checks.rows import check_confidence, check_length, check_weight
+from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect.predictions.decisions import DecisionRule
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions for labelled rows, with labels turned into class codes.
+
+    Build it with :meth:`from_proba` or :meth:`from_labels`, which check everything; the
+    constructor takes the fields as they are.
+
+    Parameters
+    ----------
+    y_true : ndarray of shape (n,)
+        Position of the true class among `classes`; -1 is a class the model does not know
+        (such a row is always wrong).
+    y_pred : ndarray of shape (n,)
+        Position of the predicted class among `classes`.
+    classes : ndarray of shape (K,)
+        The class labels, in the order of the columns of `y_proba`.
+    y_proba : ndarray of shape (n, K) or None
+        Class probabilities, float32 or float64.
+    confidence : ndarray of shape (n,) or None
+        A confidence that came with the predictions (only from :meth:`from_labels`).
+    sample_weight : ndarray of shape (n,) or None
+        How often each row counts.
+    rule : DecisionRule
+        How `y_pred` was decided, and what errors cost.
+
+    Examples
+    --------
+    >>> from skselect import Predictions
+    >>> predictions = Predictions.from_proba(["no", "yes", "yes"], [[.9, .1], [.2, .8], [.6, .4]])
+    >>> predictions.to_frame()
+      y_true y_pred   no  yes
+    0     no     no  0.9  0.1
+    1    yes    yes  0.2  0.8
+    2    yes     no  0.6  0.4
+    """
+
+    y_true: IntArray
+    y_pred: IntArray
+    classes: LabelArray
+    y_proba: FloatArray | None = None
+    confidence: FloatArray | None = None
+    sample_weight: FloatArray | None = None
+    rule: DecisionRule = field(default_factory=DecisionRule)
+
+    def __len__(self) -> int:
+        return len(self.y_true)
+
+    @property
+    def answers(self) -> LabelArray:
+        """The predicted labels, shape (n,)."""
+        return self.classes[self.y_pred]
+
+    @classmethod
+    def from_proba(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        labels: Any = None,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        decision: str = "argmax",
+        y_pred: Any = None,
+        cost_matrix: Any = None,
+    ) -> Predictions:
+        """Build predictions from class probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels: numbers, strings or booleans.
+        y_proba : array-like of shape (n, K) or (n,)
+            Probabilities in [0, 1]. The rows of (n, K) sum to one (within 0.001) and the
+            columns are in the order of `labels`; the columns of a DataFrame are matched by
+            name. (n,) is the probability of `pos_label` in a two-class problem.
+        labels : array-like of shape (K,), default=None
+            All classes in the order of the columns. Default: the sorted labels in `y_true`.
+        pos_label : label, default=None
+            The class of a one-dimensional `y_proba`; 1 for the classes {0, 1} and {-1, 1},
+            to be named otherwise.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+        decision : {"argmax", "estimator", "min_cost"}, default="argmax"
+            What is answered: the most probable class, the labels in `y_pred` (of a classifier
+            with a cut-off of its own), or the class of the least expected cost.
+        y_pred : array-like of shape (n,), default=None
+            The answers, for ``decision="estimator"`` only.
+        cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+            What each answer costs, in units of yours: rows are true classes, columns answers,
+            in the order of the classes (a DataFrame is matched by name).
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        ValueError
+            If an argument is empty, has missing or impossible values, or does not fit the
+            others; the message names the argument and the remedy.
+        """
+        truth = check_labels(y_true)
+        names = column_names(y_proba)
+        raw = as_array(y_proba, "y_proba")
+        if raw.ndim not in (1, 2):
+            raise ValueError(
+                "y_proba must have one row per case and one column per class, got "
+                f"{shown(y_proba)}."
+            )
+        check_length("y_proba", raw, len(truth))
+        if raw.ndim == 1:
+            classes, proba = _two_columns(raw, truth, labels, pos_label)
+        else:
+            classes = _column_classes(truth, labels, names)
+            _check_one_of_two(pos_label, classes)
+            if names is not None:  # first: a column that is no class need not be a number
+                raw = raw[:, match_columns(names, classes)]
+            proba = check_proba(raw)
+        remedy = ". Pass labels= with the class of every column"
+        check_class_columns(proba.shape[1], classes, "y_proba", remedy)
+        rule = DecisionRule.checked(decision, cost_matrix, classes)
+        return cls(
+            y_true=_codes(truth, classes, "y_true"),
+            y_pred=rule.answers(proba, _own_answers(y_pred, decision, classes, len(truth))),
+            classes=classes,
+            y_proba=proba,
+            sample_weight=check_weight(sample_weight, len(truth)),
+            rule=rule,
+        )
+
+    @classmethod
+    def from_labels(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        confidence: Any,
+        *,
+        labels: Any = None,
+        sample_weight: Any = None,
+        cost_matrix: Any = None,
+    ) -> Predictions:
+        """Build predictions from predicted labels and one confidence per row.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n,)
+            True and predicted labels.
+        confidence : array-like of shape (n,)
+            One finite number per row; larger is surer.
+        labels : array-like of shape (K,), default=None
+            All classes. Default: the sorted labels that occur.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+        cost_matrix : array-like of shape (K, K) or DataFrame, default=None
+            What each answer costs; as in :meth:`from_proba`.
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        ValueError
+            If an argument is empty, has missing or impossible values, or does not fit the
+            others.
+        """
+        truth = check_labels(y_true)
+        answer = check_labels(y_pred, "y_pred")
+        check_length("y_pred", answer, len(truth))
+        scores = check_confidence(confidence)
+        check_length("confidence", scores, len(truth))
+        if not same_kind(truth, answer):
+            encode_labels(answer, truth, "y_pred")  # raises: the labels differ in kind
+        seen = np.unique(np.concatenate([truth, answer]))
+        classes = seen if labels is None else check_classes(labels)
+        rule = DecisionRule.checked("estimator", cost_matrix, classes)
+        return cls(
+            y_true=_codes(truth, classes, "y_true"),
+            y_pred=_codes(answer, classes, "y_pred"),
+            classes=classes,
+            confidence=scores,
+            sample_weight=check_weight(sample_weight, len(truth)),
+            rule=rule,
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per case: true and predicted label, probabilities, weight."""
+        known = self.y_true >= 0
+        truth = pd.Series(self.classes[self.y_true]).where(known)
+        columns: dict[Any, Any] = {"y_true": truth, "y_pred": self.answers}
+        if self.y_proba is not None:
+            columns |= {c: self.y_proba[:, k] for k, c in enumerate(self.classes.tolist())}
+        if self.confidence is not None:
+            columns["confidence"] = self.confidence
+        if self.sample_weight is not None:
+            columns["sample_weight"] = self.sample_weight
+        return pd.DataFrame(columns)
+
+
+def _codes(labels: LabelArray, classes: LabelArray, name: str) -> IntArray:
+    codes = encode_labels(labels, classes, name)
+    return check_known(codes, labels, classes, name)
+
+
+def _own_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> IntArray | None:
+    """Return the codes of answers that an estimator decided on by itself."""
+    if decision != "estimator":
+        refuse_answers(y_pred, decision)
+        return None
+    labels = check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
+    check_length("y_pred", labels, n)
+    return _codes(labels, classes, "y_pred")
+
+
+def _two_columns(
+    raw: LabelArray, truth: LabelArray, labels: Any, pos_label: Any
+) -> tuple[LabelArray, FloatArray]:
+    """Complete the probability of one class to those of both."""
+    positive = check_positive_proba(raw)
+    seen = np.unique(truth) if labels is None else check_classes(labels)
+    pos = resolve_pos_label(seen, pos_label)
+    others = [label for label in seen.tolist() if label != pos]
+    if len(others) > 1:
+        raise ValueError(
+            f"y_proba is one-dimensional, but there are the classes {seen[:10].tolist()}; pass one "
+            "column per class."
+        )
+    if not others:
+        # Every row is of the positive class; the other one only needs a name.
+        others = [_other_name(seen, pos)]
+    if not same_kind(seen, np.array([pos])):
+        raise ValueError(
+            f"pos_label={pos!r} is not of the kind of the labels {seen[:10].tolist()}."
+        )
+    classes = np.array([False, True]) if seen.dtype.kind == "b" else np.sort([others[0], pos])
+    column = int(np.flatnonzero(classes == pos)[0])
+    proba = np.empty((len(positive), 2))
+    proba[:, column] = positive
+    proba[:, 1 - column] = 1.0 - positive
+    return classes, check_proba(proba)
+
+
+def _other_name(seen: LabelArray, pos: Any) -> Any:
+    if seen.dtype.kind in "US":
+        return f"not {pos}"
+    return not pos if seen.dtype.kind == "b" else float(pos) - 1 if pos % 1 else int(pos) - 1
+
+
+def _column_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> LabelArray:
+    """Return the classes: `labels`, or the labels seen, or a frame's columns if it has more."""
+    if labels is not None:
+        return check_classes(labels)
+    seen = np.unique(truth)
+    if names is None or len(names) == len(seen):
+        return seen
+    named = np.sort(_named_classes(names, seen))
+    return named if set(seen.tolist()) <= set(named.tolist()) else seen
+
+
+def _check_one_of_two(pos_label: Any, classes: LabelArray) -> None:
+    """Refuse a positive class, where one is given, that is not one of two classes."""
+    if pos_label is not None:
+        check_two_classes(classes, f"pos_label={shown(pos_label)}", "; leave it out")
+        resolve_pos_label(classes, pos_label)
+
+
+def _named_classes(names: list[Any], like: LabelArray) -> LabelArray:
+    """Return column names as classes; text such as "2" is a number where the labels are."""
+    classes = check_classes(names, "y_proba.columns")
+    if classes.dtype.kind in "US" and like.dtype.kind in "iuf":
+        try:
+            return classes.astype(np.float64).astype(like.dtype)
+        except ValueError:
+            return classes
+    return classes

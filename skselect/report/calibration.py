@@ -1,0 +1,266 @@
+"""Tables for people: which calibration suits this classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import indexable
+
+from skselect._array_ops import are_constant
+from skselect._checks.arrays import shown
+from skselect._checks.labels import check_more_classes
+from skselect._checks.options import (
+    check_calibration,
+    check_choice,
+    check_count,
+    check_generator,
+    check_has_fit,
+    check_scope,
+    warn_unseen,
+)
+from skselect._checks.rows import check_weight, no_word_on_weights, warn_small_weights
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.calibration import CALIBRATORS
+from skselect.calibration._scopes import SCOPES, fitted_calibration
+from skselect.estimators.classifier import (
+    SelectiveClassifier,
+    codes_of,
+    labels_of,
+    task_classes,
+    warn_if_fitted,
+)
+from skselect.estimators.fitting import (
+    Parts,
+    Task,
+    assembled,
+    folds,
+    is_ready,
+    route_fit,
+    seen_rows,
+)
+from skselect.metrics import evaluate
+from skselect.metrics._csr import csr_test_of
+from skselect.predictions.confidence import max_proba
+from skselect.predictions.outcomes import Outcomes
+
+_METRICS: dict[str, dict[str, Any]] = {
+    "ece": {}, "smooth_ece": {}, "top_label_brier": {}, "csr": {}, "p_risk": {}, "cw_accuracy": {},
+    "aurc": {}, "cwsa_plus": {"threshold": 0.5},
+}  # fmt: skip
+_COLUMNS = (
+    "ece", "smooth_ece", "log_loss", "brier", "top_label_brier", "csr", "p_risk", "csr_p_value",
+    "cw_accuracy", "aurc", "cwsa_plus",
+)  # fmt: skip
+# A certain error would cost an infinite log loss.
+_LEAST = np.finfo(np.float64).eps
+
+
+def calibration_report(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    calibrations: Any = None,
+    calibration_scope: str = "probabilities",
+    cv: Any = 5,
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_draws: int = 999,
+    random_state: Any = None,
+) -> pd.DataFrame:
+    """Compare calibrations of one classifier on rows that neither it nor they have seen.
+
+    Parameters
+    ----------
+    estimator : classifier
+        As in :class:`SelectiveClassifier`. A FrozenEstimator is used as it is, so the rows must
+        be fresh.
+    X : array-like, data frame or sparse matrix of shape (n, n_features)
+    y : array-like of shape (n,)
+    calibrations : list of names, or mapping of str to name or calibrator, default=None
+        What to compare with the raw probabilities. None: all named ones.
+    calibration_scope : {"probabilities", "confidence"}, default="probabilities"
+        As in :class:`SelectiveClassifier`.
+    cv : int, splitter or iterable, default=5
+        Folds: each row is scored by a classifier, and calibrated by a map, fitted without it.
+    sample_weight : array-like of shape (n,), default=None
+        Weights for the classifier, the calibrations and the metrics.
+    groups : array-like of shape (n,), default=None
+        For the splitter.
+    n_draws : int, default=999
+        Honest classifiers simulated for `csr_p_value`.
+    random_state : int, Generator or None, default=None
+        Seed of the simulation.
+
+    Returns
+    -------
+    DataFrame
+        One row per calibration, "raw" first (missing for a classifier without
+        ``predict_proba``):
+
+        ===============================  ==================================================
+        ``ece``, ``smooth_ece``          distance of confidence and accuracy
+        ``log_loss``, ``brier``          of the class probabilities (Brier: summed over classes)
+        ``top_label_brier``              of the confidence
+        ``csr``, ``p_risk``              overconfidence near certainty, as published
+        ``csr_p_value``                  exact, by simulation; nan for unequal weights
+        ``cw_accuracy``                  confidence-weighted accuracy
+        ``aurc``, ``cwsa_plus``          selective prediction (CWSA+ at threshold 0.5)
+        ===============================  ==================================================
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or the classifier states no confidence.
+
+    See Also
+    --------
+    skselect.metrics.compare_models : Says whether a difference could be chance.
+
+    Notes
+    -----
+    The classifier is fitted once per fold, whatever the number of calibrations: the map for a
+    fold learns from the out-of-fold scores of the other folds. The metrics are those of all
+    rows together. CWSA+ rewards sharpness as such; choose by log loss and by CSR.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import calibration_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> table = calibration_report(GaussianNB(), X, y, calibrations=["temperature", "isotonic"],
+    ...                            random_state=0)
+    >>> columns = ["log_loss", "csr", "csr_p_value"]
+    >>> print(table[columns].to_string(float_format="%.3g"))  # doctest: +DIGITS_VARY
+                 log_loss      csr  csr_p_value
+    raw             0.652 1.41e+06        0.001
+    temperature      0.16     1.08        0.377
+    isotonic        0.323 5.27e+05        0.001
+    """
+    candidates = _check_calibrations(calibrations, CALIBRATORS)
+    check_choice("calibration_scope", calibration_scope, SCOPES)
+    check_count("n_draws", n_draws)
+    rng = check_generator(random_state)
+    check_has_fit(estimator)
+    X, y = indexable(X, y)
+    rows = _scored(estimator, X, labels_of(y), cv, sample_weight, groups)
+    check_scope(calibration_scope, rows.response, estimator)
+    warn_small_weights(rows.weight, "this report")
+    table = {}
+    with no_word_on_weights():
+        if rows.response == "predict_proba":
+            table["raw"] = _judged(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
+        for name, calibrator in candidates.items():
+            proba, claim = _calibrated(rows, calibrator, calibration_scope)
+            table[name] = _judged(rows, proba, claim, n_draws, rng)
+    return pd.DataFrame(table).T
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Raw scores of every row by a classifier that did not see it, and the folds."""
+
+    scores: FloatArray
+    response: str
+    codes: IntArray
+    classes: Any
+    weight: FloatArray | None
+    parts: Parts
+    seen: BoolArray
+
+
+def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any) -> _Scored:
+    """Score every row once, by a classifier fitted without it."""
+    classes = task_classes(estimator, y)
+    check_more_classes(classes, "there is nothing to calibrate")
+    codes = codes_of(y, classes)
+    weight = check_weight(sample_weight, len(codes), other="y")
+    owner = SelectiveClassifier(estimator, cv=cv)
+    given = {} if groups is None else {"groups": groups}
+    params, split_params = route_fit(owner, weight, given)
+    task = Task(X, y, codes, classes, params)
+    parts = folds(cv, X, y, split_params, weight)
+    seen = np.ones(len(codes), dtype=bool)
+    if is_ready(estimator):
+        models = iter([(np.arange(len(codes)), X, task.fit(estimator, np.arange(len(codes))))])
+    else:
+        warn_if_fitted(estimator)
+        models = task.fold_models(estimator, parts)
+        seen = seen_rows(parts, codes)
+        warn_unseen(seen, codes, "no calibration learns from them, and they count as wrong")
+    found = []
+    for test, X_test, raw in models:
+        found.append((test, raw.scores(X_test)))
+        raw.check_decision(X_test, found[-1][1], "argmax")
+        response = raw.response
+    return _Scored(assembled(found), response, codes, classes, weight, parts, seen)
+
+
+def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
+    """Return class probabilities and the claimed chance of being right, cross-fitted."""
+    raw = rows.scores
+    proba = np.empty((len(rows.codes), len(rows.classes)))
+    claim = np.empty(len(rows.codes))
+    for train_and_unseen, test in rows.parts:
+        train = train_and_unseen[rows.seen[train_and_unseen]]
+        weight = None if rows.weight is None else rows.weight[train]
+        fitted = fitted_calibration(
+            calibrator, scope, rows.response, raw[train], rows.codes[train], len(rows.classes),
+            weight,
+        )  # fmt: skip
+        proba[test] = fitted.proba_of(raw[test])
+        claim[test] = fitted.honest(max_proba(proba[test]))
+    return proba, claim
+
+
+def _judged(
+    rows: _Scored, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the metrics of one calibration."""
+    outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)
+    values = evaluate(outcomes, _METRICS).to_dict()
+    p_value = np.nan
+    if are_constant(rows.weight):
+        p_value = csr_test_of(outcomes, n_draws=n_draws, random_state=rng).p_value
+    truth = np.eye(len(rows.classes))[rows.codes]
+    spread = np.sum((proba - truth) ** 2, axis=1)
+    own = np.sum(proba * truth, axis=1)
+    values |= {
+        "log_loss": np.average(-np.log(np.maximum(own, _LEAST)), weights=rows.weight),
+        "brier": np.average(spread, weights=rows.weight),
+        "csr_p_value": p_value,
+    }
+    return {name: float(values[name]) for name in _COLUMNS}
+
+
+def _check_calibrations(calibrations: Any, known: Iterable[str]) -> dict[str, Any]:
+    """Return the calibrations to compare, by name; None is all known ones."""
+    known = list(known)
+    if calibrations is None:
+        return {name: name for name in known}
+    if isinstance(calibrations, str) or not isinstance(calibrations, Iterable):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"calibrations must be a list of names, such as {known[:2]}, or a mapping of names to "
+            f"calibrators, got {shown(calibrations)}."
+        )
+    if isinstance(calibrations, Mapping):
+        names, given = list(calibrations), list(calibrations.values())
+    else:
+        given = list(calibrations)
+        names = [c if isinstance(c, str) else type(c).__name__ for c in given]
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    if repeated or "raw" in names:
+        raise ValueError(
+            "calibrations: each needs a name of its own, other than 'raw', but "
+            f"{repeated or ['raw']} would name two rows; pass a mapping of names to calibrators."
+        )
+    for calibration in given:
+        if calibration is None:
+            raise ValueError("calibrations: raw probabilities are shown anyway; leave None out.")
+        check_calibration(calibration, known)
+    return dict(zip(names, given, strict=True))

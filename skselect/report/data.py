@@ -1,0 +1,351 @@
+"""What a report says, as plain values: computed here, laid out elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skselect._array_ops import ROUNDING, is_graded
+from skselect._checks.proba import check_has_proba
+from skselect._checks.rows import check_subgroups
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.bounds import clopper_pearson_interval
+from skselect.inference.influence import INFLUENCES
+from skselect.inference.intervals import interval_around
+from skselect.metrics._csr import csr_test_of
+from skselect.metrics._evaluate import Judged, evaluate, judge, kernel_value
+from skselect.metrics._table import SPECS
+from skselect.policy.certificate import fingerprint, threshold_to_json
+from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
+from skselect.selection.certify import own_promise
+
+#: Without a threshold, and what it adds.
+METRICS = (
+    "augrc", "aurc", "eaurc", "failure_auroc", "cw_accuracy", "csr", "ece", "smooth_ece",
+    "top_label_brier",
+)  # fmt: skip
+AT_THRESHOLD = ("coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus")
+#: Those that ask for a confidence in [0, 1].
+_NEED_UNIT = {"cwsa", "cwsa_plus", *(name for name, s in SPECS.items() if s.reads_probability)}
+_COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+_DRAWS = 999
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One model of a report: what it said, and what a policy makes of it.
+
+    Parameters
+    ----------
+    name : str
+    raw : Predictions
+        As given.
+    policy : AbstentionPolicy or None
+    threshold : float or None
+        None where there is no policy and none was named, or one per subgroup.
+    judged : Judged
+        After the policy's calibration, with the confidence its threshold is applied to.
+    accepted : ndarray of bool, shape (n,), or None
+        None: it answers everything.
+    """
+
+    name: str
+    raw: Predictions
+    policy: AbstentionPolicy | None
+    threshold: float | None
+    judged: Judged
+    accepted: BoolArray | None
+
+    @property
+    def predictions(self) -> Predictions:
+        """After the policy's calibration."""
+        assert self.judged.predictions is not None
+        return self.judged.predictions
+
+
+def case_of(
+    name: str,
+    raw: Predictions,
+    policy: AbstentionPolicy | None,
+    threshold: float | None,
+    subgroups: Any,
+) -> Case:
+    """Apply a policy, or a threshold, to what a model said."""
+    if policy is None:
+        judged = judge(raw)
+        confidence = judged.outcomes.confidence
+        accepted = None if threshold is None else confidence >= threshold
+        return Case(name, raw, None, threshold, judged, accepted)
+    _check_same_classes(policy.classes, raw.classes, name)
+    _check_reads_proba(policy.response)
+    _check_own_answers(policy.rule.decision, raw.rule.decision)
+    own = policy.groups is not None and not policy.groups.by_answer
+    single = None if policy.groups is not None else policy.threshold
+    if raw.y_proba is None and policy.calibration is None:
+        # Answers with their confidence: the threshold is all that the policy knows of them.
+        judged = judge(raw)
+        by_answer = policy.groups is not None and policy.groups.by_answer
+        of_rows = raw.answers if by_answer else subgroups if own else None
+        accepted = policy.accepts(judged.outcomes.confidence, subgroups=of_rows)
+        return Case(name, raw, policy, single, judged, accepted)
+    scores = check_has_proba(raw.y_proba, "a policy with a calibration")
+    decisions = policy.judge(scores, raw.y_pred, subgroups if own else None)
+    after = Predictions(
+        raw.y_true, decisions.y_pred, raw.classes, decisions.y_proba, rule=policy.rule
+    )
+    judged = judge(after, confidence=decisions.confidence, claim=decisions.claim)
+    return Case(name, raw, policy, single, judged, decisions.accepted)
+
+
+def contents_of(
+    case: Case, subgroups: Any, features: Any, n_errors: int, level: float, seed: Any
+) -> dict[str, Any]:
+    """Return everything that is said about one model."""
+    errors = case.judged.outcomes.loss
+    return {
+        "n_rows": len(errors),
+        "n_errors": int(np.count_nonzero(errors)),
+        "accuracy": 1.0 - float(np.mean(errors)),
+        "threshold": None if case.threshold is None else threshold_to_json(case.threshold),
+        "metrics": _metrics(case, level),
+        "decisions": _decisions(case, level),
+        "coverages": _coverages(case),
+        "calibration": _calibration(case, seed),
+        "certificate": _certificate(case, subgroups, level),
+        "errors": _errors(case, features, n_errors),
+        "subgroups": None if subgroups is None else _subgroups(case, subgroups, level),
+    }
+
+
+def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
+    """Return each metric with its interval, where there is a closed form."""
+    wanted: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in METRICS]
+    if case.threshold is not None:
+        wanted += [(name, {"threshold": case.threshold}) for name in AT_THRESHOLD]
+    found = []
+    for name, parameters in wanted:
+        spec = SPECS[name]
+        judged = case.judged.read_by(spec)
+        outside = name in _NEED_UNIT and not is_unit(judged.outcomes)
+        beyond = name.startswith("cwsa") and not 0 <= parameters.get("threshold", 0) < 1
+        if outside or beyond:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # nan and "few errors" are printed
+            value = kernel_value(spec, judged, parameters)
+            low, high = _closed_interval(name, judged, parameters, level)
+        better = "higher" if spec.greater_is_better else "lower"
+        better = "near 1" if name == "csr" else better
+        found.append({"metric": name, "value": value, "low": low, "high": high,
+                      "better": better, "meaning": spec.use})  # fmt: skip
+    return found
+
+
+def _closed_interval(
+    name: str, judged: Judged, parameters: dict[str, Any], level: float
+) -> tuple[float, float]:
+    """Return the interval of a metric from its closed form, nan where these rows have none."""
+    closed = INFLUENCES.get(name)
+    influence = None if closed is None else closed(judged, **parameters)
+    if influence is None or np.isnan(influence.estimate):
+        return np.nan, np.nan
+    low, high, _, used = interval_around(influence, level)
+    if used == "wilson":  # a share has one interval in the whole report, the exact one
+        assert influence.n_trials is not None
+        n_hits = round(influence.estimate * influence.n_trials)
+        return clopper_pearson_interval(n_hits, influence.n_trials, level)
+    return low, high
+
+
+def _decisions(case: Case, level: float) -> dict[str, Any] | None:
+    """Return what is decided alone and how often that is wrong; None if everything is."""
+    if case.accepted is None:
+        return None
+    found = _counts(case.judged.outcomes.loss, case.accepted, level)
+    rule = case.predictions.rule
+    if rule.cost_matrix is not None and np.any(case.accepted):
+        costs = Outcomes.of(case.predictions, confidence=case.judged.outcomes.confidence,
+                            loss="cost").loss  # fmt: skip
+        found["mean_cost"] = rule.unit * float(np.mean(costs[case.accepted]))
+    return found
+
+
+def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, Any]:
+    n, n_accepted = len(loss), int(np.sum(accepted))
+    wrong = float(np.sum(loss[accepted]))
+    low = high = np.nan
+    if not is_graded(loss):
+        low, high = clopper_pearson_interval(wrong, n_accepted, level)
+    return {
+        "n_rows": n, "n_accepted": n_accepted, "n_errors": wrong, "coverage": n_accepted / n,
+        "risk": wrong / n_accepted if n_accepted else np.nan, "low": low, "high": high,
+        "n_right_handed_over": float(np.sum(1.0 - loss[~accepted])),
+    }  # fmt: skip
+
+
+def _coverages(case: Case) -> list[dict[str, float]]:
+    """Return the risk at a few coverages, and the thresholds that give them."""
+    curve = case.judged.curve
+    rows: list[dict[str, float]] = []
+    for wanted in _COVERAGES:
+        entry = int(np.searchsorted(curve.coverage, wanted - ROUNDING))
+        entry = min(entry, len(curve) - 1)
+        row = {
+            "coverage": float(curve.coverage[entry]),
+            "risk": float(curve.selective_risk[entry]),
+            "threshold": float(curve.thresholds[entry]),
+        }
+        rows += [row] if row not in rows else []  # ties may reach several coverages at once
+    return rows
+
+
+def is_unit(outcomes: Outcomes) -> bool:
+    """Tell whether a confidence could be a probability."""
+    return bool(outcomes.confidence.min() >= 0 and outcomes.confidence.max() <= 1)
+
+
+def honest_states(case: Case) -> list[tuple[str, Outcomes]]:
+    """Return the claimed chances of being right, before and after the policy's calibration."""
+    policy = case.policy
+    if policy is None or policy.calibration is None:
+        return [("as given", case.judged.honest.outcomes)]
+    before = judge(case.raw).honest.outcomes
+    return [("before calibration", before), ("after calibration", case.judged.honest.outcomes)]
+
+
+def _calibration(case: Case, seed: Any) -> list[dict[str, Any]]:
+    """Return how honest the confidence is, before and after the policy's calibration."""
+    if not is_unit(case.judged.honest.outcomes):
+        return []
+    return [_honesty(state, outcomes, seed) for state, outcomes in honest_states(case)]
+
+
+def _honesty(state: str, outcomes: Outcomes, seed: Any) -> dict[str, Any]:
+    values = evaluate(outcomes, ["ece", "smooth_ece", "top_label_brier", "csr"])
+    test = csr_test_of(outcomes, n_draws=_DRAWS, random_state=np.random.default_rng(seed))
+    found = {
+        "state": state,
+        "mean_confidence": float(np.mean(outcomes.confidence)),
+        "accuracy": 1.0 - float(np.mean(outcomes.loss)),
+        "csr_p_value": float(test.p_value),
+    }
+    return found | {str(name): float(value) for name, value in values.items()}
+
+
+def _certificate(case: Case, subgroups: Any, level: float) -> dict[str, Any] | None:
+    """Return the texts of the policy's certificates, and what these rows say against them."""
+    policy = case.policy
+    if policy is None:
+        return None
+    if policy.groups is not None:
+        found = policy.groups.certificates
+        texts = {str(key): str(one) for key, one in found.items() if one is not None}
+        certified = all(one is not None and one.is_certified for one in found.values())
+    else:
+        one = policy.certificate
+        texts = {} if one is None else {"": str(one)}
+        certified = one is not None and one.is_certified
+    tuned_on = policy.fingerprints.get("data")
+    same = tuned_on is not None and tuned_on == fingerprint(case.judged.curve)
+    notice = ""
+    if not same and case.accepted is not None and case.raw.sample_weight is None:
+        delta = (1.0 - level) / 2.0  # each end of an interval
+        notice = own_promise(policy, case.predictions, case.accepted, subgroups, delta)
+    return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
+            "same_rows": same, "notice": notice}  # fmt: skip
+
+
+def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
+    """Return the errors that it was surest of, one dict each."""
+    outcomes, predictions = case.judged.outcomes, case.predictions
+    wrong = np.flatnonzero(outcomes.loss > 0)
+    worst = wrong[np.argsort(-outcomes.confidence[wrong], kind="stable")][:n_errors]
+    classes = predictions.classes.tolist()
+    found = []
+    for row in worst.tolist():
+        true = predictions.y_true[row]
+        known: dict[str, Any] = {
+            "row": row,
+            "true": "unknown class" if true < 0 else classes[true],
+            "answered": classes[predictions.y_pred[row]],
+            "confidence": float(outcomes.confidence[row]),
+        }
+        columns = [] if features is None else list(features.columns)
+        # Column by column: a row of numbers of several kinds would turn integers into floats.
+        known["features"] = {str(name): _plain(features[name].iloc[row]) for name in columns}
+        found.append(known)
+    return found
+
+
+def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]:
+    """Return what is decided alone in each subgroup, one attribute after the other."""
+    loss = case.judged.outcomes.loss
+    accepted = np.ones(len(loss), dtype=bool) if case.accepted is None else case.accepted
+    frame = check_subgroups(subgroups, len(loss))
+    named = hasattr(subgroups, "columns") or hasattr(subgroups, "keys")  # a table, of any make
+    found = []
+    for attribute in frame.columns:
+        codes, keys = subgroup_codes(frame[attribute], len(loss))
+        rows_of = [(str(key), codes == code) for code, key in enumerate(keys)]
+        rows_of += [("(missing)", codes < 0)] if np.any(codes < 0) else []
+        name = str(attribute) if named else name_of_subgroups(subgroups)
+        found += [
+            {"attribute": name, "subgroup": key} | _counts(loss[rows], accepted[rows], level)
+            for key, rows in rows_of
+        ]
+    return found
+
+
+def without_nan(value: Any) -> Any:
+    """Return nested values with None in the place of nan, which JSON does not know."""
+    if isinstance(value, dict):
+        return {key: without_nan(held) for key, held in value.items()}
+    if isinstance(value, list):
+        return [without_nan(held) for held in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def class_counts(y_true: IntArray, classes: Any) -> dict[str, int]:
+    """Return the rows of each class."""
+    counts = {str(label): int(np.sum(y_true == k)) for k, label in enumerate(classes.tolist())}
+    unknown = int(np.sum(y_true < 0))
+    return counts | ({"unknown class": unknown} if unknown else {})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _check_same_classes(policy: LabelArray, table: LabelArray, name: str) -> None:
+    """Refuse predictions of other classes than the policy's."""
+    if policy.tolist() != table.tolist():
+        raise ValueError(
+            f"policy: it is for the classes {policy.tolist()}, but the predictions of {name!r} are "
+            f"for {table.tolist()}; pass labels= in the order of the policy's."
+        )
+
+
+def _check_reads_proba(response: str) -> None:
+    """Refuse a policy for decision values where probabilities are reported on."""
+    if response != "predict_proba":
+        raise ValueError(
+            "policy: it reads decision values, and a report is about probabilities; pass the "
+            "calibrated ones, predict_proba(X), with threshold= instead of the policy."
+        )
+
+
+def _check_own_answers(policy: str, given: str) -> None:
+    """Refuse answers of another kind than those the policy lets pass."""
+    if policy == "estimator" and given != "estimator":
+        raise ValueError(
+            "policy: it is about the estimator's own answers; pass Predictions.from_proba(..., "
+            "decision='estimator', y_pred=...) with y_true=None."
+        )

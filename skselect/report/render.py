@@ -1,0 +1,200 @@
+"""A report for the terminal."""
+
+from __future__ import annotations
+
+import base64
+import io
+import textwrap
+import warnings
+from importlib import resources
+from typing import Any
+
+import pandas as pd
+
+from skselect._files import import_extra
+from skselect.display import (
+    ConfidenceHistogramDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    ThresholdDisplay,
+)
+from skselect.policy.certificate import rounded
+from skselect.report.data import Case, honest_states, is_unit
+
+_WIDTH = 96
+
+
+def text_of(contents: dict[str, Any]) -> str:
+    """Return a report as text."""
+    classes = ", ".join(f"{name}: {n:,}" for name, n in contents["classes"].items())
+    parts = [
+        f"{contents['title']}\n{'=' * len(contents['title'])}",
+        textwrap.fill(f"{contents['n_rows']:,} rows; classes {classes}", _WIDTH),
+    ]
+    for name, model in contents["models"].items():
+        parts += _model(name, model, contents["confidence_level"])
+    if contents["comparison"]:
+        parts.append("Comparison by AUGRC, the best first; p-values adjusted by Holm")
+        parts.append(table_of(contents["comparison"]))
+    return "\n\n".join(parts)
+
+
+def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
+    parts = [
+        f"{name}\n{'-' * len(name)}",
+        f"Always answering, it is right in {_percent(model['accuracy'])} of the rows "
+        f"({model['n_errors']:,} errors).",
+    ]
+    decided = model["decisions"]
+    if decided is not None:
+        parts.append(sentence_of(decided, level))
+    if model["certificate"]:
+        if model["certificate"]["notice"]:
+            parts.append(model["certificate"]["notice"])
+        parts.append(origin_of(model["certificate"]))
+        for key, text in model["certificate"]["texts"].items():
+            parts.append(f"[{key}] {text}" if key else text)
+    parts.append(table_of(model["metrics"], ["metric", "value", "low", "high", "better"]))
+    parts.append("If it answers only its surest rows\n" + table_of(model["coverages"]))
+    if model["calibration"]:
+        parts.append("Is the confidence honest?\n" + table_of(model["calibration"]))
+    if model["subgroups"]:
+        wanted = ["attribute", "subgroup", "n_rows", "coverage", "risk", "low", "high"]
+        parts.append("Subgroups\n" + table_of(model["subgroups"], wanted))
+    if model["errors"]:
+        wanted = ["row", "true", "answered", "confidence", *model["errors"][0]["features"]]
+        rows = [_as_text({**row["features"], **row}) for row in model["errors"]]
+        parts.append("Most confident errors\n" + table_of(rows, list(dict.fromkeys(wanted))))
+    return parts
+
+
+def _as_text(row: dict[str, Any]) -> dict[str, Any]:
+    """Return labels and features as they are: only numbers of the report are rounded."""
+    own = ("row", "confidence")
+    return {name: value if name in own else str(value) for name, value in row.items()}
+
+
+def origin_of(certificate: dict[str, Any]) -> str:
+    """Say which rows a certificate is about."""
+    if certificate["same_rows"]:
+        return (
+            "These are the rows that chose the threshold: only the certificate says what to expect "
+            "of others."
+        )
+    rows = "" if certificate["n"] is None else f" with {certificate['n']:,} rows"
+    promised = " Its certificate is about those rows:" if certificate["texts"] else ""
+    return f"The policy was made on {certificate['created'][:10]}{rows}.{promised}"
+
+
+def sentence_of(decided: dict[str, Any], level: float) -> str:
+    """Say what is decided alone."""
+    if not decided["n_accepted"]:
+        return f"It decides none of the {decided['n_rows']:,} rows alone."
+    interval = ""
+    if decided["low"] is not None:
+        interval = (
+            f" ({_percent(level)} interval {_percent(decided['low'], up=False)} to "
+            f"{_percent(decided['high'], up=True)})"
+        )
+    cost = f"; they cost {decided['mean_cost']:.4g} each" if "mean_cost" in decided else ""
+    return (
+        f"It decides {_percent(decided['coverage'])} of the rows alone "
+        f"({decided['n_accepted']:,}), "
+        f"{_percent(decided['risk'])} of them wrongly{interval}{cost}."
+    )
+
+
+def table_of(rows: list[dict[str, Any]], columns: list[str] | None = None) -> str:
+    """Return rows as an aligned table."""
+    table = pd.DataFrame(rows, columns=columns)
+    return str(table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep=""))
+
+
+def _percent(share: float, *, up: bool | None = None) -> str:
+    return f"{rounded(100 * share, 3, up=up)} %"
+
+
+def page_of(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
+    """Return the page."""
+    jinja2 = import_extra("jinja2", "jinja2", "report")
+    source = resources.files("skselect.report").joinpath("report.html.jinja").read_text("utf-8")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"number": _number, "percent": _percent_cell, "decided": sentence_of,
+                            "origin": origin_of}  # fmt: skip
+    pictures = {case.name: _pictures(case, contents["confidence_level"]) for case in cases}
+    together = _together(cases) if len(cases) > 1 else None
+    return str(
+        environment.from_string(source).render(
+            report=contents, pictures=pictures, together=together
+        )
+    )
+
+
+def _pictures(case: Case, level: float) -> list[tuple[str, str]]:
+    """Return the pictures of one model with what they show."""
+    judged = case.judged
+    countable = judged.curve.counted and not judged.curve.is_graded
+    drawn: list[tuple[str, Any]] = [
+        (
+            "How often it errs among the rows it answers, from its surest answers on.",
+            RiskCoverageDisplay(judged.curve, threshold=case.threshold,
+                                confidence_level=level if countable else None),
+        ),
+        (
+            "How sure it is where it is right, and where it is wrong.",
+            ConfidenceHistogramDisplay.of(judged.outcomes, threshold=case.threshold),
+        ),
+    ]  # fmt: skip
+    shown = [(caption, _image(display)) for caption, display in drawn]
+    if is_unit(case.judged.honest.outcomes):
+        caption = "How often it is right at each confidence: on the line, it is honest."
+        shown.append((caption, _reliability(case)))
+    if is_unit(judged.outcomes):
+        at_all = ThresholdDisplay(judged.curve, threshold=case.threshold)
+        shown.append(("What every threshold would give.", _image(at_all)))
+    return shown
+
+
+def _reliability(case: Case) -> str:
+    """Return the reliability diagram, before and after the policy's calibration."""
+    ax = None
+    for state, outcomes in honest_states(case):
+        display = ReliabilityDisplay.of(outcomes, name=state)
+        ax = display.plot(ax).ax_
+    return _encoded(display.figure_)
+
+
+def _together(cases: tuple[Case, ...]) -> str:
+    """Return all risk-coverage curves in one picture."""
+    ax = None
+    for case in cases:
+        shown = RiskCoverageDisplay(case.judged.curve, name=case.name)
+        ax = shown.plot(ax).ax_
+    return _encoded(shown.figure_)
+
+
+def _image(display: Any) -> str:
+    """Draw and return a picture as a data address."""
+    return _encoded(display.plot().figure_)
+
+
+def _encoded(figure: Any) -> str:
+    plt = import_extra("matplotlib.pyplot", "matplotlib", "report")
+    held = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a letter that the font lacks is drawn as a box
+        figure.savefig(held, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return "data:image/svg+xml;base64," + base64.b64encode(held.getvalue()).decode("ascii")
+
+
+def _number(value: Any) -> str:
+    """Return a number with four digits, nothing where there is none."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(
+        value, int) and not isinstance(value, bool) else str(value)  # fmt: skip
+
+
+def _percent_cell(value: Any) -> str:
+    return "" if value is None else f"{100 * value:.4g} %"

@@ -1,0 +1,275 @@
+"""One report on one or several models: text, table, web page."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._checks.arrays import shown
+from skselect._checks.options import check_count, check_generator, check_number, check_threshold
+from skselect._checks.rows import (
+    check_length,
+    check_same_rows,
+    refuse_second_truth,
+    refuse_threshold_and_policy,
+    refuse_weights,
+)
+from skselect._files import write_whole
+from skselect.inference.compare import compared
+from skselect.metrics._table import SPECS
+from skselect.policy.certificate import now
+from skselect.policy.policy import AbstentionPolicy
+from skselect.predictions.predictions import Predictions
+from skselect.report.data import Case, case_of, class_counts, contents_of, without_nan
+from skselect.report.render import page_of, text_of
+
+
+@dataclass(frozen=True, eq=False)
+class SelectiveReport:
+    """What :func:`~skselect.selective_report` found.
+
+    Parameters
+    ----------
+    contents : dict
+        Everything it says, as plain values.
+    cases : tuple of Case
+        What the pictures are drawn from.
+
+    Examples
+    --------
+    >>> from skselect import selective_report
+    >>> report = selective_report([0, 1, 1], [[.9, .1], [.2, .8], [.6, .4]])
+    >>> report
+    <SelectiveReport: model; 3 rows>
+    >>> report.to_dict()["models"]["model"]["n_errors"]
+    1
+    """
+
+    contents: dict[str, Any]
+    cases: tuple[Case, ...]
+
+    def __str__(self) -> str:
+        return text_of(self.contents)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.contents["models"])
+        return f"<SelectiveReport: {names}; {self.contents['n_rows']} rows>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything it says as plain values."""
+        return self.contents
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the metrics as a tidy table.
+
+        Returns
+        -------
+        DataFrame
+            A row per model and metric: `model`, `metric`, `value`, `low`, `high` and `better`.
+        """
+        rows = [
+            {"model": name, **row}
+            for name, model in self.contents["models"].items()
+            for row in model["metrics"]
+        ]
+        return pd.DataFrame(rows).drop(columns="meaning")
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write one web page that holds everything, pictures included.
+
+        It asks the network for nothing, and is readable on a phone and in print.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write. None returns the text instead.
+
+        Returns
+        -------
+        str or None
+
+        Raises
+        ------
+        ImportError
+            If jinja2 or matplotlib is not installed: ``pip install 'skselect[report]'``.
+        ValueError
+            If there is no folder to write into.
+        """
+        text = page_of(self.contents, self.cases)
+        if path is None:
+            return text
+        write_whole(Path(path), text)
+        return None
+
+
+def selective_report(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    policy: Any = None,
+    threshold: float | None = None,
+    subgroups: Any = None,
+    features: pd.DataFrame | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+    confidence_level: float = 0.95,
+    n_errors: int = 10,
+    title: str = "Selective classification report",
+    random_state: Any = 0,
+) -> SelectiveReport:
+    """Report how far a model's confidence can be trusted, as text, table or web page.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_proba : array-like of shape (n, K) or (n,), Predictions, or mapping of str to these
+        Class probabilities of one model, or of several by name. With a `policy` these are the
+        raw ones, before its calibration. Predictions (of labels and a confidence, for example)
+        bring their true labels: pass ``y_true=None``.
+    policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
+        Its threshold, calibration and certificate are reported.
+    threshold : float, default=None
+        Without a policy: answers with at least this confidence count as given.
+    subgroups : array-like of shape (n,), or DataFrame of shape (n, m), default=None
+        Risk and coverage are reported for each; policies with a threshold per subgroup read
+        them too.
+    features : DataFrame of shape (n, d), default=None
+        Shown beside the most confident errors.
+    labels, pos_label
+        As in the metrics.
+    confidence_level : float in (0, 1), default=0.95
+        Of the intervals, each for itself. Those of shares of rows are exact (Clopper-Pearson).
+    n_errors : int, default=10
+        How many of the most confident errors are shown.
+    title : str
+    random_state : int, Generator or None, default=0
+        Seed of the simulated p-value.
+
+    Returns
+    -------
+    SelectiveReport
+        ``print`` it, or call ``to_frame()``, ``to_dict()``, ``to_html("report.html")``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or models were judged on different rows.
+
+    See Also
+    --------
+    skselect.metrics.compare_models : The comparison in full.
+    calibration_report : Compares calibrations of a classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import selective_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GaussianNB().fit(X[:300], y[:300])
+    >>> report = selective_report(y[300:], model.predict_proba(X[300:]), threshold=.9)
+    >>> values = report.to_frame().set_index("metric")["value"]
+    >>> values[["coverage", "selective_accuracy"]]  # doctest: +DIGITS_VARY
+    metric
+    coverage              0.973978
+    selective_accuracy    0.977099
+    Name: value, dtype: float64
+    """
+    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    check_count("n_errors", n_errors, 0)
+    given = y_proba if isinstance(y_proba, Mapping) else {"model": y_proba}
+    _check_any_model(given)
+    tables = {
+        str(name): _predictions(y_true, one, labels=labels, pos_label=pos_label)
+        for name, one in given.items()
+    }
+    truth = check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
+    policies = _policies(policy, threshold, list(tables))
+    threshold = None if threshold is None else check_threshold(threshold)
+    if features is not None:
+        features = pd.DataFrame(features)
+        check_length("features", features, len(truth), "y_true")
+    seed = check_generator(random_state).integers(2**63)
+    cases = tuple(
+        case_of(name, table, policies[name], threshold, subgroups) for name, table in tables.items()
+    )
+    classes = cases[0].raw.classes
+    contents = {
+        "title": str(title),
+        "created": now(),
+        "confidence_level": level,
+        "n_rows": len(truth),
+        "classes": class_counts(truth, classes),
+        "models": {
+            case.name: contents_of(case, subgroups, features, n_errors, level, seed)
+            for case in cases
+        },
+        "comparison": _comparison(cases, level, seed),
+    }
+    return SelectiveReport(without_nan(contents), cases)
+
+
+def _predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
+    if isinstance(given, Predictions):
+        refuse_second_truth(y_true)
+        refuse_weights(given.sample_weight, "a report")
+        return given
+    return Predictions.from_proba(y_true, given, **options)
+
+
+def _policies(policy: Any, threshold: float | None, names: list[str]) -> dict[str, Any]:
+    """Return the policy of each model."""
+    if policy is None:
+        return dict.fromkeys(names)
+    refuse_threshold_and_policy(threshold)
+    found = dict(policy) if isinstance(policy, Mapping) else dict.fromkeys(names, policy)
+    _check_policies(found, names, AbstentionPolicy)
+    return found
+
+
+def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[str, Any]] | None:
+    """Return the models, the best first, with the p-value of no difference."""
+    if len(cases) < 2:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few errors: the intervals show it
+        judged = {case.name: case.judged for case in cases}
+        rng = np.random.default_rng(seed)  # a few rows have no closed form
+        table = compared(judged, SPECS["augrc"], {}, rng=rng, level=level)
+    columns = ["estimate", "low", "high", "difference", "p_value", "tied_with_best"]
+    return [
+        {"model": name, **{key: None if pd.isna(row[key]) else row[key] for key in columns}}
+        for name, row in table.iterrows()
+    ]
+
+
+def _check_any_model(models: Mapping[Any, Any]) -> None:
+    """Refuse a mapping without models."""
+    if not models:
+        raise ValueError("y_proba is an empty mapping; it must hold at least one model by name.")
+    names = list(map(str, models))
+    if len(set(names)) < len(names):
+        raise ValueError(f"y_proba: each model needs a name of its own, got {shown(list(models))}.")
+
+
+def _check_policies(policies: Mapping[Any, Any], names: list[str], kind: type[Any]) -> None:
+    """Refuse policies that belong to no model, and what is no policy."""
+    if set(policies) != set(names):
+        raise ValueError(
+            f"policy: a mapping needs one for each model of {names}, got "
+            f"{shown(list(policies))}; None stands for a model without a policy."
+        )
+    for name, policy in policies.items():
+        if policy is not None and not isinstance(policy, kind):
+            raise ValueError(
+                f"policy: that of {name!r} must be an AbstentionPolicy, such as policy_ of a "
+                f"ThresholdTuner, got {type(policy).__name__}."
+            )

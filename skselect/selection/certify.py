@@ -1,0 +1,295 @@
+"""Check a fixed policy on fresh rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skselect._checks.options import check_count, check_delta, check_number, check_risk_limit
+from skselect._checks.rows import refuse_weights
+from skselect._typing import BoolArray, FloatArray
+from skselect.bounds import (
+    betting_log_wealth,
+    betting_upper,
+    clopper_pearson_upper,
+    rows_for_certificate,
+)
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.policy import certificate as certificates
+from skselect.policy.certificate import Certificate
+from skselect.policy.policy import AbstentionPolicy, Decisions
+from skselect.predictions.outcomes import Outcomes, loss_of
+from skselect.predictions.predictions import Predictions
+from skselect.selection.goal import check_is_predictions
+
+# A check names so many promises at most, and counts the others.
+_SAID = 10
+
+
+def certify(
+    policy: AbstentionPolicy,
+    predictions: Predictions,
+    *,
+    target: float | None = None,
+    delta: float = 0.05,
+    looks: int = 1,
+    subgroups: Any = None,
+) -> Certificate:
+    """Check a fixed policy on fresh rows.
+
+    The policy was fixed before these rows were seen, so one exact binomial bound suffices
+    and no price is paid for having chosen among thresholds.
+
+    Parameters
+    ----------
+    policy : AbstentionPolicy
+    predictions : Predictions
+        The classifier's raw probabilities for fresh labelled rows; the policy applies its own
+        calibration to them.
+    target : float in (0, 0.5], default=None
+        Largest selective risk, in units of the policy's cost matrix where it has one (up to
+        its largest cost). None certifies the bound that the rows give.
+    delta : float in (0, 0.5], default=0.05
+        Probability that the bound fails.
+    looks : int, default=1
+        How often the policy will be checked at most on the same growing rows, this check
+        included; see :func:`select_threshold`.
+    subgroups : array-like of shape (n,) or DataFrame, default=None
+        The subgroup of each row, for a policy with a threshold per subgroup. The certificate
+        is about all rows together; pass the rows of one subgroup for a promise about it.
+
+    Returns
+    -------
+    Certificate
+        About the share of errors among the rows it decides alone, or their mean cost. Begins
+        with "CERTIFIED" if the bound is at most the target. That these are fresh rows is taken
+        on trust; only exactly the rows that tuned the policy are recognised. Where the policy
+        made a promise of its own, `notice` says if these rows contradict it (an exact lower
+        bound at `delta` lies above its target: the text then begins with that), or do not
+        show that it is kept.
+
+    Raises
+    ------
+    ValueError
+        If the rows carry weights, have no probabilities, or belong to other classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy, Predictions, certify
+    >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
+    >>> certify(policy, fresh, target=.02).is_certified
+    True
+    """
+    check_delta(delta)
+    rule = policy.rule
+    if target is not None:
+        check_number("target", target, 0.0, rule.unit, closed="neither")
+        if rule.default_loss == "zero_one":
+            check_risk_limit(target)
+    level = delta / check_count("looks", looks)
+    judged, outcomes = _judged(policy, predictions, subgroups)
+    graded = rule.has_graded_costs  # whatever costs these rows happen to hold
+    n_errors = int(np.sum(outcomes.loss[judged.accepted] > 0))
+    if graded:
+        bound = certificates.betting_bound("risk", outcomes, judged.accepted, level)
+    else:
+        counts = len(outcomes), int(np.sum(judged.accepted)), n_errors
+        bound = certificates.counted_bound("risk", *counts, level)
+    bound *= rule.unit
+    seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
+    same_rows = policy.fingerprints.get("data") == seen
+    answered = replace(predictions, y_pred=judged.y_pred, rule=rule)
+    notice = "" if same_rows else own_promise(policy, answered, judged.accepted, subgroups, level)
+    promised = bound if target is None else target
+    met = bool(np.any(judged.accepted)) and bound <= promised
+    if graded and target is not None:  # bets that aim at the target say more than a bound
+        wealth = betting_log_wealth(outcomes.loss[judged.accepted], target / rule.unit, level)
+        met = bool(wealth >= -math.log(level))
+    refusal = "" if met else _refusal(judged.accepted, bound, promised, rule.default_loss)
+    if target is None and met:  # a bound that was merely measured may be no success
+        refusal = _measured(bound, rule.default_loss, notice)
+    # One level of confidence: what is accepted is fixed, by one threshold or by many.
+    fixed = Outcomes(outcomes.loss, judged.accepted.astype(np.float64))
+    certificate = certificates.issue(
+        RiskCoverageCurve.from_outcomes(fixed),
+        int(np.any(judged.accepted)),
+        objective="risk",
+        target=promised,
+        delta=delta,
+        looks=looks,
+        method="betting" if graded else "clopper-pearson",
+        threshold=policy.threshold if policy.groups is None else math.inf,
+        rows_needed=rows_for_certificate(promised / rule.unit, level),
+        pointwise_bound=bound,
+        n_errors=n_errors,
+        loss=rule.default_loss,
+        unit=rule.unit,
+        doubts=(certificates.CHOSEN_HERE,) if same_rows else (),
+        refusal=refusal,
+        assumptions=(*certificates.ASSUMPTIONS, certificates.FIXED),
+        notice=notice,
+    )
+    return replace(certificate, fingerprints={"data": seen})
+
+
+def _refusal(accepted: BoolArray, bound: float, promised: float, loss: str) -> str:
+    """Say why a target is not certified."""
+    if not np.any(accepted):
+        return "the policy accepts none of these rows"
+    wanted, found = (certificates.amount(value, loss) for value in (promised, bound))
+    return f"the target {wanted} is not met; these rows certify a risk of at most {found}"
+
+
+def _measured(bound: float, loss: str, notice: str) -> str:
+    """Say why the bound that these rows give is no promise, "" where it is one."""
+    found = f"these rows certify a risk of at most {certificates.amount(bound, loss)}"
+    if notice.startswith(certificates.NOT_MET):
+        return f"these rows contradict the policy's own promise; {found}"
+    return f"{found}, which promises nothing" if loss == "zero_one" and bound > 0.5 else ""
+
+
+def own_promise(
+    policy: AbstentionPolicy,
+    answered: Predictions,
+    accepted: BoolArray,
+    subgroups: Any,
+    delta: float,
+) -> str:
+    """Say which promises of a policy these rows contradict, and which they do not show to be kept.
+
+    "" where they show that all are kept, or none was made: with high probability, about all
+    rows or about subgroups (which share `delta`), and about a loss that the policy knows.
+
+    Parameters
+    ----------
+    policy : AbstentionPolicy
+    answered : Predictions
+        The policy's own answers.
+    accepted : ndarray of shape (n,)
+    subgroups : array-like of shape (n,), DataFrame or None
+    delta : float
+    """
+    made = _promises(policy, answered, subgroups)
+    broken, unclear = [], []
+    for certificate, rows in made:
+        loss = loss_of(answered, certificate.loss)[rows]
+        values = _charged(certificate.objective, loss, accepted[rows])
+        if len(values) == 0:
+            continue
+        graded = certificate.loss == "cost" and policy.rule.has_graded_costs
+        level = delta / len(made)
+        low, high = _ends(values, level, graded=graded)
+        coverage = certificate.objective == "coverage"
+        largest = 1.0 - certificate.target if coverage else certificate.target / certificate.unit
+        found = f" It says: {certificate.promise}. {_found(certificate, values, low, high, level)}"
+        if low > largest:
+            broken.append(f"{certificates.NOT_MET} by these rows.{found}")
+        elif high > largest:
+            unclear.append(f"These rows do not show that the policy keeps its own promise.{found}")
+    said = broken + unclear
+    own = policy.certificate
+    if policy.groups is None and own is not None and own.cases and own.n_accepted:
+        said.append(f"Not looked at here: the policy's own promise, which is about the cases "
+                    f"{own.cases} alone.")  # fmt: skip
+    more = [f"The same is true of {len(said) - _SAID} more subgroups."] if said[_SAID:] else []
+    return "\n".join(said[:_SAID] + more)
+
+
+def _promises(
+    policy: AbstentionPolicy, answered: Predictions, subgroups: Any
+) -> list[tuple[Certificate, BoolArray]]:
+    """Return the certificates of a policy that can be compared, each with its rows."""
+    n = len(answered.y_pred)
+    made: list[tuple[Certificate | None, BoolArray]]
+    if policy.groups is None:
+        whole = policy.certificate is not None and not policy.certificate.cases
+        made = [(policy.certificate, np.ones(n, dtype=bool))] if whole else []
+    else:
+        answers = answered.answers
+        rows = policy.groups.members(answers if policy.groups.by_answer else subgroups, n)
+        known = policy.groups.certificates
+        made = [(known.get(group), members) for group, members in rows.items()]
+    return [
+        (one, rows)
+        for one, rows in made
+        if one is not None
+        and one.n_accepted
+        and one.guarantee == "high_probability"
+        and one.loss != "graded"
+    ]
+
+
+def _charged(objective: str, loss: FloatArray, accepted: BoolArray) -> FloatArray:
+    """Return the values whose mean a promise bounds from above."""
+    if objective == "coverage":
+        return (~accepted).astype(np.float64)
+    return loss[accepted] if objective == "risk" else np.where(accepted, loss, 0.0)
+
+
+def _ends(values: FloatArray, delta: float, *, graded: bool) -> tuple[float, float]:
+    """Return exact bounds on a mean from below and from above, each at `delta`."""
+    if graded:
+        return 1.0 - betting_upper(1.0 - values, delta), betting_upper(values, delta)
+    n, count = len(values), int(np.count_nonzero(values))
+    return 1.0 - clopper_pearson_upper(n - count, n, delta), clopper_pearson_upper(count, n, delta)
+
+
+def _found(
+    certificate: Certificate, values: FloatArray, low: float, high: float, delta: float
+) -> str:
+    """Say what the rows show of a promise; `low` and `high` each fail at most at `delta`."""
+    mean, n = float(np.mean(values)), len(values)
+    count = int(np.count_nonzero(values))
+    if certificate.objective == "coverage":
+        low, mean, high, count = 1.0 - high, 1.0 - mean, 1.0 - low, n - count
+    shares = certificate.loss == "zero_one" or certificate.objective == "coverage"
+    kind, unit = ("zero_one", 1.0) if shares else (certificate.loss, certificate.unit)
+    least, seen, most = (
+        certificates.amount(unit * value, kind, up=up)
+        for value, up in ((low, False), (mean, None), (high, True))
+    )
+    counted = f"{count} of {n}" if shares else f"{n} cases"
+    level = certificates.percent(1.0 - 2.0 * delta, up=False)
+    return f"Found here: {seen} ({counted}; {level} interval {least} to {most})."
+
+
+def _judged(
+    policy: AbstentionPolicy, predictions: Predictions, subgroups: Any
+) -> tuple[Decisions, Outcomes]:
+    """Return the policy's own answers, and what came of them."""
+    check_is_predictions(predictions, "certify")
+    if policy.response != "predict_proba":
+        raise ValueError(
+            "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
+            "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
+        )
+    if predictions.y_proba is None:
+        raise ValueError(
+            "predictions must hold the raw probabilities that the policy reads: build them with "
+            "Predictions.from_proba(y_true, y_proba)."
+        )
+    if policy.classes.tolist() != predictions.classes.tolist():
+        raise ValueError(
+            f"predictions are about the classes {predictions.classes.tolist()}, but the policy is "
+            f"for {policy.classes.tolist()}; pass labels= in this order."
+        )
+    refuse_weights(predictions.sample_weight, "a certificate", ", or use a metric objective")
+    _check_same_decision(policy.rule.decision, predictions.rule.decision)
+    judged = policy.judge(predictions.y_proba, predictions.y_pred, subgroups)
+    answered = replace(predictions, y_pred=judged.y_pred, rule=policy.rule)
+    loss = loss_of(answered, policy.rule.default_loss)
+    return judged, Outcomes(loss, judged.confidence)
+
+
+def _check_same_decision(policy: str, predictions: str) -> None:
+    """Refuse predictions without the estimator's own answers where a policy keeps those."""
+    if policy == "estimator" and predictions != "estimator":
+        raise ValueError(
+            "predictions: the policy keeps the classifier's own answers; build them with "
+            "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...)."
+        )

@@ -1,0 +1,271 @@
+"""A chosen threshold, how it came about, and the table an auditor can check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._checks.options import check_count, check_delta
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.bounds import clopper_pearson_upper, hoeffding_bentkus_upper
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.policy.certificate import Certificate
+from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.subgroups import GroupThresholds
+from skselect.selection.goal import Goal
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdSelection:
+    """A chosen threshold and how it came about.
+
+    Parameters
+    ----------
+    threshold : float
+        inf: nothing is accepted.
+    goal : Goal
+        What was looked for; `objective` and `target` read it.
+    coverage, risk : float
+        On the rows that chose it (risk is nan when nothing is accepted), in units of the cost
+        matrix where there is one.
+    value : float or None
+        The metric at the threshold, for metric objectives.
+    certificate : Certificate or None
+        None where nothing is promised: metric objectives, cost, ``method="empirical"``.
+    curve : RiskCoverageCurve
+        Its losses are in [0, 1].
+    policy : AbstentionPolicy or None
+        None when only outcomes were given, which know no classes.
+    """
+
+    threshold: float
+    goal: Goal
+    coverage: float
+    risk: float
+    value: float | None
+    certificate: Certificate | None
+    curve: RiskCoverageCurve
+    policy: AbstentionPolicy | None = None
+
+    @property
+    def objective(self) -> str:
+        """What was looked for."""
+        return self.goal.objective
+
+    @property
+    def target(self) -> float | None:
+        """The target, None for a metric."""
+        return self.goal.own_target
+
+    @property
+    def groups(self) -> None:
+        """None: one threshold for all rows."""
+        return
+
+    def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:  # noqa: ARG002
+        """Tell which rows are accepted."""
+        return confidence >= self.threshold
+
+    @property
+    def thresholds(self) -> dict[Any, float]:
+        """The threshold, under "all"."""
+        return {"all": self.threshold}
+
+    @property
+    def certificates(self) -> dict[Any, Certificate | None]:
+        """The certificate, under "all"."""
+        return {"all": self.certificate}
+
+    def with_fingerprints(self, fingerprints: dict[str, str]) -> ThresholdSelection:
+        """Return the selection with other digests in its certificate."""
+        if self.certificate is None:
+            return self
+        return replace(self, certificate=replace(self.certificate, fingerprints=fingerprints))
+
+    @property
+    def accepts_nothing(self) -> bool:
+        """Whether no threshold was good enough."""
+        return self.threshold == np.inf
+
+    def __repr__(self) -> str:
+        return f"<ThresholdSelection: {self}>"
+
+    def __str__(self) -> str:
+        if self.certificate is not None:
+            return str(self.certificate)
+        value = "" if self.value is None else f" ({self.objective} {self.value:.4g})"
+        return (
+            f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by {self.objective}"
+            f"{value}; on the {self.curve.n_rows} rows that chose it, coverage "
+            f"{self.coverage:.4g} and risk {self.risk:.4g}."
+        )
+
+    def to_frame(self, *, delta: float | None = None, max_rows: int | None = 256) -> pd.DataFrame:
+        """Return what an auditor needs for a certificate of their own: one row per threshold.
+
+        Parameters
+        ----------
+        delta : float in (0, 0.5], default=None
+            For the bound; None takes that of the selection, or its share where several looks
+            were planned.
+        max_rows : int or None, default=256
+            At most about so many thresholds, evenly spread, the chosen one among them. None
+            keeps all.
+
+        Returns
+        -------
+        DataFrame
+            `threshold`, `n_accepted`, `n_errors` (`total_loss` where losses are graded or
+            weighted), `coverage`, `risk`, `pointwise_bound` (Clopper-Pearson; Hoeffding-Bentkus
+            for graded losses; nan for weighted rows), `passes` (whether that bound is within a
+            risk target; not for weighted rows) and `chosen`. A bound holds for one threshold
+            that was fixed beforehand: the best of many that pass needs a certificate.
+
+        Examples
+        --------
+        >>> from skselect import Outcomes, select_threshold
+        >>> outcomes = Outcomes([0] * 59 + [1], [.9] * 50 + [.8] * 10)
+        >>> selection = select_threshold(outcomes, objective="risk", target=.1)
+        >>> print(selection.to_frame().drop(columns=["coverage", "risk"]).round(3).to_string())
+           threshold  n_accepted  n_errors  pointwise_bound  passes  chosen
+        0        0.9          50         0            0.058    True   False
+        1        0.8          60         1            0.077    True    True
+        """
+        delta = self.goal.level if delta is None else delta
+        check_delta(delta)
+        curve, unit = self.curve, self.goal.unit
+        chosen = int(curve.n_blocks_accepted(np.array([self.threshold]))[0])
+        keep = _spread(len(curve), chosen, max_rows)
+        counted = curve.counted and not curve.is_graded
+        loss = curve.accepted_loss[keep]
+        table = {
+            "threshold": curve.thresholds[keep],
+            "n_accepted": curve.n_accepted[keep],
+            "n_errors" if counted else "total_loss": loss.astype(int) if counted else unit * loss,
+            "coverage": curve.coverage[keep],
+            "risk": unit * curve.selective_risk[keep],
+            "pointwise_bound": unit * _pointwise(curve, keep, delta, counted=counted),
+        }
+        if self.goal.objective == "risk" and curve.counted:
+            table["passes"] = table["pointwise_bound"] <= unit * self.goal.target
+        return pd.DataFrame(table | {"chosen": keep == chosen - 1})
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedSelection:
+    """One chosen threshold per subgroup, each with a certificate of its own.
+
+    Parameters
+    ----------
+    by : str
+        What the subgroups are called.
+    selections : dict
+        A :class:`ThresholdSelection` per subgroup.
+    curve : RiskCoverageCurve
+        Of all rows.
+    unseen : {"abstain", "raise"}
+        What the policy does with rows of other subgroups.
+    policy : AbstentionPolicy or None
+    by_answer : bool
+        Whether the answers are the subgroups.
+    columns : tuple of str
+        The attributes that make a subgroup, where there are several.
+    """
+
+    by: str
+    selections: dict[Any, ThresholdSelection]
+    curve: RiskCoverageCurve
+    unseen: str = "abstain"
+    policy: AbstentionPolicy | None = None
+    by_answer: bool = False
+    columns: tuple[str, ...] = ()
+
+    @property
+    def thresholds(self) -> dict[Any, float]:
+        """The threshold of each subgroup."""
+        return {group: found.threshold for group, found in self.selections.items()}
+
+    @property
+    def certificates(self) -> dict[Any, Certificate | None]:
+        """The certificate of each subgroup."""
+        return {group: found.certificate for group, found in self.selections.items()}
+
+    @property
+    def threshold(self) -> float:
+        """The threshold of rows that belong to no subgroup: inf."""
+        return float("inf")
+
+    @property
+    def certificate(self) -> None:
+        """None: each subgroup has its own."""
+        return
+
+    @property
+    def groups(self) -> GroupThresholds:
+        """What a policy keeps."""
+        return GroupThresholds(
+            self.by, self.thresholds, self.certificates, self.unseen, self.by_answer, self.columns
+        )
+
+    def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:
+        """Tell which rows are accepted; rows of no subgroup are not."""
+        return confidence >= self.groups.look_up(subgroups, len(confidence))
+
+    def with_fingerprints(self, fingerprints: dict[str, str]) -> GroupedSelection:
+        """Return the selection with the digest of the model in each certificate."""
+        model = {key: value for key, value in fingerprints.items() if key != "data"}
+        found = {
+            group: one.with_fingerprints(
+                (one.certificate.fingerprints if one.certificate else {}) | model
+            )
+            for group, one in self.selections.items()
+        }
+        return replace(self, selections=found)
+
+    def __repr__(self) -> str:
+        return f"<GroupedSelection by {self.by}: {self.thresholds}>"
+
+    def __str__(self) -> str:
+        parts = [f"{self.by} {group!r}\n{found}" for group, found in self.selections.items()]
+        return "\n\n".join(parts)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per subgroup: rows, threshold, coverage, risk, certified or not."""
+        rows = {
+            group: {
+                "n": found.curve.n_rows,
+                "target": found.target,
+                "threshold": found.threshold,
+                "coverage": found.coverage,
+                "risk": found.risk,
+                "certified": found.certificate is not None and found.certificate.is_certified,
+            }
+            for group, found in self.selections.items()
+        }
+        table = pd.DataFrame.from_dict(rows, orient="index")
+        table.index = pd.Index(list(rows), name=self.by, tupleize_cols=False)
+        return table
+
+
+def _spread(n: int, chosen: int, max_rows: int | None) -> IntArray:
+    """Return the entries to show: evenly spread, both ends and the chosen one."""
+    if max_rows is None or n <= check_count("max_rows", max_rows, 2):
+        return np.arange(n)
+    even = np.linspace(0, n - 1, max_rows - 1).round().astype(np.int64)
+    return np.unique(np.append(even, max(chosen - 1, 0)))
+
+
+def _pointwise(
+    curve: RiskCoverageCurve, keep: IntArray, delta: float, *, counted: bool
+) -> FloatArray:
+    """Return the bound of each threshold as if it were the only one."""
+    n_accepted = curve.n_accepted[keep]
+    if counted:
+        return np.asarray(clopper_pearson_upper(curve.accepted_loss[keep], n_accepted, delta))
+    if not curve.counted:
+        return np.full(len(keep), np.nan)
+    means = np.clip(curve.selective_risk[keep], 0.0, 1.0)
+    return np.asarray(hoeffding_bentkus_upper(means, n_accepted, delta))

@@ -1,0 +1,250 @@
+"""Pick a threshold from a table of predictions, without any estimator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skselect._checks.arrays import shown
+from skselect._checks.options import check_chow, check_delta
+from skselect._checks.rows import refuse_among, refuse_judged
+from skselect._typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.subgroups import asks_for_answers, name_of_subgroups
+from skselect.predictions.confidence import check_confidence_by_row
+from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.outcomes import Outcomes, resolved_loss
+from skselect.predictions.predictions import Predictions
+from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy_facts
+from skselect.selection.goal import Goal, check_is_predictions
+from skselect.selection.results import GroupedSelection, ThresholdSelection
+
+
+def select_threshold(
+    predictions_or_outcomes: Predictions | Outcomes | RiskCoverageCurve,
+    *,
+    objective: str,
+    target: Any = None,
+    delta: float = 0.05,
+    looks: int = 1,
+    method: str = "auto",
+    min_coverage: float | str = "auto",
+    constraint: Any = None,
+    selection: str = "best",
+    starts: Any = None,
+    largest_weight: float | None = None,
+    among: tuple[str, Any] | None = None,
+    subgroups: Any = None,
+    unseen: str = "abstain",
+    confidence: ConfidenceSpec | None = None,
+    loss: LossSpec = "auto",
+    on_infeasible: str = "raise",
+) -> ThresholdSelection | GroupedSelection:
+    """Pick a threshold from a table of predictions, without any estimator.
+
+    Parameters
+    ----------
+    predictions_or_outcomes : Predictions, Outcomes or RiskCoverageCurve
+        Predictions for labelled rows that did not train or calibrate the model. Weights are
+        refused where rows are counted; ``method="betting"`` reads them as importance weights.
+        A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
+    objective : str
+        ============================================  =======================================
+        "cwsa_plus", "cwsa", "selective_accuracy"     best value at coverage >= `min_coverage`
+        "risk"                                        largest coverage whose selective risk is
+                                                      certified to be at most `target`
+        "generalized_risk"                            the same for the rate of silent failures
+        "coverage"                                    highest threshold whose coverage is
+                                                      certified to be at least `target`
+        "cost"                                        least cost on these rows when abstaining
+                                                      costs `target` errors
+        ============================================  =======================================
+    target : float or mapping, default=None
+        As the objective says; none for a metric. In units of the cost matrix where there is
+        one; a share of errors is at most 0.5. With `subgroups` a mapping may give one target each.
+    delta : float in (0, 0.5], default=0.05
+        Probability that a certificate fails, over calibrations like this one. Subgroups share
+        it evenly.
+    looks : int, default=1
+        How often you will ask at most, each time with more rows added to the old ones: planned,
+        with the numbers of rows, before the first look. Each look uses `delta` over their
+        number, so that `delta` holds for all of them together. Fresh rows alone need no plan.
+    method : str, default="auto"
+        For "risk", exact: "combined" (the default: answers most as a rule), "band" (for
+        classifiers that are worst where they are surest), "fixed_sequence", "bonferroni", and
+        "betting" for graded losses and importance weights (the default for costs of several
+        sizes and for functions; graded Outcomes have to name it). "sgr" and
+        "mean" promise less, and "empirical" nothing: about every second time the truth is
+        worse. For "generalized_risk": "binomial", "betting", "empirical"; for "coverage":
+        "order_statistic", "mean", "empirical"; for "cost": "empirical", or "chow", the
+        threshold 1 - `target` that is best where confidences are honest.
+    min_coverage : float in [0, 1] or "auto", default="auto"
+        Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
+        certified risk, else 0.
+    constraint : tuple (str, float) or list of them, default=None
+        For a metric: what these rows must keep besides, ("risk", .05), ("generalized_risk",
+        .01), ("coverage", .7) or ("selective_accuracy", .9). It promises nothing for new rows.
+    selection : {"best", "lower_bound"}, default="best"
+        For a metric: the largest value, or the largest value less 1.645 standard errors, which
+        does not fall for a few lucky rows.
+    starts : float or list of floats in [0, 1], default=None
+        For "fixed_sequence": the share of rows where it begins (None: 0.25). Several share
+        `delta`. They must not come from these rows; see :func:`thresholds.best_start`.
+    largest_weight : float, default=None
+        For importance weights with "betting": what no weight is ever larger than. None takes
+        the largest one here, and the certificate is an estimate then.
+    among : tuple ("predicted" or "true", label), default=None
+        The promise is about these rows alone: ("predicted", "healthy") for "at most 1 % wrong
+        among the accepted negatives", ("true", "sepsis") with "generalized_risk" for "at most
+        1 % of sepsis cases silently dismissed". The threshold is applied to all rows.
+    subgroups : array-like of shape (n,), DataFrame or "predicted_class", default=None
+        One threshold per subgroup, each certified by itself at `delta` over their number.
+    unseen : {"abstain", "raise"}, default="abstain"
+        What the policy does with rows of other subgroups: hand them over with a warning, or
+        stop.
+    confidence : str, callable or array of shape (n,), default=None
+        For Predictions: how sure each row is. None: what belongs to their answers.
+    loss : {"auto", "zero_one", "cost"} or callable, default="auto"
+        For Predictions: how wrong each row is. "auto": the cost where there is a cost matrix
+        (metrics count errors all the same).
+    on_infeasible : {"raise", "abstain"}, default="raise"
+        What to do when no threshold meets the target: raise, or warn and accept nothing.
+
+    Returns
+    -------
+    ThresholdSelection, or GroupedSelection with `subgroups`
+
+    Raises
+    ------
+    InfeasibleTargetError
+        If no threshold meets the target; it says how many rows would do. With `subgroups`:
+        if none of them can be certified; a single one is handed over with a warning.
+    ValueError
+        If an argument is malformed, or the method does not fit weights or graded losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, select_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(.5, 1, 2000)
+    >>> wrong = rng.random(2000) < (1 - confidence) / 4
+    >>> selection = select_threshold(Outcomes(wrong, confidence), objective="risk", target=.05)
+    >>> print(selection)
+    CERTIFIED
+    If future cases resemble these 2000, then in 95 of 100 such calibrations at most 5 % of
+    the cases it decides alone are wrong in the long run; not per subgroup, not per period.
+    It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence ... on.
+    Taken on trust: ...
+    Method: combined, delta 0.05.
+    """
+    source = predictions_or_outcomes
+    rule = source.rule if isinstance(source, Predictions) else DecisionRule()
+    loss = resolved_loss(loss, objective, has_costs=rule.cost_matrix is not None)
+    # Whether confidences came with the rows, as an array.
+    own = not isinstance(source, Predictions) or source.confidence is not None
+    if method == "chow":
+        named = None if own else rule.default_confidence
+        check_chow(named if confidence is None else confidence, loss)
+    options = {"selection": selection, "constraint": constraint, "starts": starts, "loss": loss,
+               "rule": rule, "largest_weight": largest_weight, "looks": looks}  # fmt: skip
+
+    def goal(aim: Any, n_groups: int = 1) -> Goal:
+        check_delta(delta)
+        return Goal.checked(
+            objective, aim, delta / n_groups, method, min_coverage, on_infeasible, **options
+        )
+
+    if isinstance(source, RiskCoverageCurve):
+        refuse_judged(confidence, loss)
+        _refuse_rows_of_curve(subgroups=subgroups, among=among, largest_weight=largest_weight)
+        return pick_on_curve(source, goal(target))
+    outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
+    if isinstance(source, Predictions):
+        check_confidence_by_row(source.y_proba, confidence)
+    bounded = not callable(confidence)
+    if objective == "coverage":
+        # An array may hold lower numbers next time; a promise to accept must not hang on them.
+        bounded = isinstance(confidence, str) or (confidence is None and not own)
+    found: ThresholdSelection | GroupedSelection
+    if subgroups is not None:
+        refuse_among(among, "subgroups")
+        by_answer = asks_for_answers(subgroups)
+        by = subgroups if by_answer else name_of_subgroups(subgroups)
+        if by_answer:
+            subgroups = check_is_predictions(source, "subgroups='predicted_class'").answers
+        found = pick_by_group(
+            outcomes, subgroups, by, target, goal,
+            by_answer=by_answer, bounded=bounded, unseen=unseen,
+        )  # fmt: skip
+    else:
+        rows, cases = rows_among(source, among)
+        chosen = outcomes if rows is None else outcomes.take(rows)
+        found = pick(chosen, goal(target), bounded=bounded, cases=cases)
+    return _with_policy(found, source, outcomes, confidence, subgroups)
+
+
+def rows_among(
+    source: Predictions | Outcomes, among: tuple[str, Any] | None
+) -> tuple[BoolArray | None, str]:
+    """Return which rows a promise is about, None for all, and how to call them."""
+    if among is None:
+        return None, ""
+    predictions = check_is_predictions(source, "among")
+    side, label = _check_among(among, predictions.classes)
+    codes = predictions.y_pred if side == "predicted" else predictions.y_true
+    rows = (predictions.classes[codes] == label) & (codes >= 0)
+    _check_any_row(rows, among)
+    kind = "whose answer is" if side == "predicted" else "whose true class is"
+    return rows, f"{kind} {label!r}"
+
+
+def _with_policy(
+    found: ThresholdSelection | GroupedSelection,
+    source: Predictions | Outcomes,
+    outcomes: Outcomes,
+    confidence: ConfidenceSpec | None,
+    subgroups: Any,
+) -> ThresholdSelection | GroupedSelection:
+    """Add the policy, where the table knows classes and the confidence is a rule."""
+    if not isinstance(source, Predictions) or source.y_proba is None:
+        return found
+    if confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
+        return found  # an array is no rule that could be applied to other rows
+    policy = AbstentionPolicy(
+        classes=source.classes,
+        threshold=found.threshold,
+        confidence=source.rule.default_confidence if confidence is None else confidence,
+        rule=source.rule,
+        groups=found.groups,
+        **policy_facts(found, outcomes, found.accepts(outcomes.confidence, subgroups)),
+    )
+    return replace(found, policy=policy)
+
+
+def _refuse_rows_of_curve(**given: Any) -> None:
+    """Refuse arguments that tell rows apart where only their curve is known."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} needs rows, and a curve holds their sums; pass Predictions.")
+
+
+def _check_among(among: Any, classes: LabelArray) -> tuple[str, Any]:
+    """Return which rows a promise is about: ("predicted" or "true", class)."""
+    pair = isinstance(among, tuple | list) and len(among) == 2
+    if not pair or among[0] not in ("predicted", "true") or among[1] not in classes.tolist():
+        raise ValueError(
+            "among must be ('predicted', label) or ('true', label) with one of the classes "
+            f"{classes[:10].tolist()}, got {shown(among)}."
+        )
+    label = among[1]
+    return among[0], label.item() if isinstance(label, np.generic) else label
+
+
+def _check_any_row(rows: BoolArray, among: Any) -> None:
+    """Refuse a promise about no row at all."""
+    if not np.any(rows):
+        raise ValueError(f"among={among!r}: there is no such row.")

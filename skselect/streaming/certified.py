@@ -1,0 +1,349 @@
+"""What counts in cells prove about metrics: intervals that hold the exact value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skselect._typing import FloatArray, IntArray
+from skselect.curve import harmonic
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.tie_blocks import SummedBlocks, blocks_of_counts
+from skselect.metrics import SPECS
+
+
+class Bounds(NamedTuple):
+    """Value, and the interval that holds the exact one."""
+
+    value: float
+    low: float
+    high: float
+
+
+def certified_value(
+    name: str, parts: Parts, curve: RiskCoverageCurve, parameters: Mapping[str, Any]
+) -> Bounds:
+    """Return a metric of the rows behind the parts of cells, as far as these tell it."""
+    at_threshold = [key for key, spec in SPECS.items() if spec.at_threshold]
+    _check_bounded(name, {*at_threshold, *_BOUNDS})
+    if name in at_threshold:
+        _check_given_threshold(name, parameters.get("threshold", 0.5), parts.thresholds)
+    value = float(SPECS[name].kernel(curve, **parameters))
+    if name not in _BOUNDS:  # only which rows are accepted counts, and that is exact
+        return Bounds(value, value, value)
+    _check_bounded_parameters(name, parameters, {"threshold", "normalize", "eps"})
+    low, high = _BOUNDS[name](parts, curve, **parameters)
+    return Bounds(min(max(value, low), high), low, high)
+
+
+def _area(name: str) -> Callable[..., tuple[float, float]]:
+    def bounds(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
+        # Without errors, or without right answers, the curve itself has said nan.
+        return bounds_of_areas(parts.right, parts.wrong).get(name, (np.nan, np.nan))
+
+    return bounds
+
+
+def _eaurc(parts: Parts, curve: RiskCoverageCurve) -> tuple[float, float]:
+    low, high = _area("aurc")(parts, curve)
+    return widened(low - curve.best_aurc(), high - curve.best_aurc())
+
+
+def _cw_accuracy(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
+    right, wrong, (low, high) = parts.right, parts.wrong, parts.shortfalls
+
+    def share(doubt_right: FloatArray, doubt_wrong: FloatArray, of_nothing: float) -> float:
+        of_right = float(np.sum(right * (1.0 - doubt_right)))
+        total = of_right + float(np.sum(wrong * (1.0 - doubt_wrong)))
+        return of_right / total if total > 0 else of_nothing
+
+    return widened(share(high, low, 0.0), share(low, high, 1.0))
+
+
+def _csr(parts: Parts, curve: RiskCoverageCurve, eps: float = 1e-8) -> tuple[float, float]:
+    used = parts.wrong > 0
+    low, high = (np.clip(d[used], eps, 1.0 - eps) for d in parts.shortfalls)
+    with np.errstate(divide="ignore"):  # a shortfall of 0 makes it infinite
+        least, most = (float(np.sum(parts.wrong[used] / d)) / curve.n_rows for d in (high, low))
+    return widened(least, most, most=np.inf)
+
+
+def _cwsa(sign: float) -> Callable[..., tuple[float, float]]:
+    def bounds(
+        parts: Parts,
+        curve: RiskCoverageCurve,
+        threshold: float = 0.5,
+        normalize: str = "selected",
+    ) -> tuple[float, float]:
+        inside = parts.confidences >= threshold
+        if not np.any(inside):
+            return 0.0, 0.0
+        right, wrong = parts.right[inside], parts.wrong[inside]
+        low, high = (shortfall[inside] for shortfall in parts.shortfalls)
+        norm = float(np.sum(right + wrong)) if normalize == "selected" else curve.n_rows
+
+        def total(doubt_right: FloatArray, doubt_wrong: FloatArray) -> float:
+            gain = right * (1.0 - doubt_right / (1.0 - threshold))
+            lost = wrong * (1.0 - doubt_wrong / (1.0 - threshold))
+            return float(np.sum(gain) + sign * np.sum(lost)) / norm
+
+        return widened(total(high, low), total(low, high), least=min(sign, 0.0))
+
+    return bounds
+
+
+_BOUNDS: dict[str, Callable[..., tuple[float, float]]] = {
+    "aurc": _area("aurc"),
+    "augrc": _area("augrc"),
+    "failure_auroc": _area("failure_auroc"),
+    "eaurc": _eaurc,
+    "cw_accuracy": _cw_accuracy,
+    "csr": _csr,
+    "cwsa": _cwsa(-1.0),
+    "cwsa_plus": _cwsa(0.0),
+}
+
+
+#: Bits after the leading one that a cell keeps.
+BITS = 12
+_DROPPED = 52 - BITS
+# 1 - c of a float64 in [0, 1], rounded, is a multiple of this; where c < 1/2 it was rounded.
+_STEP = 2.0**-53
+# Cell 0 holds the shortfall 0, cell 1 the next larger one.
+_BEFORE_FIRST = (int(np.float64(_STEP).view(np.int64)) >> _DROPPED) - 2
+N_CELLS = (int(np.float64(1.0).view(np.int64)) >> _DROPPED) - _BEFORE_FIRST
+
+#: How much wider than computed a bound is made, for the rounding of sums.
+_MARGIN = 1e-11
+
+
+def cells_of(confidence: FloatArray) -> IntArray:
+    """Return the cell of each confidence in [0, 1], the surest in cell 0."""
+    bits = (1.0 - confidence.astype(np.float64, copy=False)).view(np.int64)
+    bits -= 1  # a cell ends with its largest shortfall
+    bits >>= _DROPPED
+    bits -= _BEFORE_FIRST
+    return np.maximum(bits, 0, out=bits)
+
+
+def _largest(cells: IntArray) -> FloatArray:
+    """Return the largest 1 - c, rounded, of each cell."""
+    ends = ((cells + (_BEFORE_FIRST + 1)) << _DROPPED).view(np.float64)
+    return np.where(cells == 0, 0.0, np.floor(ends / _STEP) * _STEP)
+
+
+def _shortfalls(cells: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest 1 - c of each cell, before rounding."""
+    low = np.where(cells == 0, 0.0, _largest(np.maximum(cells - 1, 0)) + _STEP)
+    high = _largest(cells)
+    return low - _STEP * (low >= 0.5), np.minimum(high + _STEP * (high >= 0.5), 1.0)
+
+
+def least_confidences(cells: IntArray) -> FloatArray:
+    """Return the least confidence in [0, 1] that each cell can hold."""
+    high = _largest(cells)
+    # Where 1 - c is rounded, confidences down to half a step below end in the same cell.
+    return np.maximum(1.0 - high - _STEP / 2.0 * (high >= 0.5), 0.0)
+
+
+class CellCounts:
+    """Rows and errors of each cell; thresholds given beforehand part the cells they lie in.
+
+    Parameters
+    ----------
+    thresholds : ndarray of shape (m,)
+        In [0, 1], ascending and distinct.
+    """
+
+    def __init__(self, thresholds: FloatArray) -> None:
+        self.thresholds = thresholds
+        self.counts = np.zeros((N_CELLS, 2), dtype=np.int64)
+        #: Rows of the parted cells, by how many thresholds they reach.
+        self.parted = np.unique(cells_of(thresholds))
+        self.inside = np.zeros((len(self.parted), len(thresholds) + 1, 2), dtype=np.int64)
+        self._is_parted = np.zeros(N_CELLS, dtype=bool)
+        self._is_parted[self.parted] = True
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        return self.counts.nbytes + self.inside.nbytes + self._is_parted.nbytes
+
+    def add(self, confidence: FloatArray, wrong: NDArray[Any]) -> None:
+        """Count rows."""
+        cells, kind = cells_of(confidence), wrong.astype(np.int64)
+        both = cells * 2
+        both += kind
+        self.counts += np.bincount(both, minlength=2 * N_CELLS).reshape(-1, 2)
+        if len(self.thresholds):
+            rows = np.flatnonzero(self._is_parted[cells])
+            place = np.searchsorted(self.parted, cells[rows])
+            reached = np.searchsorted(self.thresholds, confidence[rows], side="right")
+            np.add.at(self.inside, (place, reached, kind[rows]), 1)
+
+    def add_counts(self, confidence: FloatArray, rows: IntArray, errors: IntArray) -> None:
+        """Count groups of rows with one confidence each."""
+        cells = cells_of(confidence)
+        parted = np.flatnonzero(self._is_parted[cells])
+        place = np.searchsorted(self.parted, cells[parted])
+        reached = np.searchsorted(self.thresholds, confidence[parted], side="right")
+        numbers = np.column_stack([rows - errors, errors])
+        np.add.at(self.counts, cells, numbers)
+        np.add.at(self.inside, (place, reached), numbers[parted])
+
+    def settle(self) -> None:
+        """Nothing waits to be merged."""
+
+    def copy(self) -> CellCounts:
+        """Return counts that can be added to without changing these."""
+        twin = CellCounts(self.thresholds)
+        twin.counts, twin.inside = self.counts.copy(), self.inside.copy()
+        return twin
+
+    def add_all(self, other: CellCounts) -> None:
+        """Add the counts of another with the same thresholds."""
+        self.counts += other.counts
+        self.inside += other.inside
+
+    def parts(self) -> Parts:
+        """Return the parts that hold any rows, the surest first."""
+        whole = np.flatnonzero(self.counts.any(axis=1) & ~self._is_parted)
+        place, reached = np.nonzero(self.inside.any(axis=2))
+        cell = np.concatenate([whole, self.parted[place]])
+        reached = np.concatenate([np.full(len(whole), -1), reached])
+        rows = np.concatenate([self.counts[whole], self.inside[place, reached[len(whole) :]]])
+        order = np.lexsort((-reached, cell))
+        right, wrong = rows[order].T
+        return Parts(cell[order], right, wrong, reached[order], self.thresholds)
+
+    def blocks(self) -> SummedBlocks:
+        """Return the parts as tie blocks, each at the threshold that accepts it."""
+        parts = self.parts()
+        return parts.blocks(parts.thresholds_below)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Cells that hold rows, and the parts of those that thresholds part, the surest first.
+
+    Parameters
+    ----------
+    cell, right, wrong : ndarray of shape (m,)
+        The cell, and its right and wrong rows.
+    reached : ndarray of shape (m,)
+        How many thresholds its rows reach; -1 where the cell is not parted.
+    thresholds : ndarray of shape (k,)
+    """
+
+    cell: IntArray
+    right: IntArray
+    wrong: IntArray
+    reached: IntArray
+    thresholds: FloatArray
+
+    @cached_property
+    def shortfalls(self) -> tuple[FloatArray, FloatArray]:
+        """The smallest and the largest 1 - c that each part can hold."""
+        low, high = _shortfalls(self.cell)
+        parted = self.reached >= 0
+        # Parts of one cell lie between the threshold that they reach and the one they miss.
+        edges = np.concatenate([[0.0], self.thresholds, [1.0]])
+        reached = self.reached[parted]
+        high[parted] = np.minimum(high[parted], 1.0 - edges[reached] + _STEP)
+        low[parted] = np.maximum(low[parted], 1.0 - edges[reached + 1] - _STEP)
+        return np.maximum(low, 0.0), np.minimum(high, 1.0)
+
+    @cached_property
+    def confidences(self) -> FloatArray:
+        """A confidence inside each part."""
+        low, high = _shortfalls(self.cell)
+        # The middle, or where a cell holds but a few floats the first of them: the middle
+        # could round into the next cell.
+        found = 1.0 - np.where(high - low > 2.0**-48, (low + high) / 2.0, low)
+        parted = self.reached >= 0
+        edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
+        reaches, misses = edges[self.reached[parted]], edges[self.reached[parted] + 1]
+        least = np.maximum(1.0 - high[parted], reaches)
+        most = np.minimum(1.0 - low[parted], misses)
+        # Whatever rounding did to the ends, it reaches the one threshold and misses the other.
+        found[parted] = np.clip((least + most) / 2.0, reaches, np.nextafter(misses, 0.0))
+        return found
+
+    @cached_property
+    def thresholds_below(self) -> FloatArray:
+        """The least confidence that each part can hold: it accepts the part, and no later one."""
+        edges = np.concatenate([[0.0], self.thresholds])
+        return np.maximum(least_confidences(self.cell), edges[np.maximum(self.reached, 0)])
+
+    def blocks(self, confidence: FloatArray) -> SummedBlocks:
+        """Return the parts as tie blocks of these confidences."""
+        return blocks_of_counts(confidence, self.right + self.wrong, self.wrong)
+
+
+def bounds_of_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, float]]:
+    """Return the least and the largest AURC, AUGRC and failure AUROC that parts allow.
+
+    Within a part, errors come last at best and first at worst.
+    """
+    g, e = right.astype(np.float64), wrong.astype(np.float64)
+    size = g + e
+    n, n_wrong = float(size.sum()), float(e.sum())
+    before, loss_before = np.cumsum(size) - size, np.cumsum(e) - e
+    gap, _ = harmonic.harmonic_terms(before, size)
+    _, late = harmonic.harmonic_terms(before + g, e)
+    _, early = harmonic.harmonic_terms(before, e)
+    after, _ = harmonic.harmonic_terms(before + e, g)
+    fixed = float(np.sum(loss_before * gap))
+    best, worst = fixed + float(np.sum(late)), fixed + float(np.sum(early + e * after))
+    pairs = float(np.sum(g * loss_before))
+    free = float(np.sum(g * e))
+    found = {
+        "aurc": (best / n, worst / n),
+        "augrc": tuple((p + n_wrong**2 / 2.0) / n**2 for p in (pairs, pairs + free)),
+    }
+    if 0 < n_wrong < n:
+        of = (n - n_wrong) * n_wrong
+        found["failure_auroc"] = (1.0 - (pairs + free) / of, 1.0 - pairs / of)
+    return {name: widened(low, high) for name, (low, high) in found.items()}
+
+
+def widened(low: float, high: float, least: float = 0.0, most: float = 1.0) -> tuple[float, float]:
+    """Return an interval that is larger by more than its ends can have been rounded."""
+    low -= _MARGIN * abs(low) + 1e-15 if np.isfinite(low) else 0.0
+    high += _MARGIN * abs(high) + 1e-15 if np.isfinite(high) else 0.0
+    return max(low, least), min(high, most)
+
+
+def _check_bounded(metric: str, bounded: Collection[str]) -> None:
+    """Refuse a metric that counts in cells do not bound."""
+    if metric not in bounded:
+        raise ValueError(
+            f"metrics: {metric!r} cannot be bounded from cells; mode='certified' knows "
+            f"{sorted(bounded)}. Use mode='exact'."
+        )
+
+
+def _check_bounded_parameters(
+    metric: str, parameters: Mapping[str, Any], bounded: Collection[str]
+) -> None:
+    """Refuse parameters with which counts in cells do not bound a metric."""
+    unknown = sorted(set(parameters) - set(bounded))
+    if unknown:
+        raise ValueError(
+            f"metrics: {metric!r} has bounds only without {unknown}; use mode='exact'."
+        )
+
+
+def _check_given_threshold(metric: str, threshold: float, given: FloatArray) -> None:
+    """Refuse a threshold that parts a cell and was not given beforehand."""
+    if threshold > 0 and threshold not in given:
+        raise ValueError(
+            f"metrics: {metric!r} at threshold {threshold:g} is exact only for thresholds given "
+            f"beforehand, here {given.tolist()}; build the state with "
+            f"SelectiveState('certified', thresholds=[{threshold:g}])."
+        )

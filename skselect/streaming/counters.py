@@ -1,0 +1,225 @@
+"""Counters: how often each packed key of confidence and error has been seen, exactly.
+
+Few distinct keys are kept as sorted runs of keys with their counts. Many of float32 are kept
+as counters in pages of 1 MiB, of which only those in use exist: [0.5, 1] takes 128 MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skselect._typing import FloatArray, IntArray
+from skselect.curve import packing
+from skselect.curve.packing import KeyArray
+from skselect.curve.tie_blocks import SummedBlocks, blocks_of_counts
+
+#: Counters in a page, an even number so that right and wrong of one confidence stay together.
+PAGE = 1 << 17
+#: More distinct keys than this are counted in pages.
+PAGED_FROM = 1 << 21
+#: Keys that are sorted together: the more, the fewer distinct ones are added to the counters.
+SORTED_TOGETHER = 1 << 22
+
+Runs = tuple[KeyArray, IntArray]
+
+
+class KeyCounts:
+    """Counts of packed keys of one width.
+
+    Parameters
+    ----------
+    dtype : uint32 or uint64
+        Of the keys; only 32 bits are ever paged.
+    """
+
+    def __init__(self, dtype: type[np.unsignedinteger]) -> None:
+        self.dtype = np.dtype(dtype)
+        self.pages: dict[int, IntArray] = {}
+        self.runs: list[Runs] = []
+        self.n_pending = 0
+        self.unsorted: list[KeyArray] = []
+        self.n_unsorted = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        in_runs = sum(keys.nbytes + counts.nbytes for keys, counts in self.runs)
+        unsorted = sum(keys.nbytes for keys in self.unsorted)
+        return in_runs + unsorted + sum(page.nbytes for page in self.pages.values())
+
+    def count(self, keys: KeyArray) -> None:
+        """Count keys in any order; they are sorted when many have come together."""
+        self.unsorted.append(keys)
+        self.n_unsorted += len(keys)
+        if self.n_unsorted >= SORTED_TOGETHER:
+            self._sort()
+
+    def _sort(self) -> None:
+        if self.unsorted:
+            keys = np.concatenate(self.unsorted)
+            self.unsorted, self.n_unsorted = [], 0
+            self.add(*run_of(keys))
+
+    def add(self, keys: KeyArray, counts: IntArray) -> None:
+        """Add counts of distinct keys in ascending order."""
+        if self.pages:
+            self._add_to_pages(keys, counts)
+        elif len(keys):
+            self.runs.append((keys, counts))
+            self.n_pending += len(keys)
+            # Merging when as much waits as is merged already keeps the cost linear.
+            if self.n_pending > 2 * len(self.runs[0][0]) + PAGED_FROM // 2:
+                self._merge()
+
+    def settle(self) -> None:
+        """Merge the runs into one, or into pages where it would be long."""
+        self._sort()
+        self._merge()
+
+    def _merge(self) -> None:
+        """Make one run of all; long ones become pages at once, which costs less."""
+        if self._is_long():
+            runs, self.runs = self.runs, []
+            for keys, counts in runs:
+                self._add_to_pages(keys, counts)
+        elif len(self.runs) > 1:
+            self.runs = [merged_runs(self.runs)]
+            if self._is_long():
+                self._merge()
+        self.n_pending = 0
+
+    def _is_long(self) -> bool:
+        longest = max((len(keys) for keys, _ in self.runs), default=0)
+        return self.dtype.itemsize == 4 and longest > PAGED_FROM
+
+    def _add_to_pages(self, keys: KeyArray, counts: IntArray) -> None:
+        first, last = int(keys[0]) // PAGE, int(keys[-1]) // PAGE
+        cuts = np.searchsorted(keys, np.arange(first + 1, last + 1) * PAGE)
+        ends = [*cuts.tolist(), len(keys)]
+        start = 0
+        for number, end in zip(range(first, last + 1), ends, strict=True):
+            if end > start:
+                page = self.pages.get(number)
+                if page is None:
+                    page = self.pages[number] = np.zeros(PAGE, dtype=np.int64)
+                page[keys[start:end] - np.uint32(number * PAGE)] += counts[start:end]
+            start = end
+
+    def parts(self) -> Iterator[Runs]:
+        """Yield all keys with their counts, ascending, without parting one confidence."""
+        self.settle()
+        yield from self.runs
+        for number in sorted(self.pages):
+            page = self.pages[number]
+            used = np.flatnonzero(page)
+            yield (used + number * PAGE).astype(self.dtype), page[used]
+
+    def copy(self) -> KeyCounts:
+        """Return counters that can be added to without changing these."""
+        twin = KeyCounts(self.dtype.type)
+        twin.pages = {number: page.copy() for number, page in self.pages.items()}
+        # Runs and unsorted keys are never written to.
+        twin.runs, twin.n_pending = list(self.runs), self.n_pending
+        twin.unsorted, twin.n_unsorted = list(self.unsorted), self.n_unsorted
+        return twin
+
+    def add_all(self, other: KeyCounts) -> None:
+        """Add the counts of others."""
+        for keys, counts in other.parts():
+            self.add(keys, counts)
+
+
+class ExactCounts:
+    """Rows and errors of each distinct confidence, those of float32 apart from the others."""
+
+    def __init__(self) -> None:
+        self.narrow, self.wide = KeyCounts(np.uint32), KeyCounts(np.uint64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        return self.narrow.nbytes + self.wide.nbytes
+
+    def add(self, confidence: FloatArray, wrong: NDArray[Any]) -> None:
+        """Count rows."""
+        counters, keys = self._packed(confidence, wrong)
+        counters.count(keys)
+
+    def add_counts(self, confidence: FloatArray, rows: IntArray, errors: IntArray) -> None:
+        """Count groups of rows with one confidence each."""
+        wrong = np.repeat([0, 1], len(confidence))
+        counters, keys = self._packed(np.tile(confidence, 2), wrong)
+        number = np.concatenate([rows - errors, errors])
+        counted = number > 0
+        if np.any(counted):
+            counters.add(*merged_runs([(keys[counted], number[counted])]))
+
+    def _packed(self, confidence: FloatArray, wrong: NDArray[Any]) -> tuple[KeyCounts, KeyArray]:
+        """Return rows as keys, and the counters of their width."""
+        narrow = packing.are_float32(confidence)
+        keys = packing.packed(confidence, wrong, narrow=narrow)
+        return (self.narrow if narrow else self.wide), keys
+
+    def copy(self) -> ExactCounts:
+        """Return counts that can be added to without changing these."""
+        twin = ExactCounts()
+        twin.narrow, twin.wide = self.narrow.copy(), self.wide.copy()
+        return twin
+
+    def add_all(self, other: ExactCounts) -> None:
+        """Add the counts of another."""
+        self.narrow.add_all(other.narrow)
+        self.wide.add_all(other.wide)
+
+    def settle(self) -> None:
+        """Merge what waits to be merged."""
+        self.narrow.settle()
+        self.wide.settle()
+
+    def blocks(self) -> SummedBlocks:
+        """Return the tie blocks, from the surest down."""
+        by_width = [list(_blocks_of(counts.parts())) for counts in (self.narrow, self.wide)]
+        parts = [part for found in by_width for part in found]
+        confidence, rows, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if all(by_width):  # float32 and float64 may share values
+            confidence, rows, errors = _combined(confidence, rows, errors)
+        return blocks_of_counts(confidence, rows, errors)
+
+
+def merged_runs(runs: list[Runs]) -> Runs:
+    """Return the runs as one, the counts of equal keys added up."""
+    keys = np.concatenate([keys for keys, _ in runs])
+    order = np.argsort(keys, kind="stable")  # merges what is sorted already
+    keys, counts = keys[order], np.concatenate([counts for _, counts in runs])[order]
+    starts = packing.run_starts(keys)
+    return keys[starts], np.add.reduceat(counts, starts)
+
+
+def run_of(keys: KeyArray) -> Runs:
+    """Sort keys, in place, and count each distinct one."""
+    keys.sort()
+    starts = packing.run_starts(keys)
+    return keys[starts], np.diff(starts, append=len(keys))
+
+
+def _blocks_of(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
+    """Yield confidence, rows and errors of each confidence, part by part."""
+    for keys, counts in parts:
+        bits = keys >> 1
+        starts = packing.run_starts(bits)
+        wrong = np.where(keys & 1, counts, 0)
+        confidence = packing.confidence_of(bits[starts])
+        yield confidence, np.add.reduceat(counts, starts), np.add.reduceat(wrong, starts)
+
+
+def _combined(
+    confidence: FloatArray, rows: IntArray, errors: IntArray
+) -> tuple[FloatArray, IntArray, IntArray]:
+    order, ranked = packing.descending_order(confidence)
+    starts = packing.run_starts(ranked)
+    rows, errors = (np.add.reduceat(column[order], starts) for column in (rows, errors))
+    return ranked[starts], rows, errors

@@ -1,0 +1,242 @@
+"""Evaluation of Parquet files that do not fit in memory: one process, bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._files import check_any_rows, import_extra, read_or_name
+from skselect.metrics import DEFAULT_METRICS
+from skselect.metrics._evaluate import requests
+from skselect.streaming.state import SelectiveState
+
+#: Rows read together.
+_BATCH = 1 << 20
+
+Paths = str | Path | Iterable[str | Path]
+
+
+def evaluate_parquet(
+    paths: Paths,
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    *,
+    y_true: str | None = None,
+    y_proba: str | Sequence[str] | None = None,
+    confidence: str | None = None,
+    loss: str | None = None,
+    labels: Any = None,
+    mode: str = "exact",
+    thresholds: Any = None,
+    progress: bool = True,
+) -> pd.Series | pd.DataFrame:
+    """Compute metrics of predictions in Parquet files, whatever their size.
+
+    Parameters
+    ----------
+    paths : str, Path or iterable of them
+        Files, folders (all ``*.parquet`` below them) or patterns such as ``"run-*.parquet"``.
+    metrics : iterable of str, or mapping of str to dict
+        As in :func:`skselect.evaluate`; those that read classes are refused.
+    y_true, y_proba : str and str or list of str, default=None
+        Columns of the true label and of the class probabilities, in the order of `labels`; one
+        column is the probability of the second of two classes.
+    confidence, loss : str and str, default=None
+        Instead of them: columns of a confidence in [0, 1] and of the error, 0 or 1.
+    labels : array-like of shape (K,), default=None
+        All classes; needed with `y_proba`.
+    mode : {"exact", "certified"}, default="exact"
+        As for :class:`SelectiveState`.
+    thresholds : array-like in [0, 1], default=None
+        For "certified": where coverage, risk and CWSA are asked for.
+    progress : bool, default=True
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Series, or in mode "certified" DataFrame
+        As :meth:`SelectiveState.evaluate`.
+
+    Raises
+    ------
+    ValueError
+        If no file is found, a column is missing or holds nulls, or a value is impossible; the
+        message names the file.
+    ImportError
+        If pyarrow is not installed.
+
+    See Also
+    --------
+    parquet_state : The state itself, for curves, thresholds and intervals.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile, pathlib
+    >>> from skselect import evaluate_parquet
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> table = pd.DataFrame({"confidence": [.9, .8, .7, .6], "error": [0, 0, 0, 1]})
+    >>> table.to_parquet(folder / "part.parquet")
+    >>> columns = {"confidence": "confidence", "loss": "error"}
+    >>> evaluate_parquet(folder, ["aurc", "augrc"], **columns, progress=False)
+    aurc     0.06250
+    augrc    0.03125
+    dtype: float64
+    """
+    requests(metrics)  # a name that is none is told before the files are read
+    state = parquet_state(
+        paths, y_true=y_true, y_proba=y_proba, confidence=confidence, loss=loss, labels=labels,
+        mode=mode, thresholds=thresholds, progress=progress,
+    )  # fmt: skip
+    check_any_rows(state.n_rows, str(paths))
+    return state.evaluate(metrics)
+
+
+def parquet_state(
+    paths: Paths,
+    *,
+    y_true: str | None = None,
+    y_proba: str | Sequence[str] | None = None,
+    confidence: str | None = None,
+    loss: str | None = None,
+    labels: Any = None,
+    mode: str = "exact",
+    thresholds: Any = None,
+    progress: bool = True,
+) -> SelectiveState:
+    """Count the predictions in Parquet files, for curves, thresholds and intervals.
+
+    Parameters
+    ----------
+    paths : str, Path or iterable of them
+        Files, folders or patterns.
+    y_true, y_proba, confidence, loss, labels, mode, thresholds, progress
+        As in :func:`evaluate_parquet`.
+
+    Returns
+    -------
+    SelectiveState
+
+    Raises
+    ------
+    ValueError, ImportError
+        As :func:`evaluate_parquet`.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile, pathlib
+    >>> from skselect.streaming import parquet_state
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> table = pd.DataFrame({"confidence": [.9, .8, .7, .6], "error": [0, 0, 0, 1]})
+    >>> table.to_parquet(folder / "part.parquet")
+    >>> state = parquet_state(folder, confidence="confidence", loss="error", progress=False)
+    >>> state.finalize().coverage_at_risk(0.0)
+    0.75
+    """
+    columns = _check_file_columns(y_true, y_proba, confidence, loss, labels)
+    state = SelectiveState(mode, thresholds=thresholds, labels=labels)
+    count = state.update_confidence if y_true is None else state.update
+    files = files_of(paths)
+    parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
+    tqdm = import_extra("tqdm", "tqdm", "parquet").tqdm
+    total = 0
+    for file in files:  # all of them before the first row is counted
+        found = read_or_name(parquet.read_metadata, file)
+        _check_parquet_columns(found.schema.to_arrow_schema().names, columns, file)
+        total += found.num_rows
+    with tqdm(total=total, unit=" rows", unit_scale=True, disable=not progress) as bar:
+        for path in files:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
+                    _count(count, batch, columns, path)
+                    bar.update(batch.num_rows)
+    return state
+
+
+def files_of(paths: Paths) -> list[Path]:
+    """Return the files that paths, folders and patterns stand for, sorted, each once."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    found: set[Path] = set()
+    for one in map(Path, given):
+        if one.is_file():
+            files = [one]
+        elif one.is_dir():
+            files = list(one.rglob("*.parquet"))
+        elif any(sign in one.name for sign in "*?["):
+            files = list(one.parent.glob(one.name))
+        else:
+            files = []
+        _check_files(one, files)
+        found.update(file.resolve() for file in files)
+    _check_any_path(len(found))
+    return sorted(found)
+
+
+def _count(count: Callable[[Any, Any], Any], batch: Any, columns: list[str], path: Path) -> None:
+    """Hand on the first column, and the one after it or a table of those."""
+    if batch.num_rows == 0:
+        return
+    for name in columns:
+        _check_no_nulls(batch.column(name).null_count, name, path)
+    first, *rest = (batch.column(name).to_numpy(zero_copy_only=False) for name in columns)
+    try:
+        count(first, rest[0] if len(rest) == 1 else np.column_stack(rest))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _check_file_columns(
+    y_true: str | None,
+    y_proba: str | Sequence[str] | None,
+    confidence: str | None,
+    loss: str | None,
+    labels: Any,
+) -> list[str]:
+    """Return the columns to read: label and probabilities, or confidence and loss."""
+    by_class = y_true is not None and y_proba is not None
+    by_row = confidence is not None and loss is not None
+    half = (y_true is None) != (y_proba is None) or (confidence is None) != (loss is None)
+    if by_class == by_row or half:
+        raise ValueError(
+            "Name the columns of the label and of the probabilities, y_true= and y_proba=, or "
+            "those of a confidence and of the error, confidence= and loss=, and not both."
+        )
+    if not by_class:
+        return [str(confidence), str(loss)]
+    if labels is None:
+        raise ValueError(
+            "labels is missing: one batch of rows need not hold every class, so pass all "
+            "classes in the order of the columns of y_proba."
+        )
+    proba = [y_proba] if isinstance(y_proba, str) else list(y_proba or [])
+    return [str(y_true), *proba]
+
+
+def _check_files(given: Path, files: Sequence[Path]) -> None:
+    """Refuse a path behind which there is no file."""
+    if not files or not all(file.is_file() for file in files):
+        raise ValueError(f"paths: {str(given)!r} is no file, and no *.parquet files are below it.")
+
+
+def _check_any_path(n: int) -> None:
+    """Refuse an empty list of paths."""
+    if n == 0:
+        raise ValueError("paths is empty; name at least one file.")
+
+
+def _check_parquet_columns(present: Sequence[str], wanted: Sequence[str], path: Path) -> None:
+    """Refuse a file that lacks a column."""
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise ValueError(f"{path} has no column {missing}; it has {list(present)[:20]}.")
+    twice = [name for name in wanted if list(present).count(name) > 1]
+    if twice:
+        raise ValueError(f"{path} has several columns of the name {twice}.")
+
+
+def _check_no_nulls(n_nulls: int, name: str, path: Path) -> None:
+    """Refuse missing values."""
+    if n_nulls:
+        raise ValueError(f"{path}: the column {name!r} has {n_nulls} missing values.")

@@ -1,0 +1,482 @@
+"""The state of an evaluation that can be fed piece by piece, split, merged and sent around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skselect._checks.arrays import as_array, shown
+from skselect._checks.labels import check_classes
+from skselect._checks.options import check_choice
+from skselect._checks.rows import (
+    check_length,
+    check_loss,
+    check_one_per_row,
+    check_unit_confidence,
+    check_vector,
+    refuse_graded_test,
+)
+from skselect._typing import ConfidenceSpec, FloatArray, IntArray, LabelArray
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.tie_blocks import SummedBlocks
+from skselect.inference.intervals import interval_of_curve
+from skselect.metrics import DEFAULT_METRICS, MetricInterval, evaluate
+from skselect.metrics._evaluate import requests
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
+from skselect.streaming.certified import CellCounts, certified_value
+from skselect.streaming.counters import ExactCounts
+
+#: Rows that are counted together.
+_BATCH = 1 << 20
+#: Of the pickled form.
+_VERSION = 2
+
+
+class SelectiveState:
+    """Counts of predictions that give the metrics of all of them, however they were split.
+
+    Parameters
+    ----------
+    mode : {"exact", "certified"}, default="exact"
+        "exact": one counter per distinct confidence. float32 confidences in [0.5, 1] take at
+        most 129 MiB for any number of rows, and as much for every halving below, [0.25, 0.5]
+        and so on; float64 ones 16 bytes per distinct value. Up to 16 MiB wait to be sorted.
+        "certified": 3.5 MiB, whatever the rows are; metrics come with an interval that holds
+        the exact value.
+    thresholds : array-like in [0, 1], default=None
+        For "certified": where coverage, risk and CWSA will be asked for.
+    labels : array-like of shape (K,), default=None
+        For :meth:`update` with probabilities of K classes: all classes, in the order of the
+        columns. Default: the sorted labels of the first piece, which must hold every class.
+    confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
+        How sure the classifier is of each answer, in [0, 1]. Metrics that read a probability of
+        being right (csr, ece, cw_accuracy) need "max_proba", or a callable that returns one.
+
+    Attributes
+    ----------
+    n_rows, n_errors : int
+        What has been counted.
+    nbytes : int
+        Memory of the counters.
+    labels : ndarray of shape (K,) or None
+
+    See Also
+    --------
+    skselect.evaluate_parquet : Feeds a state from files.
+    skselect.dask.evaluate : Feeds states on a cluster.
+
+    Notes
+    -----
+    A state is a set of whole numbers, so every order of the rows, every split and every merge
+    tree ends in the same bits, and in those of :func:`skselect.evaluate` for the rows in memory.
+
+    Examples
+    --------
+    >>> from skselect import SelectiveState
+    >>> first = SelectiveState().update([0, 1], [[.9, .1], [.2, .8]])
+    >>> second = SelectiveState().update([1, 0], [[.6, .4], [.7, .3]])
+    >>> first.merge(second).evaluate(["aurc", "coverage"]).round(3)
+    aurc        0.062
+    coverage    1.000
+    dtype: float64
+    """
+
+    def __init__(
+        self,
+        mode: str = "exact",
+        *,
+        thresholds: Any = None,
+        labels: Any = None,
+        confidence: ConfidenceSpec = "max_proba",
+    ) -> None:
+        self.mode = check_choice("mode", mode, ["exact", "certified"])
+        _refuse_exact_thresholds(mode, thresholds)
+        given = np.zeros(0) if thresholds is None else _check_unit_thresholds(thresholds)
+        self.thresholds: FloatArray = np.unique(given)
+        self.labels: LabelArray | None = None if labels is None else check_classes(labels)
+        self.confidence = confidence
+        self.n_rows = 0
+        self.n_errors = 0
+        self.counts: ExactCounts | CellCounts = (
+            ExactCounts() if mode == "exact" else CellCounts(self.thresholds)
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"SelectiveState({self.mode!r}, {self.n_rows} rows, {self.n_errors} errors, "
+            f"{self.nbytes / 2**20:.1f} MiB)"
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the counters."""
+        return self.counts.nbytes
+
+    # Feeding -----------------------------------------------------------------------------
+
+    def update(self, y_true: Any, y_proba: Any) -> Self:
+        """Count rows with class probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+        y_proba : array-like of shape (n, K) or (n,)
+            As in :meth:`Predictions.from_proba`.
+
+        Returns
+        -------
+        SelectiveState
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If an argument is malformed; nothing is counted then.
+        """
+        outcomes, labels = judged(y_true, y_proba, self.labels, self.confidence)
+        check_unit_confidence(outcomes.confidence, "SelectiveState")
+        self.labels = labels
+        return self._count(outcomes.confidence, outcomes.loss)
+
+    def update_confidence(self, confidence: Any, loss: Any) -> Self:
+        """Count rows whose confidence and error are known.
+
+        Parameters
+        ----------
+        confidence : array-like of shape (n,)
+            In [0, 1].
+        loss : array-like of shape (n,)
+            1 for an error, 0 for a right answer.
+
+        Returns
+        -------
+        SelectiveState
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If a confidence lies outside [0, 1], or a loss is neither 0 nor 1.
+        """
+        return self._count(*check_counted_rows(confidence, loss))
+
+    def _count(self, confidence: FloatArray, wrong: NDArray[Any]) -> Self:
+        for start in range(0, len(confidence), _BATCH):
+            rows = slice(start, start + _BATCH)
+            self.counts.add(confidence[rows], wrong[rows])
+        self.n_rows += len(confidence)
+        self.n_errors += int(np.count_nonzero(wrong))
+        return self
+
+    @classmethod
+    def from_counts(
+        cls, confidence: Any, n: Any, n_errors: Any, *, mode: str = "exact", thresholds: Any = None
+    ) -> Self:
+        """Build a state from rows counted elsewhere, as by GROUP BY in any database.
+
+        Parameters
+        ----------
+        confidence : array-like of shape (m,)
+            In [0, 1]; a value may occur more than once.
+        n, n_errors : array-like of shape (m,)
+            Rows with that confidence, and how many of them were wrong.
+        mode, thresholds
+            As for the class.
+
+        Returns
+        -------
+        SelectiveState
+
+        Raises
+        ------
+        ValueError
+            If there are more errors than rows, or numbers that are not whole.
+
+        Examples
+        --------
+        >>> from skselect import SelectiveState
+        >>> state = SelectiveState.from_counts([.9, .6], n=[90, 10], n_errors=[1, 4])
+        >>> state.finalize().selective_risk.round(3)
+        array([0.011, 0.05 ])
+        """
+        state = cls(mode, thresholds=thresholds)
+        values = check_unit_floats("confidence", confidence)
+        rows = _check_row_counts("n", n, len(values))
+        errors = _check_row_counts("n_errors", n_errors, len(values), most=rows)
+        state.counts.add_counts(values, rows, errors)
+        state.n_rows, state.n_errors = int(rows.sum()), int(errors.sum())
+        return state
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Return the counts: one entry per distinct confidence (or cell), the surest first.
+
+        Returns
+        -------
+        dict
+            "confidence", "n" and "n_errors", which :meth:`from_counts` takes back. In mode
+            "certified" the confidence is the least that its cell can hold, and "mode" and
+            "thresholds" are there too.
+        """
+        blocks = self._blocks()
+        rows, errors = blocks.rows, blocks.loss.astype(np.int64)
+        counts = {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
+        # Cells are no confidences: read as such, a threshold may fall inside one of them.
+        own = {"mode": self.mode, "thresholds": self.thresholds}
+        return counts if self.mode == "exact" else counts | own
+
+    # Merging -----------------------------------------------------------------------------
+
+    def merge(self, *others: SelectiveState) -> SelectiveState:
+        """Return a state that has counted the rows of all; none of them changes.
+
+        Parameters
+        ----------
+        *others : SelectiveState
+            Of the same mode, thresholds, labels and confidence.
+
+        Returns
+        -------
+        SelectiveState
+
+        Raises
+        ------
+        ValueError
+            If they do not fit together.
+        """
+        merged = self.empty_twin()
+        merged.counts = self.counts.copy()
+        merged.n_rows, merged.n_errors = self.n_rows, self.n_errors
+        for other in others:
+            self._check_fits(other)
+            if merged.labels is None:
+                merged.labels = other.labels
+            merged.counts.add_all(other.counts)  # type: ignore[arg-type]
+            merged.n_rows += other.n_rows
+            merged.n_errors += other.n_errors
+        return merged
+
+    def empty_twin(self) -> SelectiveState:
+        """Return a state of the same kind that has counted nothing."""
+        thresholds = self.thresholds if self.mode == "certified" else None
+        return SelectiveState(
+            self.mode, thresholds=thresholds, labels=self.labels, confidence=self.confidence
+        )
+
+    def _check_fits(self, other: SelectiveState) -> None:
+        check_is_kind(other, SelectiveState)
+        traits = {
+            "mode": (self.mode, other.mode),
+            "thresholds": (self.thresholds.tolist(), other.thresholds.tolist()),
+            "confidence": (self.confidence, other.confidence),
+        }
+        if self.labels is not None and other.labels is not None:
+            traits["labels"] = (self.labels.tolist(), other.labels.tolist())
+        _check_mergeable(traits)
+
+    # Reading -----------------------------------------------------------------------------
+
+    def _blocks(self) -> SummedBlocks:
+        check_has_rows(self.n_rows)
+        return self.counts.blocks()
+
+    def finalize(self) -> RiskCoverageCurve:
+        """Return the risk-coverage curve of all rows; the state can be fed on.
+
+        In mode "certified" the rows of a cell are tied, at the least confidence that it can
+        hold: each entry's threshold accepts exactly the rows that the entry counts.
+
+        Raises
+        ------
+        ValueError
+            If no row has been counted.
+        """
+        return RiskCoverageCurve(self._blocks(), in_cells=self.mode == "certified")
+
+    def evaluate(
+        self,
+        metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
+    ) -> pd.Series | pd.DataFrame:
+        """Compute metrics of all rows.
+
+        Parameters
+        ----------
+        metrics : iterable of str, or mapping of str to dict
+            As in :func:`skselect.evaluate`; those that read classes are refused.
+
+        Returns
+        -------
+        Series, or in mode "certified" DataFrame
+            The values; certified ones with the columns "value", "low" and "high": the exact
+            value lies between the last two.
+        """
+        check_has_rows(self.n_rows)
+        readers = [spec.name for spec, _ in requests(metrics) if spec.reads_probability]
+        _check_counts_probability(readers, self.confidence)
+        if isinstance(self.counts, ExactCounts):
+            return evaluate(self.finalize(), metrics)
+        parts = self.counts.parts()
+        curve = RiskCoverageCurve(parts.blocks(parts.confidences))
+        found = {
+            spec.name: certified_value(spec.name, parts, curve, parameters)
+            for spec, parameters in requests(metrics)
+        }
+        return pd.DataFrame.from_dict(found, orient="index", columns=["value", "low", "high"])
+
+    def interval(self, metric: str, *, confidence_level: float = 0.95) -> MetricInterval:
+        """Return a metric of the ranking with its confidence interval for the population.
+
+        Parameters
+        ----------
+        metric : {"aurc", "eaurc", "augrc", "accuracy_rejection_auc", "failure_auroc"}
+        confidence_level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        MetricInterval
+            As :func:`metrics.metric_interval` for the rows in memory. (In mode "certified" rows
+            of one cell count as tied.)
+
+        Raises
+        ------
+        ValueError
+            If no row has been counted, or the metric is another.
+
+        Warns
+        -----
+        UserWarning
+            If the estimate rests on fewer than 10 errors.
+        """
+        return interval_of_curve(self.finalize(), metric, confidence_level=confidence_level)
+
+    # Copying and pickling ----------------------------------------------------------------
+
+    def __copy__(self) -> SelectiveState:
+        return self.merge()
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.counts.settle()
+        return {"version": _VERSION, **self.__dict__}
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        _check_state_version(fields.pop("version", None), _VERSION)
+        self.__dict__.update(fields)
+
+
+def judged(
+    y_true: Any, y_proba: Any, labels: LabelArray | None, confidence: ConfidenceSpec
+) -> tuple[Outcomes, LabelArray]:
+    """Judge class probabilities of one piece; return the classes, too."""
+    # One column is the probability of the second class.
+    known = [] if labels is None else labels.tolist()
+    second = known[1] if len(known) == 2 and np.ndim(y_proba) == 1 else None
+    predictions = Predictions.from_proba(y_true, y_proba, labels=labels, pos_label=second)
+    outcomes = Outcomes.from_predictions(predictions, confidence=confidence)
+    return outcomes, predictions.classes if labels is None else labels
+
+
+def _check_unit_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
+    """Return thresholds in [0, 1] as a vector."""
+    thresholds = np.atleast_1d(as_array(values, name))
+    if (
+        thresholds.dtype.kind not in "fiu"
+        or thresholds.ndim > 1
+        or not np.all((thresholds >= 0) & (thresholds <= 1))
+    ):
+        raise ValueError(f"{name} must lie in [0, 1], got {shown(values)}.")
+    return thresholds.astype(np.float64)
+
+
+def check_unit_floats(name: str, values: Any) -> FloatArray:
+    """Return confidences in [0, 1]; float32 stays float32, all else becomes float64."""
+    array = as_array(values, name)
+    array = array if array.dtype == np.float32 else check_vector(array, name)
+    check_one_per_row(array, name)
+    if not (array.min() >= 0 and array.max() <= 1):  # nan is neither
+        raise ValueError(
+            f"{name} must lie in [0, 1] for every row, got values from {array.min():g} to "
+            f"{array.max():g}."
+        )
+    return array
+
+
+def check_counted_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any]]:
+    """Return a confidence in [0, 1] and an error, 0 or 1, per row.
+
+    As they are: copies of float64 would cost more than counting float32 and booleans.
+    """
+    values = check_unit_floats("confidence", confidence)
+    wrong = as_array(loss, "loss")
+    if wrong.dtype == np.bool_:
+        check_one_per_row(wrong, "loss")
+    else:
+        wrong = check_loss(wrong)
+        refuse_graded_test(wrong, "a state, which counts errors,")
+    check_length("confidence", values, len(wrong), "loss")
+    return values, wrong
+
+
+def _check_row_counts(
+    name: str, values: Any, n: int, *, most: FloatArray | IntArray | None = None
+) -> IntArray:
+    """Return whole numbers from 0 on, one for each of n entries and none above `most`."""
+    numbers = check_vector(values, name)
+    check_length(name, numbers, n, "confidence")
+    if not (numbers.min() >= 0 and numbers.sum() <= 2.0**53 and np.all(numbers % 1 == 0)):
+        raise ValueError(
+            f"{name} must hold whole numbers that are not negative and add up to at most 2^53."
+        )
+    whole = numbers.astype(np.int64)
+    if most is not None and np.any(whole > most):
+        raise ValueError(f"{name} must not be larger than the number of rows, n.")
+    return whole
+
+
+def _refuse_exact_thresholds(mode: str, thresholds: Any) -> None:
+    """Refuse thresholds where every one is exact."""
+    if thresholds is not None and mode == "exact":
+        raise ValueError("thresholds goes with mode='certified'; every one is exact in 'exact'.")
+
+
+def check_is_kind(other: Any, kind: type) -> None:
+    """Refuse to merge what is of another kind."""
+    if not isinstance(other, kind):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"merge takes other {kind.__name__}, got {type(other).__name__}."
+        )
+
+
+def _check_mergeable(traits: Mapping[str, tuple[Any, Any]]) -> None:
+    """Refuse to merge states that differ in a trait: name -> (own, of the other)."""
+    for name, (own, theirs) in traits.items():
+        if own != theirs:
+            raise ValueError(f"merge: the states differ in {name}: {own!r} and {theirs!r}.")
+
+
+def check_has_rows(n: int) -> None:
+    """Refuse a state that has counted nothing."""
+    if n == 0:
+        raise ValueError("This state has counted no rows yet; call update first.")
+
+
+def _check_counts_probability(metrics: list[str], confidence: Any) -> None:
+    """Refuse metrics that read the probability of being right where it was not counted."""
+    if metrics and isinstance(confidence, str) and confidence != "max_proba":
+        raise ValueError(
+            f"metrics: {metrics[0]!r} reads the probability of being right, but this state counts "
+            f"confidence={confidence!r}; feed another with confidence='max_proba'."
+        )
+
+
+def _check_state_version(version: Any, known: int) -> None:
+    """Refuse a state that another version pickled."""
+    if version != known:
+        raise ValueError(
+            f"This SelectiveState was pickled in version {version!r}, and this skselect reads "
+            f"version {known}; carry counts over with to_arrays() and from_counts(), with the mode "
+            "and the thresholds of the state."
+        )

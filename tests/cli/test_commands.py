@@ -1,0 +1,852 @@
+"""skselect evaluate, tune and apply: the same as in Python, from files to files."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skselect import AbstentionPolicy, Outcomes, Predictions, select_threshold
+from skselect.calibration import ClassCalibration
+from skselect.cli import commands, tables
+from skselect.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tables, "_PIECE", 1000)
+
+
+@pytest.fixture
+def frame(rng):
+    n = 3000
+    p = rng.beta(0.4, 0.4, n)
+    truth = np.where(rng.random(n) < p, "yes", "no")
+    frame = pd.DataFrame({
+        "id": np.arange(n), "truth": truth, "p_no": 1 - p, "p_yes": p,
+        "site": rng.choice(["east", "west"], n),
+    })  # fmt: skip
+    frame["said"] = np.where(p > 0.5, "yes", "no")
+    frame["score"] = 100 * np.maximum(p, 1 - p)
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet", index=False)
+    return frame
+
+
+PROBA = ["--label", "truth", "--proba", "p_no", "p_yes", "--classes", "no", "yes"]
+ANSWER = ["--label", "truth", "--answer", "said", "--confidence-column", "score"]
+
+
+def predictions_of(frame):
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    return Predictions.from_proba(frame["truth"].to_numpy(), proba)
+
+
+@pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa_plus is best")
+@pytest.mark.parametrize("table", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ({"objective": "risk", "target": 0.1}, ["--target", "0.1"]),
+        ({"objective": "risk", "target": 0.1, "delta": 0.2, "method": "band"},
+         ["--target", "0.1", "--delta", "0.2", "--method", "band"]),
+        ({"objective": "risk", "target": 0.1, "looks": 3}, ["--target", "0.1", "--looks", "3"]),
+        ({"objective": "coverage", "target": 0.6}, ["--objective", "coverage", "--target", ".6"]),
+        ({"objective": "cwsa_plus", "min_coverage": 0.3},
+         ["--objective", "cwsa_plus", "--min-coverage", "0.3"]),
+    ],
+)  # fmt: skip
+def test_tune_chooses_what_python_chooses(frame, table, options, arguments, capsys):
+    assert main(["tune", table, *PROBA, *arguments]) == 0
+    policy = AbstentionPolicy.from_json("policy.json")
+    expected = select_threshold(predictions_of(frame), **options)
+    assert policy.threshold == expected.threshold
+    assert policy.coverage == expected.policy.coverage
+    assert policy.confidence_quantiles == expected.policy.confidence_quantiles
+    assert policy.fingerprints == expected.policy.fingerprints
+    if expected.certificate is not None:
+        mine, theirs = policy.certificate.to_dict(), expected.certificate.to_dict()
+        assert {k: v for k, v in mine.items() if k != "created"} == {
+            k: v for k, v in theirs.items() if k != "created"
+        }
+    assert str(expected) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("out", ["d.csv", "d.parquet"])
+def test_apply_decides_as_the_policy(frame, out, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1"]) == 0
+    assert main(["apply", "t.csv", "--policy", "policy.json", "--out", out]) == 0
+    # As text first: an older pandas misses the last bit of numbers in a CSV file.
+    exact = {"confidence": str}
+    found = pd.read_csv(out, dtype=exact) if out.endswith("csv") else pd.read_parquet(out)
+    policy = AbstentionPolicy.from_json("policy.json")
+    expected = policy.decide(frame[["p_no", "p_yes"]].to_numpy())
+    assert found["accepted"].tolist() == expected["accepted"].tolist()
+    assert found["suggestion"].tolist() == expected["suggestion"].tolist()
+    np.testing.assert_array_equal(found["confidence"].astype(float), expected["confidence"])
+    np.testing.assert_array_equal(found["decision"].isna(), ~expected["accepted"])
+    assert found["id"].astype(int).tolist() == frame["id"].tolist()
+    assert "p_no" not in found
+    accepted = int(expected["accepted"].sum())
+    assert f"3,000 rows: {accepted:,} decided alone" in capsys.readouterr().err
+    assert not list(Path().glob("*.part"))
+
+
+def test_apply_to_standard_output_with_a_prefix(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    capsys.readouterr()
+    frame.drop(columns="truth").assign(confidence=1).to_csv("new.csv", index=False)
+    assert main(["apply", "new.csv", "--policy", "policy.json"]) == 2
+    assert "columns ['confidence'] already" in capsys.readouterr().err
+    assert main(["apply", "new.csv", "--policy", "policy.json", "--prefix", "gate_"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3001
+    assert lines[0].endswith("gate_decision,gate_suggestion,gate_accepted,gate_confidence,"
+                             "gate_threshold")  # fmt: skip
+
+
+def test_an_answer_and_a_confidence_of_any_scale(frame, capsys):
+    assert main(["tune", "t.csv", *ANSWER, "--target", "0.1", "--out", "llm.json"]) == 0
+    expected = select_threshold(
+        Outcomes.from_labels(frame["truth"], frame["said"], frame["score"]),
+        objective="risk", target=0.1,
+    )  # fmt: skip
+    policy = AbstentionPolicy.from_json("llm.json")
+    assert policy.threshold == expected.threshold
+    capsys.readouterr()
+    assert main(["apply", "t.csv", "--policy", "llm.json"]) == 0
+    accepted = [line.split(",")[-1] == "True" for line in capsys.readouterr().out.splitlines()[1:]]
+    assert accepted == (frame["score"] >= policy.threshold).tolist()
+    assert main(["evaluate", "t.csv", *ANSWER, "--policy", "llm.json"]) == 0
+    assert f"{sum(accepted):,}" in capsys.readouterr().out
+
+
+def test_subgroups(frame, capsys):
+    arguments = ["--target", "0.12", "--subgroups", "site", "--out", "sites.json"]
+    assert main(["tune", "t.parquet", *PROBA, *arguments]) == 0
+    expected = select_threshold(
+        predictions_of(frame), objective="risk", target=0.12, subgroups=frame["site"]
+    )
+    policy = AbstentionPolicy.from_json("sites.json")
+    assert policy.groups.thresholds == expected.policy.groups.thresholds
+    assert "site 'east'\nCERTIFIED" in capsys.readouterr().out
+    assert main(["apply", "t.csv", "--policy", "sites.json", "--out", "d.csv"]) == 0
+    decided = policy.decide(frame[["p_no", "p_yes"]].to_numpy(), subgroups=frame["site"])
+    assert pd.read_csv("d.csv")["accepted"].tolist() == decided["accepted"].tolist()
+    assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "sites.json"]) == 0
+    assert "[east] CERTIFIED" in capsys.readouterr().out
+
+
+def test_evaluate_writes_page_and_table(frame, capsys):
+    arguments = ["--threshold", "0.9", "--html", "r.html", "--csv", "r.csv", "--title", "Mine"]
+    assert main(["evaluate", "t.parquet", *PROBA, *arguments]) == 0
+    assert capsys.readouterr().out.startswith("Mine\n====\n\n3,000 rows; classes no:")
+    assert "<title>Mine</title>" in Path("r.html").read_text()
+    table = pd.read_csv("r.csv").set_index("metric")
+    sure = frame[["p_no", "p_yes"]].max(axis=1) >= 0.9
+    assert table.loc["coverage", "value"] == pytest.approx(sure.mean())
+
+
+def test_columns_named_like_the_classes_need_no_name(frame, capsys):
+    frame.rename(columns={"p_no": "no", "p_yes": "yes"}).to_csv("n.csv", index=False)
+    assert main(["tune", "n.csv", "--label", "truth", "--target", "0.1"]) == 0
+    assert capsys.readouterr().err == ""
+    policy = AbstentionPolicy.from_json("policy.json")
+    assert policy.metadata["skselect_columns"]["proba"] == ["no", "yes"]
+
+
+def test_a_guess_is_told(frame, capsys):
+    named = ["--label", "truth", "--proba", "p_no", "p_yes"]
+    assert main(["tune", "t.csv", *named, "--target", "0.1"]) == 0
+    told = capsys.readouterr().err
+    assert "p_no for 'no', p_yes for 'yes' (use --classes to change this)" in told
+
+
+def test_classes_of_numbers(frame, capsys):
+    frame.assign(truth=(frame["truth"] == "yes").astype(int)).to_parquet("i.parquet")
+    named = ["--label", "truth", "--proba", "p_yes", "p_no", "--classes", "1", "0"]
+    assert main(["tune", "i.parquet", *named, "--target", "0.1"]) == 0
+    assert AbstentionPolicy.from_json("policy.json").classes.tolist() == [1, 0]
+
+
+def test_out_of_reach_exits_with_three_and_writes_nothing(frame, capsys, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.0001"]) == 3
+    assert "No threshold meets target=0.0001" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tune", "no.csv", *PROBA], "there is no file 'no.csv'"),
+        (["tune", "t.csv", "--label", "truht", "--target", ".1"], "Did you mean ['truth']?"),
+        (["tune", "t.csv", "--label", "truth", "--target", ".1"], "no columns ['no', 'yes']"),
+        (["tune", "t.csv", *PROBA], "target"),
+        (["tune", "t.csv", *PROBA, "--target", "2"], "target"),
+        (["tune", "t.csv", *PROBA, "--target", ".1", "--method", "luck"], "method"),
+        (["tune", "t.csv", *PROBA, "--target", ".1", "--confidence", "luck"], "confidence"),
+        (["tune", "t.csv", *PROBA, "--target", ".1", "--out", "no/p.json"], "no folder 'no'"),
+        (["tune", "t.csv", "--label", "truth", "--answer", "said", "--target", ".1"],
+         "--answer and --confidence-column go together"),
+        (["tune", "t.csv", *PROBA, "--answer", "said", "--confidence-column", "score"],
+         "Name either"),
+        (["tune", "t.csv", "--label", "truth", "--proba", "p_no", "p_yes", "score", "--target",
+          ".1"], "--proba"),
+        (["tune", "t.csv", *PROBA[:-1], "maybe", "--target", ".1"], "yes"),
+        (["tune", "t.csv", "--label", "truth", "--proba", "site", "p_yes", "--target", ".1"],
+         "column 'site' must hold numbers"),
+        (["evaluate", "t.csv", *PROBA, "--policy", "t.csv"], "policy"),
+        (["apply", "t.csv", "--policy", "none.json"], "--policy: there is no file 'none.json'"),
+    ],
+)  # fmt: skip
+def test_clear_messages_and_exit_code(frame, arguments, message, capsys):
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert told.splitlines()[-1].startswith("skselect: ")
+    assert message in told
+
+
+def test_a_bad_row_leaves_no_half_file(frame, capsys, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    frame.astype({"p_no": object}).assign(
+        p_no=frame["p_no"].where(frame.index != 2500, "?")
+    ).to_csv("bad.csv", index=False)
+    assert main(["apply", "bad.csv", "--policy", "policy.json", "--out", "d.csv"]) == 2
+    assert (
+        "column 'p_no' must hold numbers, but row 2500 (counted from 0) holds '?'"
+        in capsys.readouterr().err
+    )
+    assert not list(tmp_path.glob("d.csv*"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
+def test_rows_that_lack_a_number_are_handed_over(frame, kind, columns, monkeypatch, capsys):
+    main(["tune", "t.csv", *columns, "--target", "0.1"])
+    frame = frame.iloc[:120]
+    lacking = frame.index.isin([3, 4, 5, 6, 7, 8, 100])
+    gaps = frame.assign(p_no=frame["p_no"].where(~lacking), score=frame["score"].where(~lacking))
+    getattr(gaps, f"to_{kind}")(f"gaps.{kind}", index=False)
+    getattr(frame, f"to_{kind}")(f"whole.{kind}", index=False)
+    monkeypatch.setattr(tables, "_PIECE", 3)
+    found = []
+    for name in ["gaps", "whole"]:
+        out = f"{name}_d.parquet"
+        assert main(["apply", f"{name}.{kind}", "--policy", "policy.json", "--out", out]) == 0
+        found.append(pd.read_parquet(out))
+    assert not found[0]["accepted"][lacking].any()
+    assert found[0]["decision"][lacking].isna().all()
+    same = ["decision", "accepted"]
+    pd.testing.assert_frame_equal(found[0].loc[~lacking, same], found[1].loc[~lacking, same])
+
+
+def test_python_policies_are_applied_by_class_names(frame, capsys):
+    found = select_threshold(predictions_of(frame), objective="risk", target=0.1)
+    found.policy.to_json("mine.json")
+    assert main(["apply", "t.csv", "--policy", "mine.json"]) == 2
+    assert "no columns ['no', 'yes']" in capsys.readouterr().err
+    named = ["--proba", "p_no", "p_yes", "--out", "d.csv"]
+    assert main(["apply", "t.csv", "--policy", "mine.json", *named]) == 0
+    accepted = found.policy.decide(frame[["p_no", "p_yes"]].to_numpy())["accepted"]
+    assert pd.read_csv("d.csv")["accepted"].tolist() == accepted.tolist()
+
+
+def test_the_python_file_decides_the_same(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", "--python", "gate.py"]) == 0
+    assert "Written: policy.json, gate.py" in capsys.readouterr().out
+    gate = {"__name__": "gate"}
+    exec(Path("gate.py").read_text(), gate)
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    expected = AbstentionPolicy.from_json("policy.json").decide(proba)
+    assert gate["decide"](proba)["accepted"].tolist() == expected["accepted"].tolist()
+
+
+def test_no_python_file_without_probabilities(frame, capsys, tmp_path):
+    assert main(["tune", "t.csv", *ANSWER, "--target", "0.1", "--python", "gate.py"]) == 2
+    assert "--python goes with --proba" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_policies_are_plain_json(frame):
+    main(["tune", "t.csv", *ANSWER, "--target", "0.1"])
+    stored = json.loads(Path("policy.json").read_text())
+    assert stored["confidence"] == "external:score"
+    assert stored["metadata"]["skselect_columns"] == {
+        "answer": "said", "confidence_column": "score", "subgroups": []
+    }  # fmt: skip
+
+
+# What must not be misread -----------------------------------------------------------------------
+
+
+def test_classes_in_another_order_mean_the_same(frame, capsys):
+    swapped = ["--proba", "p_yes", "p_no", "--classes", "yes", "no"]
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1"]) == 0
+    assert main(["tune", "t.csv", "--label", "truth", *swapped, "--target", ".1", "--out",
+                 "o.json"]) == 0  # fmt: skip
+    one, two = (AbstentionPolicy.from_json(path) for path in ["policy.json", "o.json"])
+    assert one.threshold == two.threshold
+    for policy in ["policy.json", "o.json"]:
+        texts = []
+        for columns in [[], swapped, PROBA[2:]]:
+            capsys.readouterr()
+            assert (
+                main(["evaluate", "t.csv", "--label", "truth", "--policy", policy, *columns]) == 0
+            )
+            texts.append(capsys.readouterr().out)
+        assert texts[0] == texts[1] == texts[2]
+        decided = []
+        for columns in [[], swapped, PROBA[2:]]:
+            assert main(["apply", "t.csv", "--policy", policy, *columns, "--out", "d.csv"]) == 0
+            decided.append(pd.read_csv("d.csv")["decision"].fillna("").tolist())
+        assert decided[0] == decided[1] == decided[2]
+
+
+def test_columns_named_like_the_classes_are_matched_by_name(frame, capsys):
+    frame.rename(columns={"p_no": "no", "p_yes": "yes"}).to_csv("n.csv", index=False)
+    named = ["--label", "truth", "--proba", "yes", "no", "--target", "0.1"]
+    assert main(["tune", "n.csv", *named]) == 0
+    assert capsys.readouterr().err == ""
+    found = AbstentionPolicy.from_json("policy.json")
+    assert (
+        found.threshold
+        == select_threshold(predictions_of(frame), objective="risk", target=0.1).threshold
+    )
+
+
+def test_columns_are_passed_through_as_they_are(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    capsys.readouterr()
+    Path("n.csv").write_text(
+        'id,p_no,p_yes,note\n0007,0.90,.1,NA\n"a,b",0.5,5e-1,\n1.10,1,0,"say ""no"""\n'
+    )
+    assert main(["apply", "n.csv", "--policy", "policy.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("0007,NA,no,no,True,0.9,")
+    assert lines[2].startswith('"a,b",,,')
+    assert lines[3].startswith('1.10,"say ""no""",no,no,True,1.0,')
+
+
+@pytest.mark.filterwarnings("ignore:subgroups")
+def test_subgroups_of_a_text_file(frame, rng, capsys):
+    frame["site"] = rng.choice(["1", "2"], len(frame))
+    frame.loc[5, "site"] = ""
+    frame.to_csv("s.csv", index=False)
+    assert main(["tune", "s.csv", *PROBA, "--target", "0.12", "--subgroups", "site"]) == 0
+    policy = AbstentionPolicy.from_json("policy.json")
+    assert list(policy.groups.thresholds) == [1, 2]
+    frame.loc[6, "site"] = "3"
+    frame.to_csv("s.csv", index=False)
+    capsys.readouterr()
+    assert main(["apply", "s.csv", "--policy", "policy.json", "--out", "d.csv"]) == 0
+    assert "belong to no site" in capsys.readouterr().err
+    accepted = pd.read_csv("d.csv")["accepted"]
+    site = pd.to_numeric(frame["site"], errors="coerce").astype("Int64")
+    expected = policy.decide(frame[["p_no", "p_yes"]].to_numpy(), subgroups=site)["accepted"]
+    assert accepted.tolist() == expected.tolist()
+    assert not accepted[5]
+    assert not accepted[6]
+
+
+def test_what_is_said_counts_more_than_what_is_remembered(frame, capsys):
+    main(["tune", "t.csv", *ANSWER, "--target", "0.1"])
+    frame.assign(other=0.0).to_csv("o.csv", index=False)
+    named = ["--confidence-column", "other", "--out", "d.csv"]
+    assert main(["apply", "o.csv", "--policy", "policy.json", *named]) == 0
+    assert not pd.read_csv("d.csv")["accepted"].any()
+    both = ["--policy", "policy.json", "--threshold", "0.5"]
+    for columns in [ANSWER, PROBA]:
+        assert main(["evaluate", "o.csv", *columns, *both]) == 2
+    assert "threshold: a policy has its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "t.csv", *PROBA, "--html", "folder"],
+        ["evaluate", "t.csv", *PROBA, "--csv", "folder"],
+        ["evaluate", "t.csv", *PROBA, "--html", "r.html", "--csv", "no/x.csv"],
+        ["tune", "t.csv", *PROBA, "--target", "0.1", "--out", "folder"],
+        ["tune", "t.csv", *PROBA, "--target", "0.1", "--python", "folder"],
+    ],
+)
+def test_outputs_that_cannot_be_written_are_told_first(frame, arguments, capsys, tmp_path):
+    Path("folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    assert main(arguments) == 2
+    assert "folder" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_one_column_of_the_first_class_is_refused(frame, capsys):
+    named = ["--label", "truth", "--proba", "p_no", "--classes", "yes", "no", "--target", "0.1"]
+    assert main(["tune", "t.csv", *named]) == 0  # no is the second class here
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    named = ["--proba", "p_no", "--classes", "yes", "no", "--policy", "policy.json"]
+    assert main(["apply", "t.csv", *named]) == 2
+    assert "single column is the probability of 'yes'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_one_column_is_enough_for_any_number_of_rows(frame, n, kind, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    for columns in (["p_no", "p_yes"], ["p_yes"]):
+        rows = frame.loc[: n - 1, ["id", *columns]]
+        rows.to_csv("n.csv", index=False)
+        rows.to_parquet("n.parquet", index=False)
+        named = ["--proba", *columns, "--out", f"{len(columns)}.csv"]
+        assert main(["apply", f"n.{kind}", "--policy", "policy.json", *named]) == 0
+    found, expected = pd.read_csv("1.csv"), pd.read_csv("2.csv")
+    assert len(found) == n
+    assert found["accepted"].tolist() == expected["accepted"].tolist()
+    assert found["suggestion"].tolist() == expected["suggestion"].tolist()
+
+
+@pytest.mark.parametrize("table", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
+def test_pieces_of_a_file_have_one_type(frame, table, columns, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "_PIECE", 30)
+    frame["note"] = np.where(frame.index < 50, None, "later")
+    frame["count"] = frame["id"].where(frame.index > 30).astype("Int64")
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet", index=False)
+    assert main(["tune", table, *columns, "--target", "0.1"]) == 0
+    for out in ["d.csv", "d.parquet"]:
+        assert main(["apply", table, "--policy", "policy.json", "--out", out]) == 0
+    found = pd.read_parquet("d.parquet")
+    assert found["decision"].isna().tolist() == (~found["accepted"]).tolist()
+    assert found["accepted"].tolist() == pd.read_csv("d.csv")["accepted"].tolist()
+    if table == "t.parquet":
+        assert found["count"].isna().sum() == 31
+        assert found["note"].isna().sum() == 50
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_without_rows(frame, kind, capsys, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    empty = f"e.{kind}"
+    getattr(frame.iloc[:0], f"to_{kind}")(empty, index=False)
+    for arguments in [
+        ["apply", empty, "--policy", "policy.json", "--out", f"d.{kind}"],
+        ["evaluate", empty, *PROBA], ["tune", empty, *PROBA, "--target", ".1", "--out", "x.json"],
+    ]:  # fmt: skip
+        assert main(arguments) == 2
+        assert f"{empty} has no rows" in capsys.readouterr().err
+    assert not list(tmp_path.glob("d.*"))
+
+
+def test_notes_of_your_own_in_a_policy(frame, capsys):
+    found = select_threshold(predictions_of(frame), objective="risk", target=0.1).policy
+    mine = replace(found, metadata={"columns": ["age", "sex"], "label": "x"})
+    mine.to_json("mine.json")
+    assert main(["apply", "t.csv", "--policy", "mine.json", *PROBA[2:], "--out", "d.csv"]) == 0
+    replace(found, metadata={"skselect_columns": {"proba": [1, 2]}}).to_json("bad.json")
+    assert main(["apply", "t.csv", "--policy", "bad.json"]) == 2
+    assert "the columns it remembers are damaged" in capsys.readouterr().err
+
+
+def test_the_python_file_knows_the_columns(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", "--python", "gate.py"]) == 0
+    done = subprocess.run(
+        [sys.executable, "gate.py", "t.csv"], capture_output=True, text=True, check=True
+    )
+    accepted = [line.split(",")[2] == "True" for line in done.stdout.splitlines()[1:]]
+    policy = AbstentionPolicy.from_json("policy.json")
+    expected = policy.decide(frame[["p_no", "p_yes"]].to_numpy())["accepted"]
+    assert accepted == expected.tolist()
+
+
+def test_doubts_about_the_order_are_told(frame, capsys):
+    swapped = ["--label", "truth", "--proba", "p_no", "p_yes", "--classes", "yes", "no"]
+    assert main(["evaluate", "t.csv", *swapped]) == 0
+    assert "is the order of --classes right?" in capsys.readouterr().err
+    assert main(["evaluate", "t.csv", *PROBA]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_classes_that_contradict_the_policy_are_refused(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    for command in [["apply", "t.csv"], ["evaluate", "t.csv", "--label", "truth"]]:
+        swapped = ["--proba", "p_no", "p_yes", "--classes", "yes", "no"]
+        assert main([*command, "--policy", "policy.json", *swapped]) == 2
+        assert "was tuned with the columns ['p_no', 'p_yes']" in capsys.readouterr().err
+
+
+def test_tables_are_not_written_as_workbooks(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    assert main(["apply", "t.csv", "--policy", "policy.json", "--out", "d.xlsx"]) == 2
+    assert "take a name that ends in .csv or .parquet" in capsys.readouterr().err
+
+
+def test_remembered_columns_in_another_order_are_the_same(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    decided = []
+    for columns in [[], ["--proba", "p_yes", "p_no"]]:
+        assert main(["apply", "t.csv", "--policy", "policy.json", *columns, "--out", "d.csv"]) == 0
+        decided.append(pd.read_csv("d.csv")["decision"].fillna("").tolist())
+    assert decided[0] == decided[1]
+
+
+def test_the_report_says_which_rows_a_certificate_is_about(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    capsys.readouterr()
+    assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "policy.json"]) == 0
+    assert "These are the rows that chose the threshold" in capsys.readouterr().out
+    frame.iloc[:2000].to_csv("other.csv", index=False)
+    assert main(["evaluate", "other.csv", "--label", "truth", "--policy", "policy.json"]) == 0
+    said = capsys.readouterr().out
+    assert "with 3,000 rows. Its certificate is about those rows:" in said
+    assert "OWN PROMISE" not in said
+
+
+@pytest.mark.parametrize("subgroups", [[], ["--subgroups", "site"]], ids=["all", "by site"])
+def test_the_report_says_first_that_a_promise_is_not_met(frame, subgroups, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1", *subgroups])
+    capsys.readouterr()
+    drifted = frame.iloc[:1500].assign(p_no=frame["p_yes"], p_yes=frame["p_no"])
+    drifted.to_csv("later.csv", index=False)
+    arguments = ["later.csv", "--label", "truth", "--policy", "policy.json", "--html", "r.html"]
+    assert main(["evaluate", *arguments]) == 0
+    said, page = capsys.readouterr().out, Path("r.html").read_text()
+    broken = "THE POLICY'S OWN PROMISE IS NOT MET by these rows. It says: at most 10 % of the cases"
+    for text in (said, page.replace("&#39;", "'")):
+        assert text.index(broken) < text.index("CERTIFIED")
+    assert 'class="certificate certified"' not in page
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "0.98"], "Did you mean 0.02?"),
+        (["--target", "0.1", "--delta", "0.95"], "Did you mean 0.05?"),
+        (["--target", "0.1", "--looks", "0"], "looks must be an integer of at least 1"),
+    ],
+)
+def test_tune_refuses_what_would_promise_nothing(frame, options, message, capsys):
+    assert main(["tune", "t.csv", *PROBA, *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("policy.json").exists()
+
+
+def test_a_refusal_warns_of_asking_again(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.00001"]) == 3
+    assert "Adding rows to these and asking again breaks the promise" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["5%", "low"])
+def test_targets_are_numbers(frame, target, capsys):
+    with pytest.raises(SystemExit):
+        main(["tune", "t.csv", *PROBA, "--target", target])
+    assert "write 5 % as 0.05" in capsys.readouterr().err
+
+
+def test_workbooks_are_told_apart(frame, capsys):
+    Path("t.xlsx").write_bytes(b"PK")
+    assert main(["evaluate", "t.xlsx", *PROBA]) == 2
+    assert "is a workbook; save the sheet as CSV" in capsys.readouterr().err
+
+
+def test_files_are_never_written_over_what_is_read(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    for arguments in [
+        ["evaluate", "t.csv", *PROBA, "--csv", "t.csv"],
+        ["evaluate", "t.csv", *PROBA, "--csv", "x", "--html", "./x"],
+        ["tune", "t.csv", *PROBA, "--target", ".1", "--out", "t.csv"],
+        ["tune", "t.csv", *PROBA, "--target", ".1", "--out", "x", "--python", "x"],
+        ["apply", "t.csv", "--policy", "policy.json", "--out", "policy.json"],
+        ["apply", "t.csv", "--policy", "policy.json", "--out", "t.csv"],
+    ]:
+        assert main(arguments) == 2
+        assert "choose another name" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in Path().iterdir()}
+
+
+def test_a_calibrated_threshold_wants_probabilities(frame, capsys):
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    codes = (frame["truth"] == "yes").to_numpy().astype(int)
+    maps = ClassCalibration.fit("temperature", "predict_proba", proba, codes, 2)
+    policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8, calibration=maps)
+    policy.to_json("cal.json")
+    for arguments in [["apply", "t.csv", *ANSWER[2:]], ["evaluate", "t.csv", *ANSWER]]:
+        assert main([*arguments, "--policy", "cal.json"]) == 2
+        assert "is about a calibrated confidence" in capsys.readouterr().err
+
+
+def test_one_class_does_not_say_which_column_is_whose(frame, capsys):
+    frame.assign(truth="no").to_csv("one.csv", index=False)
+    named = ["--label", "truth", "--proba", "p_no", "p_yes"]
+    assert main(["evaluate", "one.csv", *named]) == 2
+    assert "holds the class 'no' only; name all classes" in capsys.readouterr().err
+    assert main(["evaluate", "one.csv", *PROBA]) == 0
+
+
+def test_a_single_column_with_the_name_of_the_first_class(frame, capsys):
+    frame.rename(columns={"p_no": "no", "p_yes": "yes"}).to_csv("n.csv", index=False)
+    for classes in [["no", "yes"], ["yes", "no"]]:
+        named = ["--label", "truth", "--classes", *classes]
+        assert main(["evaluate", "n.csv", *named, "--proba", classes[0]]) == 2
+        assert "a single column is the probability of" in capsys.readouterr().err
+        assert main(["evaluate", "n.csv", *named, "--proba", classes[1]]) == 0
+        right = (frame["said"] == frame["truth"]).mean()
+        assert f"right in {100 * right:.3g} %" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("spoil", [lambda t: t.replace("7,", "7,0,", 1), lambda t: t[:-9]],
+                         ids=["a comma too many", "a line cut off"])  # fmt: skip
+def test_rows_of_another_length_stop_every_command(frame, spoil, capsys, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    text = frame[["id", "truth", "p_no", "p_yes", "site"]].to_csv(index=False)
+    Path("rag.csv").write_text(spoil(text))
+    before = sorted(tmp_path.iterdir())
+    capsys.readouterr()
+    for arguments in [
+        ["apply", "--policy", "policy.json"], ["evaluate", *PROBA],
+        ["tune", *PROBA, "--target", "0.1", "--out", "other.json"],
+    ]:  # fmt: skip
+        assert main([arguments[0], "rag.csv", *arguments[1:]]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert re.search(r"rag\.csv: line \d+ has [46] cells, the first line has 5\.", told.err)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("word", ["NA", " ", "NaN", "null", "-"])
+@pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
+def test_usual_words_for_missing_numbers_hand_over(frame, word, columns, capsys):
+    main(["tune", "t.csv", *columns, "--target", "0.1", "--out", "p.json"])
+    lacking = frame.index.isin([3, 2500])
+    gaps = frame.astype({"p_no": object, "score": object})
+    gaps.loc[lacking, ["p_no", "score"]] = word
+    gaps.to_csv("gaps.csv", index=False)
+    found = []
+    for name in ["gaps", "t"]:
+        assert main(["apply", f"{name}.csv", "--policy", "p.json", "--out", "d.csv"]) == 0
+        found.append(pd.read_csv("d.csv")["accepted"].to_numpy())
+    np.testing.assert_array_equal(found[0], found[1] & ~lacking)
+    capsys.readouterr()
+    for command in [["tune", "gaps.csv", *columns, "--target", ".1"],
+                    ["evaluate", "gaps.csv", *columns]]:  # fmt: skip
+        assert main(command) == 2
+        column = "score" if columns == ANSWER else "p_no"
+        message = f"gaps.csv: column '{column}' has 1 missing values, the first in row 3 "
+        assert message in capsys.readouterr().err
+
+
+def test_infinite_numbers_are_named_by_file_row_and_column(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    frame["p_no"] = frame["p_no"].where(frame.index != 1500, np.inf)
+    frame.to_csv("inf.csv", index=False)
+    frame.to_parquet("inf.parquet", index=False)
+    for table in ["inf.csv", "inf.parquet"]:
+        for arguments in [["apply", table, "--policy", "policy.json"], ["evaluate", table, *PROBA],
+                          ["tune", table, *PROBA, "--target", ".1"]]:  # fmt: skip
+            capsys.readouterr()
+            assert main(arguments) == 2
+            told = capsys.readouterr().err
+            assert f"{table}: column 'p_no' must hold finite numbers, but row 1500 " in told
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_rows_without_an_answer_are_handed_over(frame, kind, capsys):
+    main(["tune", "t.csv", *ANSWER, "--target", "0.1"])
+    expected = []
+    for name in ["whole", "gaps"]:
+        getattr(frame, f"to_{kind}")(f"{name}.{kind}", index=False)
+        out = ["--policy", "policy.json", "--out", f"d.{kind}"]
+        assert main(["apply", f"{name}.{kind}", *out]) == 0
+        expected.append(getattr(pd, f"read_{kind}")(f"d.{kind}")["accepted"].to_numpy())
+        lacking = frame.index % 5 == 0
+        frame["said"] = frame["said"].where(~lacking)
+    np.testing.assert_array_equal(expected[1], expected[0] & ~lacking)
+
+
+def test_the_certificate_of_an_answer_and_its_confidence_is_told(frame, capsys):
+    for more in [[], ["--subgroups", "site"]]:
+        assert main(["tune", "t.csv", *ANSWER, "--target", "0.12", *more]) == 0
+        capsys.readouterr()
+        arguments = [*ANSWER, "--policy", "policy.json", "--html", "r.html"]
+        assert main(["evaluate", "t.csv", *arguments]) == 0
+        told = capsys.readouterr().out
+        assert "CERTIFIED" in told
+        assert "These are the rows that chose the threshold" in told
+        assert "CERTIFIED" in Path("r.html").read_text()
+        policy = AbstentionPolicy.from_json("policy.json")
+        sites = frame["site"] if more else None
+        n_accepted = int(policy.accepts(frame["score"], subgroups=sites).sum())
+        assert f"of the rows alone ({n_accepted:,})" in told
+
+
+def test_no_certificate_per_true_class(frame, capsys, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    for subgroups in [["truth"], ["site", "truth"]]:
+        arguments = [*PROBA, "--target", "0.1", "--subgroups", *subgroups]
+        assert main(["tune", "t.csv", *arguments]) == 2
+        told = capsys.readouterr().err
+        assert "'truth' is the true label" in told
+        assert "among=('true', class)" in told
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_many_subgroups_out_of_reach_are_counted(frame, capsys):
+    frame.assign(site=frame["id"] % 300).to_parquet("many.parquet", index=False)
+    arguments = [*PROBA, "--target", "0.01", "--subgroups", "site"]
+    assert main(["tune", "many.parquet", *arguments]) == 3
+    told = capsys.readouterr().err
+    assert "The same holds for 295 more subgroups." in told
+    assert told.count("No threshold meets") == 5
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_whole_numbers_of_subgroups_may_be_written_as_floats(frame, kind, capsys):
+    frame["site"] = np.where(frame["site"] == "east", 1, 20)
+    frame.to_csv("t.csv", index=False)
+    arguments = ["--target", "0.12", "--subgroups", "site", "--python", "gate.py"]
+    assert main(["tune", "t.csv", *PROBA, *arguments]) == 0
+    accepted = []
+    for site in [frame["site"], frame["site"].astype(float)]:
+        getattr(frame.assign(site=site), f"to_{kind}")(f"n.{kind}", index=False)
+        out = ["--policy", "policy.json", "--out", "d.csv"]
+        assert main(["apply", f"n.{kind}", *out]) == 0
+        accepted.append(pd.read_csv("d.csv")["accepted"].tolist())
+        assert main(["evaluate", f"n.{kind}", "--label", "truth", *out[:2]]) == 0
+        if kind == "csv":
+            done = subprocess.run(
+                [sys.executable, "gate.py", "n.csv"], capture_output=True, text=True, check=True
+            )
+            accepted.append([line.split(",")[2] == "True" for line in done.stdout.split()[1:]])
+    assert sum(accepted[0]) > 0
+    assert all(one == accepted[0] for one in accepted)
+    assert "belong to no site" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("target", "is_trivial"), [("0.1", True), ("0.02", False)])
+def test_a_target_that_one_answer_would_meet_is_told(frame, rng, target, is_trivial, capsys):
+    rare = frame.assign(truth=np.where(rng.random(len(frame)) < 0.05, "yes", "no"), p_no=0.999,
+                        p_yes=0.001)  # fmt: skip
+    rare.to_csv("rare.csv", index=False)
+    assert main(["tune", "rare.csv", *PROBA, "--target", target]) == (0 if is_trivial else 3)
+    told = capsys.readouterr().err
+    assert ("always answering 'no' would meet this target: " in told) == is_trivial
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name", "right"),
+    [("apply", "--out", "x.json", ".csv or .parquet"), ("apply", "--out", "x.CSV.gz", ".csv"),
+     ("evaluate", "--csv", "x.parquet", ".csv"), ("evaluate", "--html", "x.csv", ".html"),
+     ("tune", "--out", "x.csv", ".json"), ("tune", "--python", "x.json", ".py")],
+)  # fmt: skip
+def test_endings_say_what_a_file_holds(frame, command, option, name, right, capsys, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    before = sorted(tmp_path.iterdir())
+    more = {"apply": ["--policy", "policy.json"], "evaluate": PROBA,
+            "tune": [*PROBA, "--target", "0.1"]}[command]  # fmt: skip
+    assert main([command, "t.csv", *more, option, name]) == 2
+    told = capsys.readouterr().err
+    assert f"{option}: '{name}' has the ending of another kind of file" in told
+    assert f"ends in {right}" in told
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_policy_and_python_file_are_written_together(frame, monkeypatch, capsys):
+    Path("policy.json").write_text("old")
+    Path("gate.py").mkdir()  # nothing can be written there
+    monkeypatch.setattr(commands.check, "check_outputs", lambda *_: None)
+    pair = ["--out", "policy.json", "--python", "gate.py"]
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", *pair]) == 2
+    assert Path("policy.json").read_text() == "old"
+
+
+def test_decisions_go_through_pipes_and_links(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    out = ["apply", "t.csv", "--policy", "policy.json", "--out"]
+    assert main([*out, "d.csv"]) == 0
+    expected = Path("d.csv").read_text()
+    os.mkfifo("pipe")
+    Path("link.csv").symlink_to("real.csv")
+    read = []
+    reader = threading.Thread(target=lambda: read.append(Path("pipe").read_text()), daemon=True)
+    reader.start()
+    assert main([*out, "pipe"]) == 0
+    reader.join()
+    assert main([*out, "link.csv"]) == 0
+    assert Path("link.csv").is_symlink()
+    assert [*read, Path("real.csv").read_text()] == [expected, expected]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_leave_nothing_half_written(frame, number, tmp_path):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    Path("d.csv").write_text("old")
+    before = sorted(tmp_path.iterdir())
+    # Stopped when the file is half written: after its first piece.
+    code = f"""
+import os, sys
+import skselect.cli.tables as tables
+from skselect.cli.main import main
+rows = tables.TableFile.rows
+def stopped(file):
+    yield next(rows(file))
+    os.kill(os.getpid(), {int(number)})
+    yield from rows(file)
+tables.TableFile.rows = stopped
+sys.exit(main(["apply", "t.csv", "--policy", "policy.json", "--out", "d.csv"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 128 + number
+    assert done.stderr == ("skselect: interrupted.\n" if number == signal.SIGINT else "")
+    assert Path("d.csv").read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def closed(command, streams):
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m skselect {command} {streams}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_where_the_output_goes_is_not_replaced(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    Path("log.txt").write_text("earlier line\n")
+    code, _, told = closed("apply t.csv --policy policy.json --out /dev/stdout", ">>log.txt")
+    assert (code, Path("log.txt").read_text()) == (2, "earlier line\n")
+    assert "--out: '/dev/stdout' is where the standard output" in told
+
+
+def test_columns_without_a_name_stay(frame, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    frame.head(50).to_csv("unnamed.csv")  # with its index
+    assert main(["apply", "unnamed.csv", "--policy", "policy.json", "--out", "d.csv"]) == 0
+    first = Path("d.csv").read_text().splitlines()[0]
+    assert first.startswith(",id,truth,")
+    assert pd.read_csv("d.csv").iloc[:, 0].tolist() == list(range(50))
+
+
+def test_closed_and_full_output(frame, capsys):
+    tune = f"tune t.csv {' '.join(PROBA)} --target 0.1"
+    assert closed(tune, ">&-") == (0, "", "")
+    code, _, told = closed("apply t.csv --policy policy.json", ">&-")
+    assert (code, told.count("\n")) == (2, 1)
+    assert "standard output is closed; name a file" in told
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # numpy 2.0 itself writes to it
+        code, out, _ = closed("apply t.csv --policy policy.json", "2>&-")
+        assert (code, out.count("\n")) == (0, 3001)  # no message has strayed into the table
+    if Path("/dev/full").exists():
+        code, _, told = closed("apply t.csv --policy policy.json", ">/dev/full")
+        assert (code, told) == (
+            2, "skselect: [Errno 28] No space left on device: 'standard output'\n"
+        )  # fmt: skip

@@ -1,0 +1,346 @@
+"""Files of predictions: read in pieces as they would be read whole."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from skselect import Outcomes, Predictions
+from skselect.cli import tables
+from skselect.cli.tables import Columns, TableFile, classes_of, read_outcomes, read_predictions
+
+PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
+ANSWER = Columns("truth", answer="said", confidence="score")
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(params=[7, 10_000], ids=["pieces", "whole"], autouse=True)
+def _pieces(request, monkeypatch):
+    monkeypatch.setattr(tables, "_PIECE", request.param)
+
+
+def written(frame, kind, folder, name="table"):
+    path = folder / f"{name}.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, index=False)
+    return TableFile.open(path)
+
+
+LABELS = {
+    "text": ["no", "yes"], "numbers": [0, 1], "negative": [-1, 1], "booleans": [False, True],
+    "digits and text": ["1", "x"], "floats": [0.5, 1.5],
+}  # fmt: skip
+
+
+def table_of(labels, rng, n=40):
+    p = np.round(rng.random(n), 6)
+    truth = np.array(labels)[(rng.random(n) < p).astype(int)]
+    truth[:2] = labels
+    said = np.array(labels)[(p > 0.5).astype(int)]
+    score = np.round(10 * rng.random(n), 3)
+    site = rng.choice(["a", "b"], n)
+    return pd.DataFrame({
+        "truth": truth, "p_no": 1 - p, "p_yes": p, "said": said, "score": score, "site": site,
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_probabilities(labels, kind, tmp_path, rng):
+    frame = table_of(labels, rng)
+    file = written(frame, kind, tmp_path)
+    classes = classes_of(file, PROBA)
+    assert classes.tolist() == labels
+    found, groups = read_predictions(file, PROBA, classes)
+    expected = Predictions.from_proba(
+        frame["truth"].to_numpy(), frame[["p_no", "p_yes"]].to_numpy(), labels=labels
+    )
+    for field in ["y_true", "y_pred", "y_proba", "classes"]:
+        np.testing.assert_array_equal(getattr(found, field), getattr(expected, field))
+    assert groups["site"].tolist() == frame["site"].tolist()
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_answers(labels, kind, tmp_path, rng):
+    frame = table_of(labels, rng)
+    file = written(frame, kind, tmp_path)
+    found, groups = read_predictions(file, ANSWER, classes_of(file, ANSWER))
+    np.testing.assert_array_equal(found.y_true == found.y_pred, frame["truth"] == frame["said"])
+    np.testing.assert_array_equal(found.confidence, frame["score"])
+    assert groups.shape == (40, 0)
+
+
+@pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy", "gini"])
+def test_outcomes(confidence, kind, tmp_path, rng):
+    frame = table_of(["no", "yes"], rng)
+    file = written(frame, kind, tmp_path)
+    found, _, counts = read_outcomes(file, PROBA, np.array(["no", "yes"]), confidence)
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    expected = Outcomes.from_proba(frame["truth"].to_numpy(), proba, confidence=confidence)
+    np.testing.assert_array_equal(found.loss, expected.loss)
+    np.testing.assert_array_equal(found.confidence, expected.confidence)
+    assert counts.tolist() == [(frame["truth"] == name).sum() for name in ["no", "yes"]]
+
+
+def test_one_column_is_the_second_class(kind, tmp_path, rng):
+    frame = table_of(["no", "yes"], rng)
+    file = written(frame, kind, tmp_path)
+    one = Columns("truth", ("p_yes",))
+    found, _ = read_predictions(file, one, np.array(["no", "yes"]))
+    np.testing.assert_array_equal(found.y_proba[:, 1], frame["p_yes"])
+
+
+def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
+    frame = table_of(["no", "yes"], rng)
+    file = written(frame, kind, tmp_path)
+    together = pd.concat(list(file.rows()))
+    expected = frame.astype(str) if kind == "csv" else frame  # as it is written
+    pd.testing.assert_frame_equal(together, expected, check_dtype=False, check_index_type=False)
+    pd.testing.assert_frame_equal(file.whole(), frame, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda t: t.assign(truth=t["truth"].where(t.index != 9)), "'truth' has 1 missing .* 9 "),
+        (lambda t: t.assign(p_no=t["p_no"].where(t.index != 12)), "'p_no' has 1 missing .* row 12"),
+        (lambda t: t.assign(p_no=t["p_no"].astype(str).where(t.index != 8, "high")),
+         "column 'p_no' must hold numbers, but row"),
+        (lambda t: t.assign(p_no=t["p_no"] + 1), "y_proba"),
+        (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'"),
+        (lambda t: t.iloc[:0], "has no rows"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(spoil, message, kind, tmp_path, rng):
+    file = written(spoil(table_of(["no", "yes"], rng)), kind, tmp_path)
+    with pytest.raises(ValueError, match=message):
+        read_predictions(file, PROBA, classes_of(file, PROBA))
+
+
+@pytest.mark.parametrize("word", ["", " ", "NA", "n/a", "#N/A", "<NA>", "NaN", "nan", "null",
+                                  "NULL", "None", " - "])  # fmt: skip
+def test_usual_words_for_missing_numbers(word, tmp_path):
+    text = f"truth,p_no,p_yes\nno,0.75,.25\nyes,{word},.5\nno,5e-1,.5\n"
+    (tmp_path / "t.csv").write_text(text)
+    file = TableFile.open(tmp_path / "t.csv")
+    pieces = list(file.rows())
+    found = [tables.known_numbers(piece, ["p_no", "p_yes"], "t.csv") for piece in pieces]
+    assert np.concatenate([known for _, known in found]).tolist() == [True, False, True]
+    numbers = np.concatenate([numbers for numbers, _ in found])
+    np.testing.assert_array_equal(numbers[[0, 2]], [[0.75, 0.25], [0.5, 0.5]])
+    message = r"t\.csv: column 'p_no' has 1 missing values, the first in row 1 "
+    with pytest.raises(ValueError, match=message):
+        read_predictions(file, Columns("truth", ("p_no", "p_yes")), np.array(["no", "yes"]))
+
+
+@pytest.mark.parametrize("value", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "Float64", "object"])
+def test_missing_numbers_of_any_type(value, dtype, tmp_path):
+    p_no = pd.Series([0.75, 0.5, 0.5], dtype=dtype).where([True, False, True], value)
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"p_no": p_no, "p_yes": [0.25, 0.5, 0.5]}).to_parquet(path)
+    for piece in [*TableFile.open(path).rows(), TableFile.open(path).whole()]:
+        numbers, known = tables.known_numbers(piece, ["p_no", "p_yes"], "t.parquet")
+        np.testing.assert_array_equal(known, numbers[:, 0] == numbers[:, 0])
+    assert pd.isna(p_no[1])
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("inf", "must hold finite numbers, but row 1 .* holds '?inf'?"),
+     ("-Infinity", "must hold finite numbers, but row 1 .* holds"),
+     ("0,93", "must hold numbers, but row 1 .* holds '0,93'"),
+     ("missing", "must hold numbers, but row 1 .* holds 'missing'")],
+)  # fmt: skip
+def test_what_is_no_number_is_named(word, message, tmp_path):
+    (tmp_path / "t.csv").write_text(f'truth,p_no,p_yes\nno,NA,.25\nyes,"{word}",.5\nno,.5,.5\n')
+    (piece,) = [pd.concat(TableFile.open(tmp_path / "t.csv").rows())]
+    with pytest.raises(ValueError, match=rf"t\.csv: column 'p_no' {message}"):
+        tables.known_numbers(piece, ["p_no", "p_yes"], "t.csv")
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(ValueError, match=r"there is no file .*nowhere\.csv"):
+        TableFile.open(tmp_path / "nowhere.csv")
+    (tmp_path / "x.parquet").write_bytes(b"no")
+    with pytest.raises(ValueError, match="cannot be read as Parquet"):
+        TableFile.open(tmp_path / "x.parquet")
+    (tmp_path / "semicolons.csv").write_text("a;b\n1;2\n")
+    with pytest.raises(ValueError, match="separator must be a comma"):
+        TableFile.open(tmp_path / "semicolons.csv")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(ValueError, match="no CSV table"):
+        TableFile.open(tmp_path / "empty.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (["0", "1"], [0, 1]), (["-1", "1"], [-1, 1]), (["0.5", "1"], [0.5, 1.0]),
+        (["1e3", "2"], [1000.0, 2.0]), (["True", "False"], [True, False]),
+        (["01", "2"], ["01", "2"]), (["1", "x"], ["1", "x"]), (["+1", "2"], ["+1", "2"]),
+        (["true", "false"], ["true", "false"]), ([" 1", "2"], [" 1", "2"]),
+        (["1", "1.0"], ["1", "1.0"]), (["1e5", "100000.0"], ["1e5", "100000.0"]),
+        (["1_0", "2"], ["1_0", "2"]), (["9" * 30, "1"], ["9" * 30, "1"]),
+    ],
+)  # fmt: skip
+def test_text_that_means_numbers(text, expected):
+    assert tables.numbers_of_text(np.array(text)).tolist() == expected
+
+
+def test_mixed_kinds_of_labels(tmp_path):
+    (tmp_path / "t.csv").write_text("truth,p_no,p_yes\n1,.5,.5\nx,.5,.5\n")
+    file = TableFile.open(tmp_path / "t.csv")
+    assert classes_of(file, Columns("truth")).tolist() == ["1", "x"]  # text, both of them
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,a\n1,2,3\n", r"several columns of the name \['a'\]"),
+        ("a,b\n1,2,3\n", r"t\.csv: line 2 has 3 cells, the first line has 2\."),
+        ("a,b\n1,2,\n", r"line 2 has 3 cells, the first line has 2"),
+        ("a\n1\n", "separator must be a comma"),
+        ("", "it is empty"),
+        ("\ufeffa,b\n1,2\n", None),
+        ('"a, x",b\n1,2\n', None),
+        ("a,b\n\n1,2\n", None),
+    ],
+)
+def test_headers(text, message, tmp_path):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    if message is not None:
+        with pytest.raises(ValueError, match=message):
+            TableFile.open(tmp_path / "t.csv")
+        return
+    file = TableFile.open(tmp_path / "t.csv")
+    assert file.names in [("a", "b"), ("a, x", "b")]
+    (piece,) = file.pieces(["b"])
+    assert piece["b"].tolist() == ["2"]
+
+
+def first_unequal_row(path):
+    """Return line and cells of the first row of another length than the first, row by row."""
+    raw = path.read_bytes()
+    bare = raw.count(b"\r") > raw.count(b"\r\n")
+    with path.open(newline="", encoding="utf-8") as file:
+        reader, start, width = csv.reader(file), 1, None
+        for cells in reader:
+            width = width or len(cells)
+            if len(cells) != width and (cells or bare):  # pandas misreads what follows a blank line
+                return start, len(cells)
+            start = reader.line_num + 1
+    return None
+
+
+CELLS = st.sampled_from(["", "1", "é", "x y"])
+QUOTED = st.sampled_from(["", "1", '"a,b"', '"a\nb"', '"say ""no"""', '5" pipe', '"x"y'])
+
+
+@pytest.mark.parametrize("cells", [CELLS, QUOTED], ids=["plain", "quoted"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@settings(max_examples=40, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@given(data=st.data())
+def test_rows_of_another_length_are_refused(cells, end, data, tmp_path):
+    width = data.draw(st.integers(2, 3))
+    row = st.lists(cells, min_size=width, max_size=width)
+    odd = st.lists(cells, min_size=2, max_size=5)
+    rows = data.draw(st.lists(st.one_of(row, row, row, odd, st.just([])), max_size=12))
+    lines = [",".join("abc"[:width]), *map(",".join, rows)]
+    text = end.join(lines) + data.draw(st.sampled_from(["", end]))
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    expected = first_unequal_row(path)
+    for block in [1, 1 << 20]:  # a line at a time, and all at once
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tables, "_BLOCK", block)
+            if expected is None:
+                file = TableFile.open(path)
+                n_rows = sum(len(piece) for piece in file.rows())
+                with path.open(newline="", encoding="utf-8") as text_file:
+                    assert n_rows == sum(map(bool, csv.reader(text_file))) - 1
+                continue
+            line, n_cells = expected
+            with pytest.raises(ValueError, match=f"line {line} has {n_cells} cells"):
+                TableFile.open(path)
+
+
+@pytest.mark.parametrize("read", [tables.read_table, TableFile.open])
+def test_a_cut_last_line_is_refused(read, tmp_path):
+    (tmp_path / "t.csv").write_text("id,p_no,p_yes,site\n1,.5,.5,a\n2,.5,.")
+    with pytest.raises(ValueError, match=r"line 3 has 3 cells, the first line has 4\."):
+        read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\t"])
+def test_blank_lines_are_no_rows(blank, tmp_path):
+    for quote in ["", '"']:
+        text = f"{quote}a{quote},b\n{blank}\n1,2\n{blank}\n"
+        (tmp_path / "t.csv").write_text(text)
+        (piece,) = TableFile.open(tmp_path / "t.csv").rows()
+        assert piece["b"].tolist() == ["2"]
+
+
+def test_a_cell_may_be_long(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f'a,b\n"{"x" * 200_000}",1\n')
+    assert len(tables.read_table(path).loc[0, "a"]) == 200_000
+
+
+def test_bytes_that_are_no_text_name_the_file(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a,b\n1,2\n" + b"1,2\n" * 50 + b"\xf6,2\n")
+    with pytest.raises(ValueError, match=r"t\.csv is no CSV table"):
+        list(TableFile.open(tmp_path / "t.csv").pieces(["a"]))
+
+
+def test_parquet_with_two_columns_of_one_name(tmp_path):
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"several columns of the name \['a'\]"):
+        TableFile.open(tmp_path / "t.parquet")
+
+
+def test_labels_that_are_lists_or_dates(tmp_path):
+    frame = pd.DataFrame({"truth": [["a"], ["b"]], "when": pd.to_datetime(["2026-01-01"] * 2)})
+    file = written(frame, "parquet", tmp_path)
+    for name, kind in [("truth", "ndarray"), ("when", "Timestamp")]:
+        with pytest.raises(ValueError, match=f"column '{name}' holds values of the type {kind}"):
+            classes_of(file, Columns(name))
+
+
+def test_a_column_has_one_role(tmp_path, rng):
+    file = written(table_of([0, 1], rng), "csv", tmp_path)
+    for said in [{"label": "truth", "proba": ["truth", "p_yes"]},
+                  {"label": "truth", "proba": ["p_yes", "p_yes"]},
+                  {"label": "truth", "answer": "truth", "confidence_column": "score"}]:  # fmt: skip
+        with pytest.raises(ValueError, match="are named twice"):
+            tables.resolved_columns(file, said, [0, 1])
+
+
+def test_subgroups_are_typed_by_the_whole_column(tmp_path):
+    sites = ["1"] * 8 + ["x"] * 8 + ["1"] * 4
+    frame = pd.DataFrame({"truth": ["a", "b"] * 10, "p": 0.5, "site": sites})
+    file = written(frame, "csv", tmp_path)
+    _, groups, _ = read_outcomes(
+        file, Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"]), "max_proba"
+    )
+    assert groups["site"].tolist() == sites
+    frame["site"] = [1, 2] * 10
+    file = written(frame.assign(site=frame["site"].astype(object).where(frame.index != 3, "")),
+                   "csv", tmp_path)  # fmt: skip
+    _, groups, _ = read_outcomes(
+        file, Columns("truth", ("p",), subgroups=("site",)), np.array(["a", "b"]), "max_proba"
+    )
+    assert groups["site"].isna().sum() == 1
+    assert groups["site"].dropna().tolist() == frame["site"].drop(3).tolist()

@@ -1,0 +1,94 @@
+"""skselect.curve.harmonic: harmonic gaps and areas under broken lines."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import digamma
+
+from skselect.curve.harmonic import area_between, harmonic_gap
+from tests import brute
+from tests.brute import assert_close, examples
+
+
+def gap(start, width):
+    return float(harmonic_gap(np.array([start]), np.array([width]))[0])
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 14, 15, 16, 17, 100, 1000])
+@pytest.mark.parametrize("width", [1, 2, 15, 16, 17, 500])
+def test_harmonic_gap_is_the_sum_of_reciprocals(start, width):
+    expected = sum((Fraction(1, start + k) for k in range(1, width + 1)), Fraction(0))
+    assert_close(gap(start, width), expected, rel=2e-13, tiny=0)
+
+
+@examples(150)
+@given(st.floats(0, 1e9), st.floats(1e-6, 1e9))
+def test_harmonic_gap_agrees_with_the_digamma_of_scipy(start, width):
+    expected = digamma(start + width + 1) - digamma(start + 1)
+    assert gap(start, width) == pytest.approx(expected, rel=1e-9, abs=1e-13)
+
+
+@examples(150)
+@given(st.floats(0, 1e9), st.floats(1e-9, 1e9))
+def test_harmonic_gap_of_real_arguments_does_not_cancel(start, width):
+    expected = brute.harmonic_gap(Fraction(start), Fraction(width))
+    assert_close(gap(start, width), expected, rel=2e-13, tiny=0)
+
+
+def test_harmonic_gap_of_a_row_after_a_billion_rows():
+    """Subtracting two digammas keeps seven digits of this."""
+    assert_close(gap(10**9, 1), Fraction(1, 10**9 + 1), rel=1e-14, tiny=0)
+
+
+def test_harmonic_gap_takes_arrays_with_small_and_large_arguments():
+    start, width = np.array([0.0, 3.0, 15.0, 40.0]), np.array([1.0, 2.0, 1.0, 3.0])
+    expected = [
+        Fraction(1),
+        Fraction(1, 4) + Fraction(1, 5),
+        Fraction(1, 16),
+        Fraction(1, 41) + Fraction(1, 42) + Fraction(1, 43),
+    ]
+    assert_close(harmonic_gap(start, width), expected, rel=2e-13, tiny=0)
+
+
+def test_harmonic_gap_adds_up_over_adjoining_ranges():
+    assert gap(3, 20) == pytest.approx(gap(3, 8) + gap(11, 12), rel=1e-13)
+
+
+@st.composite
+def broken_lines(draw):
+    n = draw(st.integers(1, 12))
+    steps = draw(st.lists(st.floats(0.01, 1), min_size=n, max_size=n))
+    x = np.concatenate([[0.0], np.cumsum(steps)])
+    y = np.array(draw(st.lists(st.floats(0, 1), min_size=n + 1, max_size=n + 1)))
+    ends = st.one_of(st.floats(0, float(x[-1])), st.sampled_from(x.tolist()))
+    low, high = sorted([draw(ends), draw(ends)])
+    return x, y, low, high
+
+
+@examples(150)
+@given(broken_lines())
+def test_area_between_adds_up_the_pieces(case):
+    x, y, low, high = case
+    points = [(Fraction(a), Fraction(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    expected = brute.area_between(points, Fraction(low), Fraction(high))
+    assert_close(area_between(x, y, low, high), expected)
+
+
+def test_area_between_of_a_straight_line():
+    x, y = np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.5, 1.0])
+    assert area_between(x, y, 0.0, 1.0) == 0.5
+    assert area_between(x, y, 0.5, 1.0) == 0.375
+    assert area_between(x, y, 0.25, 0.25) == 0.0
+
+
+def test_the_reference_digamma_is_right():
+    """The definitions lean on it, so it is held against known values."""
+    euler = 0.57721566490153286061
+    assert_close(brute.digamma(Fraction(1)), -euler, rel=1e-15)
+    assert_close(brute.digamma(Fraction(1, 2)), -euler - 2 * math.log(2), rel=1e-15)
+    assert_close(brute.digamma(Fraction(1, 4)), -euler - math.pi / 2 - 3 * math.log(2), rel=1e-15)

@@ -1,0 +1,162 @@
+"""skselect.curve.scan: one pass, exact to twelve digits."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skselect import Outcomes, RiskCoverageCurve
+from skselect.curve.tie_blocks import CHUNK
+from tests import brute
+from tests.brute import assert_close, examples, row_cases
+
+NEAR_ONE = st.floats(1 - 1e-12, 1.0) | st.sampled_from([1.0, np.nextafter(1, 0), 1 - 1e-12])
+HARD = st.lists(st.tuples(NEAR_ONE | st.floats(0.5, 1.0), st.booleans()), min_size=1, max_size=12)
+
+
+@examples(100)
+@given(row_cases(unit=False))
+def test_totals_and_areas_are_those_of_the_definition(case):
+    sums, rows = case.curve.sums, case.rows
+    assert_close(sums.weight, brute.weight_of(rows))
+    assert_close(sums.loss, brute.weighted_loss(rows))
+    assert_close(sums.aurc, brute.aurc(rows), rel=1e-12, tiny=1e-15)
+    assert_close(sums.augrc, brute.augrc(rows), rel=1e-12, tiny=1e-15)
+
+
+def exact_cwsa_plus(rows, threshold):
+    """Return CWSA+ in fractions."""
+    t = Fraction(threshold)
+    kept = [(Fraction(c), wrong) for c, wrong in rows if Fraction(c) >= t]
+    if not kept:
+        return Fraction(0)
+    return sum(((c - t) / (1 - t) for c, wrong in kept if not wrong), Fraction(0)) / len(kept)
+
+
+def naive_cwsa_plus(rows, threshold):
+    """Return (sum c - t n)/((1 - t) kept): the obvious formula, which cancels near 1."""
+    kept = [(c, wrong) for c, wrong in rows if c >= threshold]
+    right = [c for c, wrong in kept if not wrong]
+    return (sum(right) - threshold * len(right)) / ((1 - threshold) * len(kept))
+
+
+@examples(200)
+@given(HARD)
+def test_cwsa_plus_is_exact_within_1e_minus_12_of_certainty(rows):
+    confidence, wrong = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
+    for t in {float(c) for c in confidence if c < 1} | {float(np.nextafter(1, 0))}:
+        found = curve.cwsa_plus([t])[0]
+        assert_close(found, exact_cwsa_plus(rows, t), rel=1e-12, tiny=1e-13)
+
+
+def test_the_naive_formula_fails_where_ours_is_exact():
+    t = 1 - 1e-13
+    rows = [(1 - k * 1e-14 / 3, k % 4 == 0) for k in range(1, 11)]
+    confidence, wrong = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    exact = float(exact_cwsa_plus(rows, t))
+    found = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence)).cwsa_plus([t])[0]
+    assert found == pytest.approx(exact, rel=1e-12)
+    assert naive_cwsa_plus(rows, t) != pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n", [CHUNK, CHUNK + 1, 3 * CHUNK + 7])
+def test_sums_over_many_chunks_are_exact(ties, n):
+    rng = np.random.default_rng(0)
+    confidence = rng.integers(0, 500, n) / 512 if ties else rng.permutation(n) / n
+    loss = (rng.random(n) < 0.2).astype(float)
+    sums = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence)).sums
+    # Twice the pairs of a right row and a surer wrong one, ties by half: whole numbers.
+    levels, place = np.unique(-confidence, return_inverse=True)
+    wrong = np.bincount(place, weights=loss).astype(np.int64)
+    right = np.bincount(place).astype(np.int64) - wrong
+    twice = int(np.sum(right * (2 * np.cumsum(wrong) - wrong)))
+    assert sums.discordant == twice / 2
+    assert sums.auroc == 1 - twice / 2 / (int(right.sum()) * int(wrong.sum()))
+    assert sums.n_blocks == len(levels)
+    assert sums.before.weight[-1] == n
+    assert sums.before.loss[-1] == loss.sum()
+
+
+@pytest.mark.parametrize("n", [10, 2 * CHUNK + 9])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_a_threshold_accepts_is_looked_up_exactly(n, weighted):
+    rng = np.random.default_rng(1)
+    confidence = np.round(rng.random(n), 4)
+    loss = (rng.random(n) < 0.3).astype(float)
+    weight = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, weight))
+    thresholds = np.concatenate([confidence[:20], [-np.inf, 0, 0.33333, 1, np.inf]])
+    found = curve.accepted_at(thresholds)
+    for k, t in enumerate(thresholds):
+        kept = confidence >= t
+        assert found.weight[k] == weight[kept].sum()
+        assert found.loss[k] == (weight * loss)[kept].sum()
+        doubt = weight * (1 - confidence) * kept
+        assert found.doubt_right[k] == pytest.approx((doubt * (1 - loss)).sum(), rel=1e-12)
+        assert found.doubt_wrong[k] == pytest.approx((doubt * loss).sum(), rel=1e-12)
+
+
+NAMES = ("threshold", "coverage", "selective_risk", "generalized_risk", "cwsa", "cwsa_plus")
+
+
+@examples(60)
+@given(row_cases())
+def test_each_curve_is_its_definition_and_all_come_in_one_pass(case):
+    found = case.curve.courses(*NAMES)
+    for k, c in enumerate(brute.levels(case.rows)):
+        expected = [
+            c, brute.coverage(case.rows, c), brute.selective_risk(case.rows, c),
+            brute.generalized_risk(case.rows, c), brute.cwsa(case.rows, c),
+            brute.cwsa(case.rows, c, plus=True),
+        ]  # fmt: skip
+        assert_close([found[name][k] for name in NAMES], expected)
+
+
+def test_curves_over_many_chunks_are_those_at_the_thresholds():
+    rng = np.random.default_rng(0)
+    n = 2 * CHUNK + 11
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.2, rng.random(n)))
+    found = curve.courses("threshold", "cwsa", "cwsa_plus", "cwsa_limit", "cwsa_plus_limit")
+    some = np.array([0, 5, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK, n - 2])
+    t = found["threshold"][some]
+    assert found["cwsa"][some] == pytest.approx(curve.cwsa(t), rel=1e-10, abs=1e-13)
+    assert found["cwsa_plus"][some] == pytest.approx(curve.cwsa_plus(t), rel=1e-10, abs=1e-13)
+    below = np.nextafter(found["threshold"][some + 1], np.inf)
+    assert found["cwsa_limit"][some] == pytest.approx(curve.cwsa(below), abs=1e-10)
+    assert found["cwsa_plus_limit"][some] == pytest.approx(curve.cwsa_plus(below), abs=1e-10)
+
+
+def test_a_curve_asked_for_twice_is_the_same_array():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
+    assert curve.coverage is curve.courses("coverage", "threshold")["coverage"]
+
+
+def test_an_unknown_curve_is_named():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
+    with pytest.raises(ValueError, match=r"names.*'speed'"):
+        curve.courses("speed")
+
+
+@pytest.mark.parametrize("n", [3, CHUNK, 2 * CHUNK + 11])
+@pytest.mark.parametrize("max_points", [2, 3, 100])
+def test_some_points_of_a_curve_are_exactly_those_of_all(n, max_points):
+    rng = np.random.default_rng(0)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.2, rng.random(n)))
+    some, every = curve.courses(*NAMES, max_points=max_points), curve.courses(*NAMES)
+    place = np.searchsorted(-every["threshold"], -some["threshold"])
+    assert len(place) == min(max_points, n)
+    assert (place[0], place[-1]) == (0, n - 1)
+    for name in NAMES:
+        assert np.array_equal(some[name], every[name][place])
+    table = curve.to_frame(max_points=max_points)
+    assert table.equals(curve.to_frame().iloc[place].reset_index(drop=True))
+
+
+def test_a_curve_has_at_least_two_points():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
+    with pytest.raises(ValueError, match="max_points"):
+        curve.to_frame(max_points=1)

@@ -1,0 +1,807 @@
+"""SelectiveClassifier: what it answers, how it is fitted, what it refuses."""
+
+import pickle
+import warnings
+from collections import deque
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.metrics import get_scorer as sklearn_scorer
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
+from skselect.calibration import ClassCalibration
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(300, 6, n_informative=4, n_classes=3, flip_y=0.1, random_state=0)
+
+
+NAMES = np.array(["ant", "bee", "cat"])
+LABELS = {
+    "integers": lambda y: y,
+    "from one": lambda y: y + 1,
+    "from minus one": lambda y: y - 1,
+    "floats": lambda y: y.astype(float),
+    "strings": lambda y: NAMES[y],
+    "objects": lambda y: NAMES.astype(object)[y],
+    "list": lambda y: NAMES[y].tolist(),
+    "shuffled index": lambda y: pd.Series(y, index=np.random.default_rng(0).permutation(len(y))),
+    "categorical": lambda y: pd.Series(NAMES[y]).astype("category"),
+    "nullable": lambda y: pd.Series(y, dtype="Int64"),
+    "pandas string": lambda y: pd.Series(NAMES[y], dtype="string"),
+    "polars": lambda y: pl.Series(NAMES[y].tolist()),
+    "column of a frame": lambda y: pd.DataFrame({"y": y})["y"],
+}
+
+
+@pytest.mark.parametrize("calibration", [None, "platt", "isotonic"])
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_every_kind_give_the_same_answers(kind, calibration, data):
+    X, y = data
+    options = {"threshold": 0.7, "calibration": calibration, "abstain_label": "auto"}
+    expected = SelectiveClassifier(GaussianNB(), **options).fit(X, y)
+    labels = LABELS[kind](y)
+    if kind == "from minus one":
+        options["abstain_label"] = -9
+    model = SelectiveClassifier(GaussianNB(), **options).fit(X, labels)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_array_equal(model.accepts(X), expected.accepts(X))
+    kept = model.accepts(X)
+    answers = model.predict(X)
+    plain = np.asarray(labels)
+    assert np.array_equal(answers[kept] == plain[kept], expected.predict(X)[kept] == y[kept])
+    label = {-9: -9}.get(
+        options["abstain_label"],
+        "abstain" if "a" in str(answers[0]) or answers.dtype.kind in "UO" else -1,
+    )
+    assert np.all(answers[~kept] == label)
+    assert model.score(X, labels) == pytest.approx(np.mean(kept & (expected.predict(X) == y)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "auto"),
+    [
+        ([0, 1], -1),
+        ([1, 2], -1),
+        (["n", "y"], "abstain"),
+        ([1.0, 2.0], -1),
+        ([-1, 1], None),
+        ([False, True], -1),
+    ],
+)
+def test_two_class_labels_and_their_abstain_label(labels, auto, data):
+    X, y = data
+    y = np.array(labels)[(y > 0).astype(int)]
+    model = SelectiveClassifier(GaussianNB(), threshold=0.9)
+    if auto is None:
+        with pytest.raises(ValueError, match="abstain_label='auto' has no safe choice"):
+            model.fit(X, y)
+        auto = -9
+        model.set_params(abstain_label=-9)
+    answers = model.fit(X, y).predict(X)
+    rejected = ~model.accepts(X)
+    assert rejected.any()
+    assert set(answers[rejected].tolist()) == {auto}
+    assert set(answers[~rejected].tolist()) == set(labels)
+
+
+@pytest.mark.parametrize("label", ["auto", -1, -9])
+def test_booleans_are_predicted_as_numbers_once_it_can_abstain(label, data):
+    X, y = data[0], data[1] > 0
+    never = SelectiveClassifier(GaussianNB()).fit(X, y)
+    assert never.predict(X).dtype == bool
+    model = SelectiveClassifier(GaussianNB(), threshold=0.9, abstain_label=label).fit(X, y)
+    answers, decided = model.predict(X), model.decide(X)
+    assert answers.dtype == model.predict(X[model.accepts(X)]).dtype == np.int64
+    expected = np.where(model.accepts(X), never.predict(X), -1 if label == "auto" else label)
+    np.testing.assert_array_equal(answers, expected)
+    policy = AbstentionPolicy.from_json(model.policy_.to_json())
+    raw = model.raw_scores(X)
+    np.testing.assert_array_equal(policy.labels(policy.judge(raw)), answers)
+    gate = {}
+    exec(model.policy_.to_python(), gate)
+    for labels in (decided["label"], policy.decide(raw)["label"]):
+        assert labels.dtype == "boolean"
+        assert labels.astype(object).where(labels.notna(), None).tolist() == (
+            gate["decide"](raw)["label"].tolist()
+        )
+    tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.2).fit(X, y)
+    assert set(tuner.predict(X).tolist()) <= {-1, 0, 1}
+
+
+METHODS = (
+    "predict", "predict_proba", "predict_confidence", "accepts", "decide", "raw_scores", "judge",
+)  # fmt: skip
+
+
+def test_no_rows_are_refused_in_the_words_of_scikit_learn(data):
+    class Lax(GaussianNB):
+        def predict_proba(self, X):
+            return np.zeros((0, 3)) if len(X) == 0 else super().predict_proba(X)
+
+    X, y = data
+    message = r"Found array with 0 sample\(s\) \(shape=\(0, 6\)"
+    frozen = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), threshold=0.5)
+    tuner = ThresholdTuner(Lax(), objective="coverage", target=0.5, group_by=lambda X: X[:, 0] > 0)
+    for model in (SelectiveClassifier(Lax(), threshold=0.5).fit(X, y), frozen, tuner.fit(X, y)):
+        for method in METHODS:
+            with pytest.raises(ValueError, match=message):
+                getattr(model, method)(X[:0])
+        with pytest.raises(ValueError, match=message):
+            model.score(X[:0], y[:0])
+    with pytest.raises(ValueError, match=message):
+        GaussianNB().fit(X, y).predict(X[:0])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", float("nan"), "b"], "y has missing values"),
+        (["a", None, "b"], "y has missing values"),
+        ([0, None, 1], "y has missing values"),
+        (["a", 1, 2], r"y mixes labels of different kinds \(number, str\)"),
+        ([True, 2, 1], r"y mixes labels of different kinds \(bool, number\)"),
+    ],
+)
+def test_labels_are_checked_before_they_are_an_array(labels, message, data):
+    y = labels * 100
+    fits = (SelectiveClassifier(GaussianNB()), ThresholdTuner(GaussianNB()))
+    for model in fits:
+        for kind in (list, tuple, deque, lambda y: pd.Series(y, dtype=object)):
+            with pytest.raises(ValueError, match=message):
+                model.fit(data[0], kind(y))
+    fitted = SelectiveClassifier(GaussianNB()).fit(*data)
+    with pytest.raises(ValueError, match=message):
+        fitted.score(data[0], y)
+
+
+@pytest.mark.parametrize(
+    ("y", "label", "message"),
+    [
+        ([0, 1], 1, "is one of the classes"),
+        ([-1, 0], "auto", "is one of the classes"),
+        (np.array([0, 1], dtype=np.uint8), "auto", "cannot be stored in the classes' dtype uint8"),
+        ([0, 1], 0.5, "cannot be stored"),
+        ([0, 1], "none", "must be a number, since the classes are"),
+        (["a", "b"], -1, "must be a string like the classes"),
+        (["abstain", "b"], "auto", "is one of the classes"),
+        ([False, True], 1, "is one of the classes"),
+        ([True, True], 0, "is one of the classes"),
+        ([False, True], -0.5, "must be a whole number where the classes are booleans"),
+        ([False, True], None, "must be a number, since the classes are"),
+    ],
+)
+def test_bad_abstain_labels_are_refused_before_training(y, label, message, data):
+    class Untouched(GaussianNB):
+        def fit(self, X, y):  # pragma: no cover
+            pytest.fail("trained before the label was checked")
+
+    rows = np.asarray(y)[np.arange(300) % 2]
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(Untouched(), threshold=0.5, abstain_label=label).fit(data[0], rows)
+
+
+def test_strings_are_not_cut(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.95).fit(X, np.array(["a", "b", "c"])[y])
+    assert "abstain" in set(model.predict(X))
+
+
+def test_uint8_labels_work_with_a_label_they_can_hold(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.95, abstain_label=255)
+    answers = model.fit(X, y.astype(np.uint8)).predict(X)
+    assert answers.dtype == np.uint8
+    assert 255 in answers
+
+
+# X of every kind -----------------------------------------------------------------------------
+
+
+def test_tables_of_every_kind_give_the_same_answers(data):
+    X, y = data
+    names = list("abcdef")
+    base = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
+    expected = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(X, y).predict(X)
+    for table in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names),
+                  sparse.csr_matrix(X), sparse.csr_array(X), X.tolist()):  # fmt: skip
+        model = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(table, y)
+        np.testing.assert_array_equal(model.predict(table), expected)
+
+
+def mixed_table(X):
+    frame = pd.DataFrame(X.copy(), columns=list("abcdef"))
+    frame.loc[::7, "a"] = np.nan
+    frame["f"] = pd.Categorical(np.where(frame["f"] > 0, "high", "low"))
+    return frame
+
+
+@pytest.mark.parametrize("calibration", [None, "isotonic", "platt"])
+@pytest.mark.parametrize("kind", ["pipeline", "xgboost", "hist"])
+def test_categories_and_missing_values_pass_through(kind, calibration, data):
+    X, y = mixed_table(data[0]), NAMES[data[1]]
+    if kind == "pipeline":
+        columns = make_column_transformer((OneHotEncoder(), ["f"]), remainder=SimpleImputer())
+        base = make_pipeline(columns, LogisticRegression(max_iter=1000))
+    elif kind == "hist":
+        base = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    else:
+        xgboost = pytest.importorskip("xgboost")
+        base = xgboost.XGBClassifier(n_estimators=5, enable_categorical=True, n_jobs=1)
+    model = SelectiveClassifier(base, calibration=calibration, threshold=0.6).fit(X, y)
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    table = model.decide(X.set_index(np.arange(300) + 1000))
+    assert table.index[0] == 1000
+    assert set(model.predict(X)) <= {*NAMES, "abstain"}
+
+
+# Calibration ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+def test_calibration_is_out_of_fold_and_the_classifier_sees_all_rows(kind, data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration=kind, cv=4).fit(X, y)
+    scores = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba")
+    expected = ClassCalibration.fit(kind, "predict_proba", scores, y, 3)
+    raw = GaussianNB().fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.proba_of(raw))
+
+
+def test_isotonic_equals_scikit_learn_on_a_frozen_classifier(data):
+    X, y = data
+    frozen = FrozenEstimator(GaussianNB().fit(X[:150], y[:150]))
+    ours = SelectiveClassifier(frozen, calibration="isotonic").fit(X[150:], y[150:])
+    theirs = CalibratedClassifierCV(frozen, method="isotonic").fit(X[150:], y[150:])
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("base", [LinearSVC(), RidgeClassifier(), SVC()])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decision_values_are_enough_with_a_calibration(base, n_classes, data):
+    X, y = data
+    y = np.minimum(y, n_classes - 1)
+    with pytest.raises(ValueError, match="no predict_proba; choose calibration='temperature'"):
+        SelectiveClassifier(base).fit(X, y)
+    model = SelectiveClassifier(base, calibration="platt").fit(X, y)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.mean(proba.argmax(axis=1) == y) > 0.5
+
+
+def test_rare_classes_neither_warn_nor_shift_columns(data):
+    X, y = data
+    y = y.copy()
+    y[:1] = 7  # one row: in no training part of its own fold
+    y[1:3] = 8
+    for kind in ("platt", "isotonic"):
+        model = SelectiveClassifier(GaussianNB(var_smoothing=1e-2), calibration=kind).fit(X, y)
+        assert model.predict_proba(X).shape == (300, 5)
+        assert np.mean(model.predict(X) == y) > 0.5
+
+
+def test_rare_class_of_wine_quality(data_folder):
+    xgboost = pytest.importorskip("xgboost")
+    frame = pd.read_parquet(data_folder / "wine_quality.parquet")
+    X, y = frame.drop(columns="target"), frame["target"]
+    base = xgboost.XGBClassifier(n_estimators=3, max_depth=3, n_jobs=2)
+    model = SelectiveClassifier(base, calibration="platt", cv=7).fit(X, y)
+    assert model.classes_.tolist() == [3, 4, 5, 6, 7, 8, 9]
+
+
+def test_two_row_class_of_nursery(data_folder):
+    frame = pd.read_parquet(data_folder / "nursery.parquet")
+    X, y = frame.drop(columns="target"), frame["target"]
+    base = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=200))
+    model = SelectiveClassifier(base, calibration="isotonic", threshold=0.9,
+                                cv=StratifiedKFold(3, shuffle=True, random_state=0))  # fmt: skip
+    assert model.fit(X, y).score(X, y) > 0.7
+
+
+def test_decision_values_of_another_shape_are_refused(data):
+    from sklearn.model_selection import FixedThresholdClassifier
+
+    X, y = make_classification(200, 6, n_informative=4, n_classes=4, random_state=0)
+    with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
+        SelectiveClassifier(SVC(decision_function_shape="ovo"), calibration="platt").fit(X, y)
+    moved = FixedThresholdClassifier(
+        LinearSVC(), threshold=1.0, response_method="decision_function"
+    )
+    with pytest.raises(ValueError, match="predict differs"):
+        SelectiveClassifier(moved, calibration="platt").fit(data[0], data[1] > 0)
+
+
+def test_sigmoid_is_explained(data):
+    with pytest.raises(ValueError, match="calibration='platt', which is fitted to log-odds"):
+        SelectiveClassifier(GaussianNB(), calibration="sigmoid").fit(*data)
+
+
+# Frozen and fitted ----------------------------------------------------------------------------
+
+
+def test_frozen_without_calibration_predicts_without_fit(data):
+    X, y = data
+    fitted = GaussianNB().fit(X, y)
+    model = SelectiveClassifier(FrozenEstimator(fitted), threshold=0.7)
+    kept = fitted.predict_proba(X).max(axis=1) >= 0.7
+    np.testing.assert_array_equal(model.accepts(X), kept)
+    np.testing.assert_array_equal(model.predict(X), np.where(kept, fitted.predict(X), -1))
+    assert model.fit(X[:10], y[:10]).estimator_.estimator is fitted
+
+
+def test_never_fitted_frozen_classifier_is_complete(data):
+    from skselect import RiskCoverageDisplay, get_scorer
+
+    X, y = data
+    fitted = GaussianNB().fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    model = SelectiveClassifier(FrozenEstimator(fitted), threshold=0.7)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    assert get_scorer("coverage")(model, frame, y) == model.accepts(frame).mean()
+    assert RiskCoverageDisplay.from_estimator(model, frame, y).threshold == 0.7
+
+
+def test_a_second_fit_forgets_the_first(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB()).fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    assert hasattr(model, "feature_names_in_")
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+    assert model.fit(X[:100], y[:100]).count_seen(X) == 100
+
+
+def test_dtype_of_answers_does_not_depend_on_the_batch(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, NAMES[y])
+    kept = model.accepts(X)
+    assert model.predict(X[kept]).dtype == model.predict(X).dtype
+
+
+def test_frozen_with_calibration_needs_fit(data):
+    X, y = data
+    model = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), calibration="platt")
+    with pytest.raises(NotFittedError, match="fit"):
+        model.predict(X)
+
+
+def test_frozen_classifier_that_does_not_know_a_label(data):
+    X, y = data
+    frozen = FrozenEstimator(GaussianNB().fit(X[y < 2], y[y < 2]))
+    with pytest.raises(ValueError, match="y has labels that are not among the classes"):
+        SelectiveClassifier(frozen, calibration="platt").fit(X, y)
+
+
+def test_fitted_but_not_frozen_is_trained_anew_with_a_warning(data):
+    X, y = data
+    fitted = GaussianNB().fit(X[:20], y[:20])
+    with pytest.warns(UserWarning, match="FrozenEstimator"):
+        model = SelectiveClassifier(fitted).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), GaussianNB().fit(X, y).predict(X))
+    assert model.estimator is fitted  # left as it was
+
+
+def test_unfitted_use_is_an_error(data):
+    for method in ("predict", "predict_proba", "predict_confidence", "accepts", "decide"):
+        with pytest.raises(NotFittedError, match="fit"):
+            getattr(SelectiveClassifier(GaussianNB()), method)(data[0])
+
+
+def test_a_tuned_cut_off_inside_is_refused(data):
+    from sklearn.model_selection import FixedThresholdClassifier
+
+    X, y = data[0], data[1] > 0
+    tuned = FixedThresholdClassifier(GaussianNB(), threshold=0.2, response_method="predict_proba")
+    with pytest.raises(ValueError, match="predict differs from the class of the largest"):
+        SelectiveClassifier(tuned).fit(X, y)
+    with pytest.raises(ValueError, match="predict differs"):
+        SelectiveClassifier(FrozenEstimator(tuned.fit(X, y))).predict(X)
+
+
+def test_random_answers_are_refused(data):
+    with pytest.raises(ValueError, match="predict differs"):
+        SelectiveClassifier(DummyClassifier(strategy="stratified")).fit(*data)
+
+
+def test_a_tie_of_probabilities_is_not_a_moved_cut_off(data):
+    SelectiveClassifier(KNeighborsClassifier(4)).fit(*data)
+    SelectiveClassifier(RandomForestClassifier(4, random_state=0)).fit(*data)
+
+
+# Answers ---------------------------------------------------------------------------------------
+
+
+def test_defaults_equal_the_classifier(data):
+    X, y = data
+    model, plain = SelectiveClassifier(GaussianNB()).fit(X, y), GaussianNB().fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert model.score(X, y) == plain.score(X, y)
+    assert model.accepts(X).all()
+
+
+def test_a_tie_with_the_threshold_is_accepted_and_inf_accepts_nothing(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB()).fit(X, y)
+    confidence = model.predict_confidence(X)
+    model.set_params(threshold=float(np.median(np.sort(confidence)[:-1])))
+    np.testing.assert_array_equal(model.accepts(X), confidence >= model.threshold)
+    model.set_params(threshold=np.inf)
+    assert set(model.predict(X)) == {-1}
+
+
+@pytest.mark.parametrize("confidence", ["margin", "entropy", "gini", lambda p: -1 / p.max(axis=1)])
+def test_confidence_is_of_the_calibrated_probabilities(confidence, data):
+    from skselect.predictions.confidence import confidence_of_proba
+
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), confidence=confidence, calibration="platt").fit(X, y)
+    expected = confidence_of_proba(model.predict_proba(X), confidence)
+    np.testing.assert_array_equal(model.predict_confidence(X), expected)
+    assert model.accepts(X).all()  # threshold=None never abstains, whatever the confidence
+
+
+def test_decide_agrees_with_predict(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, NAMES[y])
+    table = model.decide(X)
+    np.testing.assert_array_equal(table["accepted"], model.accepts(X))
+    np.testing.assert_array_equal(table["label"].fillna("abstain"), model.predict(X))
+    np.testing.assert_array_equal(table["suggestion"], NAMES[model.predict_proba(X).argmax(axis=1)])
+    assert (table["threshold"] == 0.8).all()
+
+
+def test_clone_and_pickle(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.7).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert clone(model).get_params().keys() == model.get_params().keys()
+
+
+# Weights, groups, routing ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [None, "platt", "isotonic"])
+def test_weights_mean_repetition(kind, rng, data):
+    X, y = data
+    weight = rng.integers(1, 4, len(y))
+    folds = rng.integers(0, 3, len(y))
+    repeated = np.repeat(np.arange(len(y)), weight)
+
+    def splits(fold):
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+
+    base = LogisticRegression(tol=1e-10, max_iter=1000)
+    one = SelectiveClassifier(base, calibration=kind, cv=splits(folds)).fit(X, y, weight)
+    two = SelectiveClassifier(base, calibration=kind, cv=splits(folds[repeated]))
+    two.fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-5)
+
+
+def test_weights_in_a_pipeline_reach_the_last_step(data, rng):
+    X, y = data
+    weight = rng.random(len(y))
+    model = SelectiveClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    plain.fit(X, y, logisticregression__sample_weight=weight)
+    model.fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
+def named(*classifiers):
+    return [(f"part {k}", classifier) for k, classifier in enumerate(classifiers)]
+
+
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        VotingClassifier(named(LogisticRegression(), GaussianNB()), voting="soft"),
+        VotingClassifier(named(GaussianNB(), "drop"), voting="soft"),
+        StackingClassifier(named(LogisticRegression(), GaussianNB()), cv=3),
+        StackingClassifier(named(GaussianNB()), final_estimator=GaussianNB(), cv=3),
+    ],
+)
+def test_weights_reach_voting_and_stacking(ensemble, data, rng):
+    X, y = data
+    weight = rng.random(len(y))
+    plain = clone(ensemble).fit(X, y, sample_weight=weight)
+    model = SelectiveClassifier(ensemble).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert not np.array_equal(plain.predict_proba(X), clone(ensemble).fit(X, y).predict_proba(X))
+    ThresholdTuner(ensemble, objective="cost", target=0.3, cv=2).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        KNeighborsClassifier(),
+        VotingClassifier(named(GaussianNB(), KNeighborsClassifier()), voting="soft"),
+        VotingClassifier(named(make_pipeline(StandardScaler(), GaussianNB())), voting="soft"),
+        StackingClassifier(named(GaussianNB()), final_estimator=KNeighborsClassifier()),
+        OneVsRestClassifier(GaussianNB()),
+    ],
+)
+def test_weights_that_would_be_ignored_are_an_error(base, data):
+    with pytest.raises(ValueError, match="takes no weights"):
+        SelectiveClassifier(base).fit(*data, sample_weight=np.ones(300))
+
+
+def test_groups_go_to_the_splitter(data):
+    groups = np.repeat(np.arange(30), 10)
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", cv=GroupKFold(3))
+    with pytest.raises(ValueError, match="groups"):
+        model.fit(*data)
+    model.fit(*data, groups=groups)
+
+
+class Recorder(GaussianNB):
+    seen: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None, note=None):
+        Recorder.seen.append(
+            (len(y), None if note is None else len(note), sample_weight is not None)
+        )
+        return super().fit(X, y, sample_weight)
+
+
+def test_fit_parameters_are_passed_on_and_cut_to_the_folds(data):
+    X, y = data
+    Recorder.seen.clear()
+    SelectiveClassifier(Recorder(), calibration="platt", cv=3).fit(
+        X, y, np.ones(300), note=np.zeros(300)
+    )
+    assert Recorder.seen == [(300, 300, True)] + [(200, 200, True)] * 3
+
+
+def test_routing_hands_on_exactly_what_was_asked_for(data, rng):
+    X, y = data
+    weight = rng.random(len(y))
+    plain = LogisticRegression().fit(X, y).coef_
+    weighted = LogisticRegression().fit(X, y, sample_weight=weight).coef_
+    scaled = make_pipeline(StandardScaler(), LogisticRegression())
+    with sklearn.config_context(enable_metadata_routing=True):
+        renamed = LogisticRegression().set_fit_request(sample_weight="ww")
+        unasked = LogisticRegression().set_fit_request(sample_weight=False)
+        model = SelectiveClassifier(renamed).fit(X, y, ww=weight)
+        np.testing.assert_array_equal(model.estimator_.coef_, weighted)
+        model = SelectiveClassifier(unasked).fit(X, y, sample_weight=weight)
+        np.testing.assert_array_equal(model.estimator_.coef_, plain)
+        inner = LogisticRegression().set_fit_request(sample_weight=True)
+        piped = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), inner)
+        model = SelectiveClassifier(piped).fit(X, y, sample_weight=weight)
+    scaled.fit(X, y, logisticregression__sample_weight=weight)
+    np.testing.assert_array_equal(model.estimator_[-1].coef_, scaled[-1].coef_)
+
+
+@pytest.mark.parametrize("cv", [3, 0.5, GroupKFold(3)])
+def test_groups_are_kept_together_with_and_without_routing(cv, data):
+    X, y = data
+    groups = np.arange(len(y)) // 10
+    base = SelectiveClassifier(GaussianNB(), calibration="platt", cv=3)
+    goal = {"objective": "coverage", "target": 0.5, "cv": cv, "random_state": 0}
+    models = [ThresholdTuner(GaussianNB(), **goal), ThresholdTuner(base, **goal)]
+    models += [] if cv == 0.5 else [SelectiveClassifier(GaussianNB(), calibration="platt", cv=cv),
+                                    SelectiveClassifier(GaussianNB(), cv=cv)]  # fmt: skip
+    for model in models:
+        plain = clone(model).fit(X, y, groups=groups)
+        with sklearn.config_context(enable_metadata_routing=True):
+            routed = clone(model).fit(X, y, groups=groups)
+            search = GridSearchCV(clone(model), {"abstain_label": [-1]}, cv=GroupKFold(2))
+            search.fit(X, y, groups=groups)
+        np.testing.assert_array_equal(routed.predict_proba(X), plain.predict_proba(X))
+        np.testing.assert_array_equal(routed.accepts(X), plain.accepts(X))
+
+
+def test_metadata_routing(data):
+    X, y = data
+    groups = np.repeat(np.arange(30), 10)
+    with sklearn.config_context(enable_metadata_routing=True):
+        base = GaussianNB().set_fit_request(sample_weight=True)
+        model = SelectiveClassifier(base, calibration="platt", cv=GroupKFold(3))
+        model.fit(X, y, sample_weight=np.ones(300), groups=groups)
+        frozen = SelectiveClassifier(
+            FrozenEstimator(base.fit(X, y)), calibration="platt"
+        ).set_fit_request(sample_weight=True)
+        frozen.fit(X, y, sample_weight=np.ones(300))
+
+
+# Bad parameters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"threshold": "high"}, "threshold must be a number"),
+        ({"threshold": np.nan}, "threshold must be a number"),
+        ({"threshold": 80}, "threshold=80 can never be reached.*Write 80 % as 0.8"),
+        ({"confidence": "hope"}, "confidence must be one of"),
+        ({"calibration": "magic"}, "calibration must be one of"),
+        ({"calibration_scope": "labels"}, "calibration_scope must be one of"),
+        ({"calibration": "platt", "cv": "five"}, "cv must be an integer, a splitter or a list"),
+        ({"cv": "prefit"}, r"got 'prefit'\..*pass FrozenEstimator\(classifier\)"),
+        ({"cv": 0.3}, r"cv must be an integer, a splitter or a list of splits, got 0\.3\.$"),
+    ],
+)
+def test_bad_parameters_are_named(params, message, data):
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(GaussianNB(), **params).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.ones((4, 1)), [0, 1, 0], "inconsistent"),
+        (np.ones((4, 1)), [0, 1, 0, None], "y has missing values; drop or label those rows"),
+        (np.ones((4, 1)), ["a", "b", None, "a"], "y has missing values"),
+        (np.ones((4, 1)), np.array([0, 1, np.nan, 1]), "y has missing values"),
+        (np.ones((4, 1)), [0.5, 1.2, 0.3, 0.1], "Unknown label type|continuous"),
+        (np.ones((1, 1)), [0], "n_samples=1"),
+        (np.ones((4, 1)), [1, 1, 1, 1], "class"),
+    ],
+)
+def test_bad_rows_are_refused(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(LogisticRegression()).fit(X, y)
+
+
+class Untrained(LinearRegression):
+    def fit(self, X, y, sample_weight=None):  # pragma: no cover
+        pytest.fail("trained before its kind was looked at")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (FrozenEstimator(GaussianNB()), "inside FrozenEstimator is not fitted; fit it before"),
+        (
+            SelectiveClassifier(GaussianNB(), threshold=0.9),
+            "SelectiveClassifier inside abstains by itself",
+        ),
+        (
+            make_pipeline(StandardScaler(), SelectiveClassifier(GaussianNB(), threshold=0.9)),
+            "SelectiveClassifier inside abstains by itself",
+        ),
+        (Untrained(), "estimator must be a classifier, but Untrained is a regressor"),
+        (
+            make_pipeline(StandardScaler(), Untrained()),
+            "estimator must be a classifier, but Pipeline is a regressor",
+        ),
+        (KMeans(2), "estimator must be a classifier, but KMeans is a clusterer"),
+        (IsolationForest(), "must be a classifier, but IsolationForest is an outlier"),
+        (GaussianNB, "estimator must be a classifier object"),
+        ("rf", "estimator must be a classifier object"),
+    ],
+)
+def test_wrong_kinds_of_estimators_are_explained(estimator, message, data):
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(estimator).fit(*data)
+    if "must be" in message:
+        with pytest.raises(ValueError, match=message):
+            ThresholdTuner(estimator).fit(*data)
+
+
+def test_length_of_weights_is_compared_with_y(data):
+    with pytest.raises(ValueError, match="sample_weight has 3 rows, but y has 300"):
+        SelectiveClassifier(GaussianNB()).fit(*data, sample_weight=[1, 2, 3])
+
+
+def test_raw_scores_are_what_the_policy_takes(data):
+    X, y = data
+    for base in (GaussianNB(), LinearSVC()):
+        model = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(X, y)
+        pd.testing.assert_frame_equal(model.policy_.decide(model.raw_scores(X)), model.decide(X))
+
+
+def test_rows_that_trained_it_are_recognised(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB()).fit(X[:200], y[:200])
+    assert model.count_seen(X[:200][::-1]) == 200
+    assert model.count_seen(X[150:]) == 50
+    assert model.count_seen(X[200:]) == 0
+    frozen = SelectiveClassifier(FrozenEstimator(model.estimator_), calibration="platt")
+    assert frozen.count_seen(X[:200]) == 0  # nothing is known of a classifier fitted elsewhere
+    assert frozen.fit(X[200:], y[200:]).count_seen(X) == 100  # the rows of its calibration
+    outer = SelectiveClassifier(FrozenEstimator(model), calibration="platt")
+    assert outer.fit(X[250:], y[250:]).count_seen(X) == 200
+    assert pickle.loads(pickle.dumps(model)).count_seen(X) == 200
+    inside = make_pipeline(StandardScaler(), PCA(3), SelectiveClassifier(GaussianNB()))
+    outer = SelectiveClassifier(FrozenEstimator(inside.fit(X[:200], y[:200])))
+    assert outer.count_seen(X[100:]) == 100
+
+
+@pytest.mark.parametrize("calibration", [None, "temperature"])
+def test_one_class_with_decision_values_only(calibration, data):
+    with pytest.raises(ValueError, match=r"y has one class only, \[0\]: RidgeClassifier has no"):
+        SelectiveClassifier(RidgeClassifier(), calibration=calibration).fit(
+            data[0], np.zeros(300, int)
+        )
+
+
+def test_log_probabilities(data):
+    X, y = data
+    for base in (GaussianNB(), DecisionTreeClassifier(random_state=0)):  # a tree is certain
+        for model in (SelectiveClassifier(base), ThresholdTuner(base)):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "cwsa|min_coverage")
+                model.fit(X, y)
+            assert np.all(model.predict_log_proba(X) <= 0)
+            np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+
+
+@pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decision_values_pass_through_where_they_belong_to_the_probabilities(n_classes, data):
+    X, y = data
+    y = np.minimum(y, n_classes - 1)
+    logistic = LogisticRegression().fit(X, y)
+    confidence = {"calibration": "platt", "calibration_scope": "confidence"}
+    for base in (LogisticRegression(), FrozenEstimator(logistic),
+                 make_pipeline(LogisticRegression()),
+                 GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2)):  # fmt: skip
+        for model in (SelectiveClassifier(base, threshold=0.9), ThresholdTuner(base),
+                      SelectiveClassifier(base, **confidence),
+                      ThresholdTuner(SelectiveClassifier(base))):  # fmt: skip
+            assert hasattr(model, "decision_function")
+            found = model.fit(X, y).decision_function(X)
+            np.testing.assert_array_equal(found, logistic.decision_function(X))
+    calibrated = SelectiveClassifier(LogisticRegression(), calibration="isotonic")
+    for model in (SelectiveClassifier(GaussianNB()), ThresholdTuner(GaussianNB()),
+                  calibrated, ThresholdTuner(clone(calibrated))):  # fmt: skip
+        assert not hasattr(model, "decision_function")
+        assert not hasattr(model.fit(X, y), "decision_function")
+
+
+def test_scorers_that_prefer_decision_values_read_the_calibrated_probabilities(data):
+    X, y = data[0], (data[1] > 0).astype(int)
+    model = SelectiveClassifier(LogisticRegression(), calibration="isotonic").fit(X, y)
+    tied = roc_auc_score(y, model.predict_proba(X)[:, 1])
+    assert sklearn_scorer("roc_auc")(model, X, y) == tied
+    assert tied != roc_auc_score(y, LogisticRegression().fit(X, y).decision_function(X))
+    plain = SelectiveClassifier(LogisticRegression(), threshold=0.9).fit(X, y)
+    assert sklearn_scorer("roc_auc")(plain, X, y) == sklearn_scorer("roc_auc")(
+        LogisticRegression().fit(X, y), X, y
+    )
+    nested = SelectiveClassifier(SelectiveClassifier(LogisticRegression())).fit(X, y)
+    np.testing.assert_array_equal(nested.raw_scores(X), plain.predict_proba(X))
+
+
+def test_classifier_without_any_confidence_is_refused(data):
+    from sklearn.linear_model import Perceptron
+
+    class Silent(Perceptron):
+        decision_function = property()
+
+    with pytest.raises(ValueError, match="neither predict_proba nor decision_function"):
+        SelectiveClassifier(Silent(), calibration="platt").fit(*data)

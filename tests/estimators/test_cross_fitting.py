@@ -1,0 +1,453 @@
+"""Subgroups, costs and own answers, from the estimators to the saved policy."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner, get_scorer
+from skselect.estimators.cross_fitting import check_decided_by_row, subgroups_of
+from skselect.metrics import selective_accuracy_score
+
+COSTS = [[0, 1], [10, 0]]
+RISK = {"objective": "risk", "target": 0.12, "on_infeasible": "abstain"}
+
+
+@pytest.fixture
+def people(rng):
+    n = 4500
+    X = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n)})
+    X["site"] = rng.integers(0, 3, n)
+    noise = np.array([0.5, 0.8, 1.1])[X["site"]]
+    y = np.where(X["x"] + noise * rng.normal(size=n) > 0.5, "sick", "healthy")
+    return X, y
+
+
+def model():
+    return LogisticRegression()
+
+
+# Subgroups -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:site")
+@pytest.mark.parametrize(
+    "group_by", ["site", ["site"], lambda X: X["site"], lambda X: np.asarray(X["site"])]
+)
+def test_columns_and_functions_give_the_same_thresholds(people, group_by):
+    X, y = people
+    tuner = ThresholdTuner(model(), group_by=group_by, cv=0.5, refit=False, random_state=0, **RISK)
+    tuner.fit(X, y)
+    reference = ThresholdTuner(
+        model(), group_by="site", cv=0.5, refit=False, random_state=0, **RISK
+    )
+    assert tuner.thresholds_ == reference.fit(X, y).thresholds_
+    assert set(tuner.thresholds_) == {0, 1, 2}
+    assert len(set(tuner.thresholds_.values())) == 3
+    decided = tuner.decide(X)
+    assert decided["threshold"].tolist() == [tuner.thresholds_[s] for s in X["site"]]
+    assert (tuner.predict(X) == "abstain").tolist() == (~decided["accepted"]).tolist()
+    assert all(c.delta == pytest.approx(0.05 / 3) for c in tuner.certificates_.values())
+    assert tuner.certificates_[0].is_certified
+
+
+@pytest.mark.filterwarnings("ignore:2")
+def test_positions_and_polars(people):
+    X, y = people
+    fits = [
+        ThresholdTuner(model(), group_by=by, cv=0.5, refit=False, random_state=0, **RISK).fit(X_, y)
+        for by, X_ in ((2, X.to_numpy()), ("site", pl.from_pandas(X)))
+    ]
+    assert list(fits[0].thresholds_.values()) == list(fits[1].thresholds_.values())
+    assert fits[0].predict(X.to_numpy()).tolist() == fits[1].predict(pl.from_pandas(X)).tolist()
+
+
+class Duck:
+    """Becomes an array, and refuses to do anything else."""
+
+    def __init__(self, data):
+        self.data = np.asarray(data)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.data.astype(dtype) if dtype is not None else self.data
+
+    def __array_function__(self, func, *_):
+        raise TypeError(f"no {func.__name__} here")
+
+
+@pytest.mark.filterwarnings("ignore:2|subgroup")
+@pytest.mark.parametrize("by", [2, [2], lambda X: np.asarray(X)[:, 2]])
+def test_anything_that_becomes_an_array_has_columns(people, by):
+    X, y = people
+    tuner = ThresholdTuner(model(), group_by=by, cv=0.5, refit=False, random_state=0, **RISK)
+    plain = tuner.fit(X.to_numpy(), y).predict(X.to_numpy())
+    again = clone(tuner).fit(Duck(X), Duck(y))
+    assert again.predict(Duck(X)).tolist() == plain.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:site")
+def test_several_thresholds_have_no_single_one(people):
+    tuner = ThresholdTuner(model(), group_by="site", **RISK).fit(*people)
+    for name in ("threshold_", "certificate_"):
+        with pytest.raises(AttributeError, match=f"see {name[:-1]}s_, a dict"):
+            getattr(tuner, name)
+        assert not hasattr(tuner, name)
+    assert tuner.estimator_.threshold is None
+    assert tuner.curve_.n_rows == 4500
+    assert str(tuner.selection_).count("ESTIMATE, NOT CERTIFIED") == 3
+    assert len(tuner.cv_results_["coverage"]) == 5
+    assert tuner.policy_.coverage == pytest.approx(tuner.cv_results_["coverage"].mean())
+
+
+def letter(X):
+    return X["site"].map({0: "a", 1: "b", 2: "c", 7: "d"})
+
+
+def test_unseen_and_missing_subgroups(people):
+    X, y = people
+    tuner = ThresholdTuner(model(), group_by=letter, cv=0.5, refit=False, random_state=0, **RISK)
+    tuner.fit(X, y)
+    new = X.head(4).assign(site=[0, 7, 9, 1], x=9.0)
+    with pytest.warns(UserWarning, match=r"2 rows belong to no letter .* \(\['d'"):
+        found = tuner.predict(new)
+    assert found.tolist() == ["sick", "abstain", "abstain", "sick"]
+    strict = clone(tuner).set_params(unseen="raise").fit(X, y)
+    with pytest.raises(ValueError, match="1 rows belong to no letter"):
+        strict.predict(X.head(1).assign(site=7))
+
+
+@pytest.mark.filterwarnings("ignore:predicted_class")
+def test_answers_as_subgroups_with_a_target_each(people):
+    X, y = people
+    tuner = ThresholdTuner(
+        model(), objective="risk", target={"healthy": 0.08, "sick": 0.25},
+        group_by="predicted_class", cv=0.5, refit=False, random_state=0, on_infeasible="abstain",
+    ).fit(X, y)  # fmt: skip
+    assert {g: c.target for g, c in tuner.certificates_.items()} == {"healthy": 0.08, "sick": 0.25}
+    decided = tuner.decide(X)
+    expected = [tuner.thresholds_[s] for s in decided["suggestion"]]
+    assert decided["threshold"].tolist() == expected
+    restored = AbstentionPolicy.from_json(tuner.policy_.to_json())
+    assert restored.decide(tuner.raw_scores(X)).equals(decided.reset_index(drop=True))
+
+
+@pytest.mark.filterwarnings("ignore:site")
+def test_a_fresh_process_decides_the_same_for_a_tuned_policy(people, tmp_path):
+    X, y = people
+    base = SelectiveClassifier(model(), calibration="platt", cv=3)
+    tuner = ThresholdTuner(base, group_by=["site"], cv=0.5, refit=False, random_state=0, **RISK)
+    tuner.fit(X, y)
+    tuner.policy_.to_json(tmp_path / "policy.json")
+    np.savez(tmp_path / "rows.npz", scores=tuner.raw_scores(X), site=X["site"])
+    code = (
+        "import numpy as np, sys; from skselect import AbstentionPolicy;"
+        "rows = np.load(sys.argv[1] + '/rows.npz');"
+        "policy = AbstentionPolicy.from_json(sys.argv[1] + '/policy.json');"
+        "print(policy.decide(rows['scores'], subgroups=rows['site']).to_json())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True, text=True
+    )
+    assert json.loads(done.stdout) == json.loads(tuner.decide(X).to_json())
+
+
+@pytest.mark.filterwarnings("ignore:site", "ignore:cwsa", "ignore:min_coverage")
+def test_grouped_tuners_are_scikit_learn_estimators(people):
+    X, y = people
+    tuner = ThresholdTuner(model(), group_by="site", cv=0.5, refit=False, random_state=0, **RISK)
+    tuner.fit(X, y)
+    again = pickle.loads(pickle.dumps(tuner))
+    assert again.predict(X).tolist() == tuner.predict(X).tolist()
+    decided = tuner.decide(X)
+    accuracy = get_scorer("selective_accuracy")(tuner, X, y)
+    kept = decided["accepted"].to_numpy()
+    assert accuracy == pytest.approx(np.mean(decided["suggestion"][kept] == y[kept]))
+    metric = ThresholdTuner(make_pipeline(StandardScaler(), model()), group_by="site").fit(X, y)
+    assert metric.certificates_ == {0: None, 1: None, 2: None}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"group_by": "nowhere"}, r"group_by='nowhere': X has no column \['nowhere'\]"),
+        ({"group_by": []}, "X has no column"),
+        ({"group_by": np.array(["site"])}, "group_by must name columns of X"),
+        ({"group_by": lambda _: None}, "the function returned None"),
+        ({"group_by": lambda _: ["a"]}, "group_by has 1 rows, but X has 4500"),
+        ({"group_by": "site", "target": {}}, "target is an empty mapping"),
+        ({"group_by": "site", "target": {0: 0.1}}, r"missing: \[1, 2\]"),
+        ({"group_by": "site", "target": {0: 2.0}}, "target must be a number"),
+        ({"target": {0: 0.1}}, "has one entry per subgroup"),
+    ],
+)
+def test_bad_subgroups_are_named_before_anything_is_trained(people, options, message):
+    class Untouched(GaussianNB):
+        def fit(self, *_, **__):
+            raise AssertionError
+
+    late = "missing" in message
+    tuner = ThresholdTuner(GaussianNB() if late else Untouched(), **(RISK | options))
+    with pytest.raises(ValueError, match=message):
+        tuner.fit(*people)
+    assert not hasattr(tuner, "policy_")
+
+
+#: Functions whose subgroup of a row depends on the other rows, and what is said of them.
+TOGETHER = {
+    "median": (lambda X: X["x"] > X["x"].median(), "looks at rows together"),
+    "standardized": (lambda X: (X["x"] - X["x"].mean()) / X["x"].std() > 2, "looks at rows"),
+    "top": (lambda X: X["x"] > X["x"].quantile(0.999), "looks at rows together"),
+    "rank": (lambda X: X["x"].rank(pct=True).round(1), "looks at rows together"),
+    "qcut": (lambda X: pd.qcut(X["x"], 4, labels=False), "fails on row .* alone .ValueError: Bin"),
+    "loose qcut": (lambda X: pd.qcut(X["x"], 4, labels=False, duplicates="drop"), "looks at rows"),
+    "cut": (lambda X: pd.cut(X["x"], 3, labels=False), "looks at rows together"),
+    "codes": (lambda X: X["kind"].astype(str).astype("category").cat.codes, "looks at rows"),
+    "factorize": (lambda X: pd.factorize(X["kind"])[0], "looks at rows together"),
+    "position": (lambda X: np.arange(len(X)) % 2, "looks at rows together"),
+    "before": (lambda X: X["x"].diff() > 0, "looks at rows together"),
+    "twice": (lambda X: X["site"].duplicated(), "looks at rows together"),
+    "squeezed": (lambda X: np.squeeze(X[["site"]].to_numpy()), "fails on row .* alone"),
+    "columns": (lambda X: X[["site"]].assign(high=X["x"] > X["x"].mean()), "looks at rows"),
+}
+ALONE = {
+    "cut-off": lambda X: X["x"] > 0.5,
+    "fixed bins": lambda X: pd.cut(X["x"], [-99, 0, 99]).astype(str),
+    "known codes": lambda X: X["kind"].cat.codes,
+    "missing": lambda X: X["kind"],
+    "whole numbers beside missing ones": lambda X: X["site"].where(X["x"] > -2),
+    "columns": lambda X: X[["site"]].assign(high=X["x"] > 0),
+    "text": lambda X: [f"site {site}" for site in X["site"]],
+}
+
+
+@pytest.fixture
+def kinds(people):
+    X, y = people
+    kind = pd.Categorical(np.array(["u", "v", None], dtype=object)[X["site"]])
+    return X.head(600).assign(kind=kind[:600]), y[:600]
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize("goal", [RISK, {"objective": "selective_accuracy"}])
+def test_a_function_that_looks_at_rows_together_is_refused(name, goal, kinds):
+    class Untouched(GaussianNB):
+        def fit(self, *_, **__):
+            raise AssertionError
+
+    group_by, message = TOGETHER[name]
+    with pytest.raises(ValueError, match=rf"group_by: the function {message}.*from that row alone"):
+        ThresholdTuner(Untouched(), group_by=group_by, **goal).fit(*kinds)
+
+
+@pytest.mark.filterwarnings("ignore:subgroup")
+@pytest.mark.parametrize("name", ALONE)
+def test_a_function_of_single_rows_is_taken(name, kinds):
+    X, y = kinds
+    only_numbers = make_column_transformer(("passthrough", ["x", "z"]))
+    classifier = make_pipeline(only_numbers, GaussianNB())
+    tuner = ThresholdTuner(classifier, objective="coverage", target=0.5, group_by=ALONE[name])
+    tuner.fit(X, y)
+    one_by_one = [tuner.accepts(X.iloc[[row]])[0] for row in range(0, 600, 100)]
+    assert one_by_one == tuner.accepts(X)[::100].tolist()
+
+
+def test_functions_of_lists_arrays_and_two_rows():
+    lengths = lambda texts: [len(text) for text in texts]  # noqa: E731
+    sign = lambda X: np.asarray(X)[:, 0] > 0  # noqa: E731
+    two = np.array([[1.0], [-1.0]])
+    for group_by, X in [(lengths, ["a", "bb", "ccc"] * 5), (sign, two), (sign, pl.DataFrame(two))]:
+        check_decided_by_row(group_by, X, subgroups_of(group_by, X))
+
+
+@pytest.mark.filterwarnings("ignore:subgroup .*No threshold")
+@pytest.mark.parametrize(("unseen", "later"), [("abstain", "handed over"), ("raise", "refused")])
+def test_rows_of_no_subgroup_are_counted_at_fit(unseen, later, people):
+    X, y = people
+    site = X["site"].astype(object).where(X.index >= 24)
+    classifier = make_pipeline(make_column_transformer(("passthrough", ["x", "z"])), model())
+    tuner = ThresholdTuner(
+        FrozenEstimator(classifier.fit(X, y)), group_by="where", unseen=unseen, **RISK
+    )
+    with pytest.warns(UserWarning, match=rf"24 of 4500 rows have no where\..* will be {later}"):
+        tuner.fit(X.assign(where=site), y)
+
+
+def test_columns_of_a_sparse_matrix_need_a_function(people):
+    X, y = people
+    table = sparse.csr_matrix(X.to_numpy())
+    with pytest.raises(ValueError, match="X is sparse; pass a function"):
+        ThresholdTuner(model(), group_by=2, **RISK).fit(table, y)
+    site = lambda X: X[:, [2]].toarray().ravel()  # noqa: E731
+    tuner = ThresholdTuner(model(), group_by=site, objective="coverage", target=0.8)
+    assert set(tuner.fit(table, y).thresholds_) == {0.0, 1.0, 2.0}
+
+
+# Costs -----------------------------------------------------------------------------------------
+
+
+def test_the_cheapest_answer_from_the_estimator(people):
+    X, y = people
+    selective = SelectiveClassifier(model(), decision="min_cost", cost_matrix=COSTS).fit(X, y)
+    p = selective.predict_proba(X)[:, 1]
+    assert (selective.predict(X) == "sick").tolist() == (10 * p > 1 - p).tolist()
+    assert selective.predict_confidence(X) == pytest.approx(1 - np.minimum(10 * p, 1 - p) / 10)
+    table = pd.DataFrame(COSTS, ["healthy", "sick"], ["healthy", "sick"]).iloc[::-1, ::-1]
+    named = clone(selective).set_params(cost_matrix=table).fit(X, y)
+    assert named.predict(X).tolist() == selective.predict(X).tolist()
+
+
+def test_a_cost_target_is_kept_in_its_units(people):
+    X, y = people
+    tuner = ThresholdTuner(
+        model(), objective="risk", target=0.3, decision="min_cost", cost_matrix=COSTS,
+        cv=0.5, refit=False, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert tuner.certificate_.is_certified
+    assert "cost at most 0.3 each on average" in str(tuner.certificate_)
+    decided = tuner.decide(X)
+    kept = decided["accepted"].to_numpy()
+    answer = decided["suggestion"].to_numpy()
+    cost = np.where(answer == y, 0, np.where(y == "sick", 10, 1))
+    assert cost[kept].mean() < 0.3 < cost.mean()
+    restored = AbstentionPolicy.from_json(tuner.policy_.to_json())
+    assert restored.decide(tuner.raw_scores(X)).equals(decided)
+
+
+@pytest.mark.filterwarnings("ignore:Abstaining")
+@pytest.mark.parametrize("decision", ["argmax", "min_cost"])
+def test_folds_that_lack_a_class_keep_the_costs_apart(rng, decision):
+    X = rng.normal(size=(60, 2))
+    y = np.repeat([0, 1, 2], [29, 30, 1])
+    costs = np.array([[0, 1, 2], [4, 0, 1], [9, 9, 0]])
+    halves = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    order = np.r_[0:15, 29:44, 15:29, 44:60]  # the last class in one half only
+    tuner = ThresholdTuner(
+        GaussianNB(var_smoothing=1.0), objective="cost", target=0.5, decision=decision,
+        cost_matrix=costs, cv=halves,
+    ).fit(X[order], y[order])  # fmt: skip
+    assert tuner.classes_.tolist() == [0, 1, 2]
+    assert tuner.curve_.n_rows == 60
+    assert tuner.curve_.thresholds.max() <= 1
+    first, rest = np.arange(10, 35), np.r_[0:10, 35:60]
+    one = [(np.arange(10), first), (np.r_[0:20, 29:60], rest)]  # the first trains on one class
+    lonely = ThresholdTuner(
+        DummyClassifier(strategy="prior"), objective="cost", target=0.5, decision=decision,
+        cost_matrix=costs, cv=one,
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="6 of 60 rows .*; they count as wrong answers"):
+        lonely.fit(X, y)
+    assert lonely.curve_.n_rows == 60
+
+
+# Own answers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("calibration", [None, "platt"])
+@pytest.mark.parametrize("wrap", ["fixed", "tuned"])
+def test_a_cut_off_inside_is_honoured(people, wrap, calibration):
+    X, y = people
+    inner = FixedThresholdClassifier(model(), threshold=0.2, pos_label="sick")
+    if wrap == "tuned":
+        inner = TunedThresholdClassifierCV(model(), scoring="balanced_accuracy")
+    with pytest.raises(ValueError, match="Choose decision='estimator' to keep its own answers"):
+        SelectiveClassifier(clone(inner).set_params(), calibration=None).fit(X, y)
+    selective = SelectiveClassifier(inner, decision="estimator", calibration=calibration).fit(X, y)
+    own = selective.estimator_.predict(X)
+    assert selective.predict(X).tolist() == own.tolist()
+    p = selective.predict_proba(X)
+    chosen = np.where(own == "sick", p[:, 1], p[:, 0])
+    assert selective.predict_confidence(X).tolist() == chosen.tolist()
+    tuner = ThresholdTuner(selective.set_params(threshold=None), objective="risk", target=0.15,
+                           cv=0.5, refit=False, random_state=0)  # fmt: skip
+    with pytest.warns(UserWarning, match="already fitted"):
+        tuner.fit(X, y)
+    decided = tuner.decide(X)
+    own = tuner.estimator_.estimator_.predict(X)
+    assert decided["suggestion"].tolist() == own.tolist()
+    assert tuner.certificate_.is_certified
+    restored = AbstentionPolicy.from_json(tuner.policy_.to_json())
+    assert restored.decide(tuner.raw_scores(X), y_pred=own).equals(decided)
+
+
+def test_xgboost_answers_in_the_task_s_labels(people):
+    xgboost = pytest.importorskip("xgboost")
+    X, y = people
+    booster = xgboost.XGBClassifier(n_estimators=10, n_jobs=1)
+    kept = SelectiveClassifier(booster, decision="estimator").fit(X, y)
+    argmax = SelectiveClassifier(booster).fit(X, y)
+    assert kept.predict(X).tolist() == argmax.predict(X).tolist()
+    assert set(kept.predict(X)) <= {"healthy", "sick"}
+
+
+def test_a_frozen_cut_off_may_be_asked_for_its_own_answers(people):
+    X, y = people
+    fitted = FixedThresholdClassifier(model(), threshold=0.2, pos_label="sick").fit(
+        X[:1000], y[:1000]
+    )
+    tuner = ThresholdTuner(
+        FrozenEstimator(fitted), decision="estimator", **(RISK | {"target": 0.2})
+    )
+    tuner.fit(X[1000:], y[1000:])
+    assert tuner.certificate_.is_certified
+    kept = tuner.accepts(X)
+    assert tuner.predict(X)[kept].tolist() == fitted.predict(X)[kept].tolist()
+
+
+def test_scopes_and_confidences_that_do_not_fit_the_decision(people):
+    with pytest.raises(ValueError, match="learns how often the most probable class is right"):
+        SelectiveClassifier(
+            model(), decision="estimator", calibration="platt", calibration_scope="confidence"
+        ).fit(*people)
+    with pytest.raises(ValueError, match="is about the most probable class"):
+        SelectiveClassifier(model(), decision="estimator", confidence="margin").fit(*people)
+    with pytest.raises(ValueError, match="needs a cost_matrix"):
+        SelectiveClassifier(model(), confidence="expected_cost").fit(*people)
+
+
+def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
+    X, y = people
+    fitted = FrozenEstimator(model().fit(X[:1000], y[:1000]))
+    weight = rng.uniform(0.5, 1.0, 3500)
+    tuner = ThresholdTuner(fitted, objective="risk", target=0.2, method="betting",
+                           largest_weight=1.0)  # fmt: skip
+    tuner.fit(X[1000:], y[1000:], sample_weight=weight)
+    assert tuner.certificate_.is_certified
+    kept = tuner.accepts(X[1000:])
+    accuracy = selective_accuracy_score(
+        y[1000:], tuner.predict_proba(X[1000:]), labels=tuner.classes_,
+        threshold=tuner.threshold_, sample_weight=weight,
+    )  # fmt: skip
+    assert tuner.selection_.risk == pytest.approx(1 - accuracy)
+    assert tuner.certificate_.coverage == pytest.approx(np.average(kept, weights=weight))
+    with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
+        clone(tuner).set_params(method="auto", largest_weight=None).fit(
+            X[1000:], y[1000:], sample_weight=weight
+        )
+
+
+def test_one_test_part_of_all_rows_in_another_order_keeps_rows_and_answers_together(people, rng):
+    X, y = people
+    order = rng.permutation(len(y))
+    plain, shuffled = (
+        ThresholdTuner(model(), objective="coverage", target=0.7, cv=[(np.arange(3000), test)]).fit(
+            X, y
+        )
+        for test in (np.arange(len(y)), order)
+    )
+    assert shuffled.threshold_ == plain.threshold_
+    assert shuffled.selection_.risk == plain.selection_.risk

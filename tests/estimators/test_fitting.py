@@ -1,0 +1,400 @@
+"""Fitting classifiers on folds, whatever labels they take."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneGroupOut, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from skselect import SelectiveClassifier, ThresholdTuner, calibration_report, get_scorer
+from skselect.calibration import CALIBRATORS
+from skselect.calibration._scopes import SCOPES
+from skselect.estimators.fitting import (
+    fit_raw,
+    folds,
+    holdout,
+    rows_of,
+    seen_rows,
+    wants_codes,
+    wrap_fitted,
+)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(90, 3))
+    codes = np.repeat([0, 1, 2], 30)
+    X[:, 0] += codes * 2
+    return X, codes, np.array(["a", "b", "c"])
+
+
+def test_a_missing_class_gets_probability_zero_in_its_own_column(data):
+    X, codes, classes = data
+    part = codes != 1
+    raw = fit_raw(GaussianNB(), X[part], classes[codes[part]], codes[part], classes, {})
+    scores = raw.scores(X)
+    assert scores.shape == (90, 3)
+    assert np.all(scores[:, 1] == 0)
+    np.testing.assert_allclose(scores.sum(axis=1), 1)
+
+
+def test_a_missing_class_has_no_decision_value(data):
+    X, codes, classes = data
+    part = codes != 1
+    raw = fit_raw(LinearSVC(), X[part], classes[codes[part]], codes[part], classes, {})
+    scores = raw.scores(X)
+    assert np.isnan(scores[:, 1]).all()
+    np.testing.assert_allclose(scores[:, 0], -scores[:, 2])
+
+
+def test_xgboost_learns_strings_and_folds_without_a_class(data):
+    xgboost = pytest.importorskip("xgboost")
+    X, codes, classes = data
+    model = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
+    assert wants_codes(model)
+    assert wants_codes(make_pipeline(model))
+    assert not wants_codes(GaussianNB())
+    part = codes != 1
+    raw = fit_raw(model, X[part], classes[codes[part]], codes[part], classes, {})
+    assert np.all(raw.scores(X)[:, 1] == 0)
+    raw.check_decision(X, raw.scores(X), "argmax")
+
+
+def test_frozen_is_used_as_it_is(data):
+    X, codes, classes = data
+    fitted = GaussianNB().fit(X, classes[codes])
+    raw = fit_raw(FrozenEstimator(fitted), X[:5], None, codes[:5], classes, {})
+    assert np.array_equal(raw.scores(X), fitted.predict_proba(X))
+
+
+def test_evaluation_sets_of_xgboost_follow_the_codes(data):
+    xgboost = pytest.importorskip("xgboost")
+    X, codes, classes = data
+    part = codes != 1  # codes 0 and 2: XGBoost is trained on 0 and 1
+    labels = classes[codes[part]]
+    model = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
+    given = {"eval_set": [(X[part], labels)], "verbose": False}
+    raw = fit_raw(model, X[part], labels, codes[part], classes, given)
+    plain = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
+    plain.fit(X[part], codes[part] // 2, eval_set=[(X[part], codes[part] // 2)], verbose=False)
+    assert raw.estimator.evals_result() == plain.evals_result()
+    given = {"eval_set": [(X, classes[codes])], "verbose": False}
+    with pytest.raises(ValueError, match="eval_set has labels that are not among the classes"):
+        fit_raw(model, X[part], labels, codes[part], classes, given)
+
+
+def test_columns_follow_the_task_not_the_classifier(data):
+    X, codes, classes = data
+    fitted = LogisticRegression().fit(X, classes[codes])
+    raw = wrap_fitted(fitted, np.array(["c", "a", "b"]))
+    assert np.array_equal(raw.scores(X), fitted.predict_proba(X)[:, [2, 0, 1]])
+
+
+def test_rare_classes_do_not_warn():
+    y = np.array([0] * 20 + [1] * 2)
+    assert len(list(folds(5, y, y, {}))) == 5
+
+
+def test_groups_stay_together(rng):
+    y = rng.integers(0, 2, 100)
+    groups = np.repeat(np.arange(20), 5)
+    for train, test in folds(4, y, y, {"groups": groups}):
+        assert not set(groups[train]) & set(groups[test])
+    train, test = holdout(0.3, 100, groups, 0)
+    assert not set(groups[train]) & set(groups[test])
+
+
+def test_overlapping_tests_are_refused():
+    y = np.array([0, 1] * 10)
+    with pytest.raises(ValueError, match="cv must put every row into exactly one test part"):
+        list(folds(ShuffleSplit(3, random_state=0), y, y, {}))
+    assert len(list(folds(KFold(4), y, y, {}))) == 4
+
+
+def test_a_handful_of_held_out_rows_chooses_no_threshold():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"cv=0\.001 holds out 1 of 150 rows.*at least 10"):
+        ThresholdTuner(GaussianNB(), cv=0.001).fit(X, y)
+    assert len(holdout(1 / 15, 150, None, 0)[1]) == 10
+
+
+def test_holdout_is_a_plain_random_split():
+    train, test = holdout(0.25, 100, None, 0)
+    assert sorted([*train, *test]) == list(range(100))
+    assert len(test) == 25
+    with pytest.raises(ValueError, match=r"cv=0\.999 cannot split 10 rows"):
+        holdout(0.999, 10, None, 0)
+
+
+def test_an_iterator_serves_once():
+    y = np.array([0, 1] * 10)
+    cv = iter([(np.arange(10), np.arange(10, 20)), (np.arange(10, 20), np.arange(10))])
+    assert len(list(folds(cv, y, y, {}))) == 2
+    with pytest.raises(ValueError, match="cv yields no folds"):
+        list(folds(cv, y, y, {}))
+
+
+# Folds that lack a class -----------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 3), min_size=4, max_size=30), st.integers(2, 4))
+def test_seen_rows_against_sets(labels, n_folds):
+    codes = np.unique(labels, return_inverse=True)[1]
+    parts = list(KFold(n_folds).split(codes))
+    seen = seen_rows(parts, codes)
+    for train, test in parts:
+        known = set(codes[train].tolist())
+        assert [c in known for c in codes[test].tolist()] == seen[test].tolist()
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC()])
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_folds_that_cannot_know_a_class_are_refused(kind, estimator):
+    X, y = load_iris(return_X_y=True)  # sorted by class
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    lost = "50 of the 50 rows of class 'setosa' .* trained without that class"
+    model = SelectiveClassifier(estimator, calibration=kind, cv=KFold(3))
+    with pytest.raises(ValueError, match=lost):
+        model.fit(X, names)
+    with pytest.raises(ValueError, match=lost):
+        model.set_params(cv=LeaveOneGroupOut()).fit(X, names, groups=y)
+    model.set_params(cv=KFold(3, shuffle=True, random_state=0))
+    assert model.fit(X, names).score(X, names) > 0.85
+
+
+def test_tuner_and_report_refuse_them_too():
+    X, y = load_iris(return_X_y=True)
+    frozen = FrozenEstimator(GaussianNB().fit(X, y))
+    calls = [
+        lambda: ThresholdTuner(GaussianNB(), cv=KFold(3)).fit(X, y),
+        lambda: ThresholdTuner(
+            SelectiveClassifier(frozen, calibration="platt"), cv=KFold(3)
+        ).fit(X, y),
+        lambda: calibration_report(GaussianNB(), X, y, cv=KFold(3)),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ValueError, match=r"rows of class 0 .* trained without that class"):
+            call()
+
+
+def partly_blind(y, n_blind):
+    """Return two folds; the model of the first never saw class 2, of which it predicts some."""
+    blind = np.flatnonzero(y == 2)[:n_blind]
+    others = np.flatnonzero(y != 2)
+    first = np.sort(np.r_[others[::2], blind])
+    rest = np.setdiff1d(np.arange(len(y)), first)
+    return [(others[1::2], first), (first, rest)]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_rows_of_an_unseen_class_are_left_out_of_the_calibration(kind, scope, data):
+    X, codes, _ = data
+    parts = partly_blind(codes, 12)
+    options = {"calibration": kind, "calibration_scope": scope}
+    model = SelectiveClassifier(GaussianNB(), cv=parts, **options)
+    with pytest.warns(UserWarning, match="12 of 90 rows .* left out of the calibration") as caught:
+        model.fit(X, codes)
+    assert len(caught) == 1
+    weight = seen_rows(parts, codes).astype(float)
+    assert weight.sum() == 78
+
+    class Unweighted(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X, y)
+
+    with pytest.warns(UserWarning, match="left out of the calibration"):
+        other = SelectiveClassifier(Unweighted(), cv=parts, **options).fit(X, codes, weight)
+    np.testing.assert_allclose(other.predict_confidence(X), model.predict_confidence(X), rtol=1e-9)
+    with pytest.raises(ValueError, match="16 of the 30 rows of class 2"):
+        model.set_params(cv=partly_blind(codes, 16)).fit(X, codes)
+
+
+def test_a_class_with_one_row_stays_harmless(data):
+    X, codes, _ = data
+    codes = codes.copy()
+    codes[3] = 9
+    for model in (
+        SelectiveClassifier(GaussianNB(var_smoothing=0.01), calibration="platt", threshold=0.5),
+        ThresholdTuner(GaussianNB(var_smoothing=0.01), objective="coverage", target=0.5),
+    ):
+        assert model.fit(X, codes).score(X, codes) > 0.5
+    with pytest.raises(ValueError, match="1 of the 1 rows of class"):
+        folds(KFold(2), X[:2], np.array([0, 1]), {})
+
+
+def test_rows_of_an_unseen_class_count_as_wrong_answers_for_a_threshold(data):
+    X, codes, _ = data
+    tuner = ThresholdTuner(
+        GaussianNB(), objective="coverage", target=0.5, cv=partly_blind(codes, 9)
+    )
+    with pytest.warns(UserWarning, match="9 of 90 rows .* they count as wrong answers"):
+        tuner.fit(X, codes)
+    assert tuner.curve_.n_rows == 90
+    with pytest.warns(UserWarning, match="they count as wrong"):
+        calibration_report(
+            GaussianNB(), X, codes, cv=partly_blind(codes, 9), calibrations=["platt"]
+        )
+    site = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, cv=0.3, random_state=0)
+    with pytest.warns(UserWarning, match="30 of 90 rows .* they count as wrong answers"):
+        site.fit(X, codes, groups=codes)
+
+
+# What a classifier answers ---------------------------------------------------------------------
+
+
+class Values(ClassifierMixin, BaseEstimator):
+    """A classifier whose first column is its decision value, or the first K are."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0] if len(self.classes_) == 2 else X[:, : len(self.classes_)]
+
+    def predict(self, X):
+        if len(self.classes_) == 2:
+            return self.classes_[(X[:, 0] > 0).astype(int)]
+        return self.classes_[X[:, : len(self.classes_)].argmax(axis=1)]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_decision_values_must_be_finite(kind, n_classes, bad, data):
+    X, codes, _ = data
+    y = np.minimum(codes, n_classes - 1)
+    model = SelectiveClassifier(Values(), calibration=kind, threshold=0.8).fit(X, y)
+    broken = X.copy()
+    broken[4, 0] = bad
+    with pytest.raises(ValueError, match="NaN or infinite values in 1 of 90 rows, first in row 4"):
+        model.predict_proba(broken)
+    with pytest.raises(ValueError, match="NaN or infinite values in 1 of 90 rows"):
+        model.fit(broken, y)
+    with pytest.raises(ValueError, match="finite decision values"):
+        model.policy_.decide(Values().fit(X, y).decision_function(broken))
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda svc: svc,
+        lambda svc: make_pipeline(StandardScaler(), svc),
+        lambda svc: GridSearchCV(svc, {"C": [1.0]}, cv=2),
+        lambda svc: FrozenEstimator(svc.fit(*load_iris(return_X_y=True))),
+    ],
+)
+@pytest.mark.parametrize("decision", ["argmax", "estimator"])
+def test_pairs_of_three_classes_are_no_classes(wrap, decision):
+    X, y = load_iris(return_X_y=True)
+    options = {"calibration": "temperature", "decision": decision}
+    pairs = wrap(SVC(decision_function_shape="ovo"))
+    with pytest.raises(ValueError, match=r"pairs of classes.*decision_function_shape='ovr'"):
+        SelectiveClassifier(pairs, **options).fit(X, y)
+    assert SelectiveClassifier(wrap(SVC()), **options).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.5, 1.0])
+def test_a_few_votes_against_the_largest_value_are_no_pairs(flip, rng):
+    X = rng.normal(size=(200, 4))
+    y = np.where(rng.random(200) < flip, rng.integers(0, 3, 200), X[:, :3].argmax(axis=1))
+    for kernel in ("rbf", "linear", "sigmoid"):
+        for C in (0.01, 1.0, 100.0):
+            svc = FrozenEstimator(SVC(kernel=kernel, C=C).fit(X, y))
+            SelectiveClassifier(svc, calibration="platt").fit(X, y)
+
+
+class Background(GaussianNB):
+    """States the probability of a class that it does not list."""
+
+    def predict_proba(self, X):
+        return np.column_stack([super().predict_proba(X) * 0.9, np.full(len(X), 0.1)])
+
+
+class Forgetful(GaussianNB):
+    """Loses the last row."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:-1]
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("calibration", [None, "platt"])
+def test_rows_and_columns_of_probabilities_are_counted(calibration, data):
+    X, codes, _ = data
+    y = codes > 0
+    for base, shape in ((Background(), r"\(90, 3\)"), (Forgetful(), r"\(89, 2\)")):
+        message = f"{type(base).__name__} gives the shape {shape} for 90 rows and a classes_ of"
+        with pytest.raises(ValueError, match=message):
+            SelectiveClassifier(base, calibration=calibration).fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            get_scorer("neg_augrc")(base.fit(X, y), X, y)
+    one = MLPClassifier(max_iter=5)
+    with pytest.raises(ValueError, match=r"shape \(90, 2\) for 90 rows and a classes_ of length 1"):
+        SelectiveClassifier(one).fit(X, np.ones(90))
+
+
+# Weights ---------------------------------------------------------------------------------------
+
+
+def test_a_fold_without_weight_says_so(data):
+    X, codes, _ = data
+    weight = np.zeros(90)
+    weight[[0, 31]] = 1.0
+    part = "every row of the training part of fold 1 of 2"
+    options = {"cv": KFold(2, shuffle=True, random_state=0)}
+    for seed in range(20):
+        folded = KFold(2, shuffle=True, random_state=seed)
+        if np.isin([0, 31], next(folded.split(X))[1]).all():
+            options["cv"] = folded
+            break
+    plain = SelectiveClassifier(LogisticRegression(), calibration="platt", **options)
+    with pytest.raises(ValueError, match=part):
+        plain.fit(X, codes % 2, weight)
+    with pytest.raises(ValueError, match=part):
+        ThresholdTuner(LogisticRegression(), **options).fit(X, codes % 2, weight)
+    with pytest.raises(ValueError, match=part):
+        calibration_report(LogisticRegression(), X, codes % 2, sample_weight=weight, **options)
+    weight[:] = 0.0
+    weight[holdout(0.3, 90, None, 0)[0]] = 1.0
+    with pytest.raises(ValueError, match=r"every row of the part that cv=0\.3 holds out"):
+        ThresholdTuner(GaussianNB(), cv=0.3, random_state=0).fit(X, codes, weight)
+
+
+@pytest.mark.parametrize("cv", [3, 0.4])
+@pytest.mark.parametrize("refit", [True, False])
+def test_small_weights_are_told_once(cv, refit, data):
+    X, codes, _ = data
+    weight = np.full(90, 0.01)
+    base = SelectiveClassifier(GaussianNB(), calibration="platt", cv=3)
+    calls = [
+        lambda: base.fit(X, codes, weight),
+        lambda: calibration_report(GaussianNB(), X, codes, sample_weight=weight, cv=3),
+    ]
+    if refit or cv != 3:
+        tuner = ThresholdTuner(base, cv=cv, refit=refit, random_state=0)
+        calls.append(lambda: tuner.fit(X, codes, weight))
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert sum("sample_weight sums to" in str(w.message) for w in caught) == 1
+
+
+def test_fit_parameters_are_cut_to_the_rows():
+    cut = rows_of({"margin": np.arange(4), "names": "abcd", "flag": True}, np.array([2, 0]), 4)
+    assert cut["margin"].tolist() == [2, 0]
+    assert cut["names"] == "abcd"
+    assert cut["flag"] is True

@@ -1,0 +1,299 @@
+"""Comparisons: paired, adjusted, and no more errors than they promise."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import wilcoxon
+
+from skselect import Predictions
+from skselect.inference.compare import holm
+from skselect.metrics import SPECS, compare_across_datasets, compare_models, metric_interval
+
+
+def draw(n, seed, noise=(0.7, 0.7)):
+    """Return labels and models that add noise of their own to the true log-odds."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 2, n)
+    y_true = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    names = "abcdef"[: len(noise)]
+    return y_true, {
+        name: 1 / (1 + np.exp(-(z + rng.normal(0, scale, n))))
+        for name, scale in zip(names, noise, strict=True)
+    }
+
+
+def test_the_table_has_what_each_function_says():
+    y_true, models = draw(800, 0, (0.3, 1.0, 2.0))
+    table = compare_models(y_true, models, "augrc")
+    assert table.index.tolist() == ["a", "b", "c"]
+    for name in table.index:
+        one = metric_interval(y_true, models[name], "augrc")
+        assert table.loc[name, ["estimate", "low", "high"]].tolist() == [
+            one.estimate, one.low, one.high,
+        ]  # fmt: skip
+    assert table.loc["a", "difference"] == 0.0
+    assert table.loc["a", "tied_with_best"]
+    assert table.loc["c", "difference"] == pytest.approx(
+        table.loc["c", "estimate"] - table.loc["a", "estimate"]
+    )
+    assert not table.loc["c", "tied_with_best"]
+    assert table.loc["c", "difference_low"] > 0
+    assert "training run" in table.attrs["note"]
+
+
+@pytest.mark.parametrize("name", ["selective_accuracy", "failure_auroc"])
+def test_the_best_is_the_largest_where_more_is_better(name):
+    y_true, models = draw(800, 0, (2.0, 0.3))
+    table = compare_models(y_true, models, name)
+    assert table.index[0] == "b"
+    assert table.loc["a", "difference"] < 0
+
+
+def test_the_difference_is_paired():
+    """The same rows: much of the scatter is common to both models."""
+    y_true, models = draw(800, 0, (0.3, 0.4))
+    table = compare_models(y_true, models, "augrc")
+    width = (table["difference_high"] - table["difference_low"]).max()
+    assert width < 0.5 * (table["high"] - table["low"]).min()
+
+
+def test_a_baseline_is_compared_with_each_model_once():
+    y_true, models = draw(400, 3, (0.7, 0.8, 0.9, 1.0))
+    table = compare_models(y_true, models, "augrc", baseline="d")
+    assert table.loc["d", "difference"] == 0.0
+    assert "tied_with_baseline" in table
+    alone = [
+        compare_models(y_true, {"d": models["d"], k: models[k]}, "augrc", baseline="d").loc[
+            k, "p_value"
+        ]
+        for k in "abc"
+    ]
+    assert table.loc[["a", "b", "c"], "p_value"].tolist() == pytest.approx(holm(np.array(alone)))
+
+
+def test_without_a_baseline_all_pairs_belong_to_the_family():
+    y_true, models = draw(400, 3, (0.5, 0.8, 1.1))
+    pairs = {}
+    for i, j in [("a", "b"), ("a", "c"), ("b", "c")]:
+        pair = compare_models(y_true, {i: models[i], j: models[j]}, "augrc", baseline=i)
+        pairs[i + j] = pair.loc[j, "p_value"]
+    adjusted = dict(zip(pairs, holm(np.array(list(pairs.values()))), strict=True))
+    table = compare_models(y_true, models, "augrc")
+    best = table.index[0]
+    for other in table.index[1:]:
+        key = "".join(sorted(best + other))
+        assert table.loc[other, "p_value"] == pytest.approx(adjusted[key], rel=1e-9)
+
+
+def test_a_model_ties_with_its_copy():
+    y_true, models = draw(300, 0)
+    table = compare_models(y_true, {"a": models["a"], "copy": models["a"]}, "augrc")
+    assert table["p_value"].tolist() == [1.0, 1.0]
+    assert table["difference_high"].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["debiased_l2", "cw_auc", "eaurc"])
+def test_the_bootstrap_serves_metrics_without_a_closed_form(name):
+    y_true, models = draw(500, 0, (0.2, 3.0))
+    table = compare_models(
+        y_true, models, name, method="bootstrap", n_resamples=200, random_state=0
+    )
+    assert table.index[0] == "a"
+    assert not table.loc["b", "tied_with_best"]
+    again = compare_models(
+        y_true, models, name, method="bootstrap", n_resamples=200, random_state=0
+    )
+    pd.testing.assert_frame_equal(table, again)
+
+
+def test_clusters_widen_the_difference():
+    y_true, models = draw(300, 0, (0.5, 0.9))
+    copies = np.tile(np.arange(300), 4)
+    many = {name: p[copies] for name, p in models.items()}
+    rows = compare_models(y_true[copies], many, "augrc")
+    clusters = compare_models(y_true[copies], many, "augrc", cluster=copies)
+    assert clusters["p_value"].min() > rows["p_value"].min()
+
+
+@pytest.mark.filterwarnings("ignore:.*rest on fewer")
+def test_what_cannot_be_told_apart_is_tied():
+    table = compare_models([1], {"a": [0.9], "b": [0.6]}, "cwsa")
+    assert table["tied_with_best"].isna().tolist() == [False, True]
+    assert np.isnan(table["p_value"].iloc[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*rest on fewer")
+def test_rows_that_do_not_differ_say_nothing():
+    table = compare_models([1] * 40, {"a": [0.9] * 40, "b": [0.6] * 40}, "cwsa")
+    assert np.isnan(table["p_value"].iloc[1])
+
+
+def test_a_baseline_without_a_value_is_refused():
+    y_true, models = draw(50, 0)
+    models["perfect"] = np.where(y_true == 1, 0.9, 0.1)
+    with (
+        pytest.warns(UserWarning, match="undefined"),
+        pytest.raises(ValueError, match=r"baseline: 'failure_auroc' is undefined \(nan\) for it"),
+    ):
+        compare_models(y_true, models, "failure_auroc", baseline="perfect")
+
+
+def test_the_positive_class_reaches_the_metric():
+    y_true, models = draw(300, 0)
+    names = np.array(["no", "yes"])[y_true]
+    table = compare_models(
+        names, models, "cw_f1",
+        metric_params={"average": "binary"}, pos_label="yes", n_resamples=20, random_state=0,
+    )  # fmt: skip
+    expected = SPECS["cw_f1"].function(y_true, models["a"], average="binary")
+    assert table.loc["a", "estimate"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_few_errors_warn():
+    y_true, models = draw(20, 0)
+    with pytest.warns(UserWarning, match=r"estimates of \['a', 'b'\] rest on fewer than 10"):
+        compare_models(y_true, models, "augrc")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y_probas": {}}, "y_probas must hold at least two models by name"),
+        ({"y_probas": [0.1] * 30}, "y_probas must hold .* got list"),
+        ({"baseline": "z"}, r"baseline must be one of \['a', 'b'\]"),
+        ({"metric": "csr"}, "no interval"),
+        ({"metric": "ecd"}, "'ecd' is best at 0 .* test each model with ecd_test"),
+        (
+            {"metric": "aumcc", "metric_params": {"metric": "selective_risk"}},
+            "more of this area is worse; use 'selective_accuracy'",
+        ),
+        ({"metric": "smooth_ece"}, "'smooth_ece' is never 0 in a sample.*'top_label_brier'"),
+        ({"n_resamples": 1}, "n_resamples must be an integer of at least 2"),
+        ({"sample_weight": np.arange(30)}, "a comparison counts independent rows"),
+        ({"cluster": [0, 1]}, "cluster has 2 rows"),
+    ],
+)
+def test_bad_requests_are_explained(change, message):
+    y_true, models = draw(30, 0)
+    arguments = {"y_true": y_true, "y_probas": models, "metric": "augrc"} | change
+    with pytest.raises(ValueError, match=message):
+        compare_models(**arguments)
+
+
+def test_models_of_different_length_are_refused():
+    y_true, models = draw(30, 0)
+    with pytest.raises(ValueError, match="y_proba has 29 rows, but y_true has 30"):
+        compare_models(y_true, {"a": models["a"], "b": models["b"][:-1]}, "augrc")
+
+
+def differences_found(metric, params, n, n_draws, seed):
+    found = 0
+    for draw_number in range(n_draws):
+        y_true, models = draw(n, [seed, draw_number])
+        table = compare_models(y_true, models, metric, metric_params=params)
+        found += table["p_value"].min() <= 0.05
+    return found / n_draws
+
+
+NULL = [("augrc", {}), ("failure_auroc", {}), ("cwsa_plus", {"threshold": 0.6})]
+
+
+@pytest.mark.parametrize(("metric", "params"), NULL)
+def test_equal_models_are_seldom_told_apart(metric, params):
+    share = differences_found(metric, params, 200, 300, seed=0)
+    assert 0.03 - 3 * 0.0098 <= share <= 0.07 + 3 * 0.0147  # standard errors of 300 draws
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("metric", "params"), [*NULL, ("aurc", {}), ("cw_accuracy", {}),
+                           ("selective_risk", {"threshold": 0.5})],
+)  # fmt: skip
+@pytest.mark.parametrize("n", [200, 1000])
+def test_equal_models_are_seldom_told_apart_at_length(metric, params, n):
+    share = differences_found(metric, params, n, 2000, seed=1)
+    assert 0.03 - 3 * 0.0038 <= share <= 0.07 + 3 * 0.0057
+
+
+# Holm and data sets ----------------------------------------------------------------------
+
+
+def test_holm_by_hand():
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    adjusted = holm(np.array([0.5, np.nan, 0.02]))
+    assert adjusted[0] == 0.5
+    assert np.isnan(adjusted[1])
+    assert adjusted[2] == pytest.approx(0.04)
+
+
+def test_across_data_sets_is_wilcoxon_with_holm():
+    rng = np.random.default_rng(0)
+    base = rng.random(12)
+    values = pd.DataFrame({"a": base, "b": base + 0.05 + 0.01 * rng.random(12), "c": base + 0.2})
+    values["c"] += 0.1 * rng.normal(size=12)
+    table = compare_across_datasets(values, greater_is_better=False)
+    assert table.index[0] == "a"
+    raw = [wilcoxon(values[i] - values[j]).pvalue for i, j in [("a", "b"), ("a", "c"), ("b", "c")]]
+    adjusted = holm(np.array(raw))
+    assert table.loc["b", "p_value"] == pytest.approx(adjusted[0])
+    assert table.loc["c", "p_value"] == pytest.approx(adjusted[1])
+    assert table.loc["b", "losses"] == 12
+    assert table.loc["b", "wins"] == 0
+    turned = compare_across_datasets(-values, greater_is_better=True)
+    assert turned["p_value"].tolist() == table["p_value"].tolist()
+    assert turned["losses"].tolist() == table["losses"].tolist()
+
+
+def test_across_data_sets_ties_and_bad_input():
+    same = {"a": [0.1, 0.2, 0.3], "b": [0.1, 0.2, 0.3]}
+    with pytest.warns(UserWarning, match="values has 3 data sets; with fewer than 6"):
+        table = compare_across_datasets(same, greater_is_better=False, baseline="b")
+    assert table["p_value"].tolist() == [1.0, 1.0]
+    assert table["tied_with_baseline"].all()
+    frame = pl.DataFrame({"a": np.arange(8) / 8, "b": np.arange(8) / 7})
+    assert set(compare_across_datasets(frame, greater_is_better=True).index) == {"a", "b"}
+    for values, message in [
+        (pd.DataFrame([[0.1, 0.2]] * 8, columns=["a", "a"]), r"names the models \['a'\] twice"),
+        ({"a": [0.1] * 6}, "values must hold at least two models"),
+        ({"a": [0.1], "b": [0.2]}, "at least two data sets"),
+        ({"a": [0.1, np.nan], "b": [0.2, 0.3]}, "1 missing or infinite"),
+        ({"a": ["x", "y"], "b": [1, 2]}, "must hold numbers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            compare_across_datasets(values, greater_is_better=True)
+
+
+def test_one_confidence_for_all_models_is_a_name_or_a_function():
+    y_true, models = draw(100, 0)
+    with pytest.raises(ValueError, match="one array cannot be the confidence of several models"):
+        compare_models(y_true, models, "augrc", confidence=np.ones(100))
+    table = compare_models(y_true, models, "augrc", confidence="entropy")
+    assert table.loc["a", "estimate"] == SPECS["augrc"].function(
+        y_true, models["a"], confidence="entropy"
+    )
+
+
+def test_predictions_bring_answers_and_confidences_of_their_own(rng):
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    proba = np.column_stack([1 - p, p])
+    answers, sure = proba.argmax(axis=1), proba.max(axis=1)
+    blurred = sure + rng.normal(scale=0.2, size=400)
+    given = {
+        "sure": Predictions.from_labels(y, answers, 100 * sure),
+        "blurred": Predictions.from_labels(y, answers, blurred),
+    }
+    found = compare_models(None, given, "augrc")
+    expected = compare_models(y, {"sure": proba, "other": proba[::-1]}, "augrc")
+    assert found.loc["sure", "estimate"] == pytest.approx(expected.loc["sure", "estimate"])
+    assert found.index.tolist() == ["sure", "blurred"]
+    with pytest.raises(ValueError, match="y_true=None"):
+        compare_models(y, given, "augrc")
+    with pytest.raises(ValueError, match="different rows"):
+        compare_models(
+            None, given | {"more": Predictions.from_labels(1 - y, answers, sure)}, "augrc"
+        )
+    weighted = Predictions.from_labels(y, answers, sure, sample_weight=1 + y)
+    with pytest.raises(ValueError, match="a comparison"):
+        compare_models(None, given | {"weighted": weighted}, "augrc")

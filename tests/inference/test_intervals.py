@@ -1,0 +1,264 @@
+"""Intervals: what they are, when they warn, and that they cover what they say."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from skselect import Outcomes, RiskCoverageCurve
+from skselect.inference.influence import INFLUENCES
+from skselect.inference.intervals import interval_of, measure
+from skselect.metrics import SPECS, metric_interval
+from skselect.metrics._evaluate import Judged
+
+
+def some_predictions(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    return (rng.random(n) < p).astype(int), p
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(SPECS) - {"csr", "p_risk", "mce", "classwise_ece", "tce"})
+)
+@pytest.mark.parametrize("method", ["analytic", "bootstrap"])
+def test_every_metric_has_an_interval_around_its_value(name, method):
+    y_true, y_proba = some_predictions()
+    needed = {"risk_at_coverage": {"coverage": 0.7}, "coverage_at_risk": {"max_risk": 0.3},
+              "review_rate_at_reliability": {"reliability": 0.8}}.get(name, {})  # fmt: skip
+    found = metric_interval(
+        y_true, y_proba, name,
+        method=method, metric_params=needed, n_resamples=60, random_state=0,
+    )  # fmt: skip
+    assert found.estimate == SPECS[name].function(y_true, y_proba, **needed)
+    assert found.n_rows == 400
+    if name in ("coverage", "coverage_at_risk") and found.estimate == 1.0:  # in every draw, too
+        assert found.method == "none" if found.method != "wilson" else found.high == 1.0
+    elif method == "analytic" and name in INFLUENCES:
+        assert found.low < found.estimate < found.high
+        assert found.method in {"log", "logit", "normal", "wilson"}
+    else:  # calibration errors are biased upwards in every draw
+        assert found.low <= found.high
+        assert found.method == "bootstrap"
+
+
+@pytest.mark.parametrize("name", ["augrc", "failure_auroc", "cwsa_plus", "cw_accuracy", "aurc"])
+def test_closed_forms_and_the_bootstrap_agree(name):
+    y_true, y_proba = some_predictions(2000)
+    closed = metric_interval(y_true, y_proba, name)
+    drawn = metric_interval(y_true, y_proba, name, method="bootstrap", random_state=0)
+    assert drawn.standard_error == pytest.approx(closed.standard_error, rel=0.1)  # 4 SE of 999
+    assert drawn.low == pytest.approx(closed.low, abs=0.5 * closed.standard_error)
+    assert drawn.high == pytest.approx(closed.high, abs=0.5 * closed.standard_error)
+
+
+def test_shares_have_wilsons_interval():
+    y_true, y_proba = some_predictions()
+    params = {"threshold": 0.8}
+    found = metric_interval(y_true, y_proba, "selective_risk", metric_params=params)
+    accepted = np.maximum(y_proba, 1 - y_proba) >= 0.8
+    errors = int(np.sum((y_proba > 0.5)[accepted] != y_true[accepted]))
+    expected = binomtest(errors, int(accepted.sum())).proportion_ci(0.95, method="wilson")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    assert found.method == "wilson"
+    assert found.n_errors == errors
+    assert f"wilson; 400 rows, {accepted.sum()} accepted, {errors} errors" in str(found)
+
+
+def test_no_errors_still_have_an_upper_bound():
+    with pytest.warns(UserWarning, match="rests on 0 errors; with fewer than 10"):
+        found = metric_interval([0] * 50 + [1] * 50, [0.1] * 50 + [0.9] * 50, "selective_risk")
+    assert found.low == 0.0
+    assert 0.02 < found.high < 0.05
+
+
+def test_an_area_without_errors_has_no_interval():
+    with pytest.warns(UserWarning, match="rests on 0 errors"):
+        found = metric_interval([0, 1, 0], [0.1, 0.9, 0.2], "augrc")
+    assert found.estimate == 0.0
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+@pytest.mark.filterwarnings("ignore:.*rests on")
+def test_rows_that_do_not_differ_say_nothing():
+    for name in ("cwsa", "top_label_brier", "cw_accuracy"):
+        found = metric_interval([1] * 30, [0.9] * 30, name)
+        assert found.method == "none"
+        assert math.isnan(found.low)
+
+
+@pytest.mark.filterwarnings("ignore:.*rests on")
+def test_an_interval_stays_in_the_range_of_the_metric():
+    found = metric_interval([1] * 5, [0.999, 0.99, 0.98, 0.999, 0.7], "cwsa")
+    assert found.high == 1.0
+    two = np.arange(300) % 2
+    y_true, y_proba = some_predictions(300)
+    wide = metric_interval(y_true, y_proba, "augrc", cluster=two, confidence_level=0.9999)
+    assert 0 <= wide.low < wide.estimate < wide.high < math.inf
+
+
+@pytest.mark.parametrize("name", ["ece", "smooth_ece", "ecce_r", "isotonic_distance"])
+def test_a_calibration_error_may_be_zero_unless_a_test_says_otherwise(name):
+    y_true, y_proba = some_predictions(500)
+    found = metric_interval(y_true, y_proba, name, n_resamples=50, random_state=0)
+    assert found.low == 0.0
+    assert found.high > found.estimate
+    sharper = y_proba**3 / (y_proba**3 + (1 - y_proba) ** 3)
+    found = metric_interval(y_true, sharper, name, n_resamples=50, random_state=0)
+    assert 0 < found.low <= found.estimate
+
+
+def test_draws_that_do_not_differ_say_nothing():
+    with pytest.warns(UserWarning, match="rests on 0 errors"):
+        found = metric_interval([0, 1] * 20, [0.1, 0.9] * 20, "augrc", method="bootstrap")
+    assert found.method == "none"
+    assert math.isnan(found.low)
+
+
+def test_a_higher_level_is_wider():
+    y_true, y_proba = some_predictions()
+    wide, narrow = (
+        metric_interval(y_true, y_proba, "augrc", confidence_level=level) for level in (0.99, 0.8)
+    )
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_clusters_count_as_one_draw():
+    """Every row four times: the rows seem to be more, the clusters know better."""
+    y_true, y_proba = some_predictions(300)
+    once = metric_interval(y_true, y_proba, "cw_accuracy")
+    copies = np.tile(np.arange(300), 4)
+    many = metric_interval(y_true[copies], y_proba[copies], "cw_accuracy")
+    clustered = metric_interval(y_true[copies], y_proba[copies], "cw_accuracy", cluster=copies)
+    assert many.standard_error == pytest.approx(once.standard_error / 2, rel=0.01)
+    assert clustered.standard_error == pytest.approx(once.standard_error, rel=1e-9)
+    assert clustered.high - clustered.low > once.high - once.low  # Student's t
+    names = np.array(["a", "b", "c"])[copies % 3]
+    drawn = metric_interval(
+        y_true[copies], y_proba[copies], "ece", cluster=names, n_resamples=20, random_state=0
+    )
+    assert drawn.method == "bootstrap"
+
+
+def test_a_seed_repeats_the_bootstrap():
+    y_true, y_proba = some_predictions(100)
+    first, second = (
+        metric_interval(y_true, y_proba, "ece", n_resamples=30, random_state=3) for _ in range(2)
+    )
+    assert first == second
+
+
+def test_constant_weights_are_ignored():
+    y_true, y_proba = some_predictions()
+    plain = metric_interval(y_true, y_proba, "augrc")
+    assert metric_interval(y_true, y_proba, "augrc", sample_weight=np.full(400, 7.0)) == plain
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metric": "hope"}, "metric must be one of"),
+        ({"metric": "neg_augrc"}, "metrics do not"),
+        ({"metric": "csr"}, "'csr' has no interval: .*csr_test"),
+        ({"metric": "p_risk"}, "'p_risk' has no interval"),
+        ({"metric": "mce"}, "'mce' has no interval: the bin with the fewest rows"),
+        ({"metric": "augrc", "method": "hope"}, "method must be one of"),
+        ({"metric": "augrc", "confidence_level": 95}, r"confidence_level must be .* in \(0, 1\)"),
+        ({"metric": "augrc", "metric_params": {"threshold": 1}}, "'augrc' has no such parameter"),
+        ({"metric": "coverage_at_risk"}, "max_risk is missing"),
+        ({"metric": "augrc", "sample_weight": np.arange(400)}, "an interval counts independent"),
+        ({"metric": "augrc", "cluster": [1, 2]}, "cluster has 2 rows, but y_true has 400"),
+        ({"metric": "augrc", "cluster": np.zeros(400)}, "at least two clusters"),
+        ({"metric": "augrc", "cluster": [None] + [1, 2, 3] * 133}, "cluster has 1 missing"),
+        ({"metric": "augrc", "n_resamples": 1}, "n_resamples must be an integer of at least 2"),
+        (
+            {"metric": "aurc", "metric_params": {"estimator": "ln"}},
+            "estimator='ln' has no weighted form, which the bootstrap needs",
+        ),
+        (
+            {"metric": "augrc", "cluster": ["a", float("nan")] * 200},
+            "cluster has 200 missing",
+        ),
+        ({"metric": "ece", "random_state": "x"}, "random_state must be a seed"),
+    ],
+)
+def test_bad_requests_are_explained(arguments, message):
+    y_true, y_proba = some_predictions()
+    with pytest.raises(ValueError, match=message):
+        metric_interval(y_true, y_proba, **arguments)
+
+
+# Coverage --------------------------------------------------------------------------------
+
+#: Error probability of a row as a function of its rank (0 = surest), and the rows to draw so
+#: that at least 15 errors are expected (accepted ones, for the risk at a threshold).
+PROFILES = {
+    "sharp": (lambda u: 0.5 * u**6, 220),
+    "gradual": (lambda u: 0.3 * u**2, 200),
+    "weak": (lambda u: 0.02 + 0.2 * u, 200),
+    "overconfident top": (lambda u: np.where(u < 0.05, 0.3, 0.1 * u), 260),
+}
+METRICS = {
+    "augrc": {},
+    "failure_auroc": {},
+    "cw_accuracy": {},
+    "selective_risk": {"threshold": 0.1},
+    "cwsa": {"threshold": 0.1},
+    "cwsa_plus": {"threshold": 0.1},
+}
+
+
+def population_value(name, chance, params):
+    """Return the metric of a fine grid of ranks with their error probabilities as losses."""
+    u = (np.arange(400_000) + 0.5) / 400_000
+    loss = chance(u)
+    if name == "failure_auroc":
+        right_above = (np.cumsum(1 - loss) - (1 - loss) / 2) / np.sum(1 - loss)
+        return float(np.sum(loss * right_above) / np.sum(loss))
+    grid = Outcomes(loss, 1 - u)
+    spec = SPECS[name]
+    return spec.kernel(
+        grid if spec.needs == "outcomes" else RiskCoverageCurve.from_outcomes(grid), **params
+    )
+
+
+def covered(name, profile, n, n_draws, seed):
+    chance, _ = PROFILES[profile]
+    params = METRICS[name]
+    truth = population_value(name, chance, params)
+    rng = np.random.default_rng(seed)
+    hits = 0
+    for _ in range(n_draws):
+        u = rng.random(n)
+        rows = Judged(Outcomes((rng.random(n) < chance(u)).astype(float), 1 - u))
+        measured = measure(SPECS[name], rows, params, "analytic")
+        found = interval_of(measured, level=0.95, n_resamples=1, rng=rng)
+        hits += found.low <= truth <= found.high
+    return hits / n_draws
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("profile", ["sharp", "weak"])
+def test_intervals_cover_the_population_value(name, profile):
+    n = 1000 if name == "selective_risk" and profile == "sharp" else PROFILES[profile][1]
+    share = covered(name, profile, n, 400, seed=1)
+    assert 0.93 - 3 * 0.0128 <= share <= 0.97 + 3 * 0.0085  # standard errors of 400 draws
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("times", [1, 5])
+def test_intervals_cover_the_population_value_at_length(name, profile, times):
+    n = times * PROFILES[profile][1]
+    share = covered(name, profile, n, 4000, seed=2)
+    assert 0.93 - 3 * 0.004 <= share <= 0.97 + 3 * 0.0027
+
+
+def test_odd_clusters_are_refused():
+    y_true, y_proba = some_predictions(100)
+    for cluster in ("a", np.zeros((100, 1)), [("a", 1)] * 100):
+        with pytest.raises(ValueError, match="cluster"):
+            metric_interval(y_true, y_proba, "augrc", cluster=cluster)

@@ -1,0 +1,414 @@
+"""CSR, its probability of risk and its test, against definitions and exact laws."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.stats import binom, chisquare, norm, poisson
+
+from skselect import metrics
+from skselect.metrics._csr import error_sums
+from tests import brute
+from tests.brute import (
+    RowCase,
+    assert_close,
+    examples,
+    of_probabilities,
+    of_rows,
+    proba_cases,
+    row_cases,
+)
+
+NAN = float("nan")
+TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
+
+
+# Definitions, slowly ---------------------------------------------------------------------
+
+
+def clipped(confidence, eps):
+    return min(max(confidence, Fraction(eps)), 1 - Fraction(eps))
+
+
+def csr(rows, eps):
+    total = Fraction(0)
+    for row in rows:
+        c = clipped(row.confidence, eps)
+        if row.loss and c == 1:
+            return math.inf
+        total += row.weight * row.loss / (1 - c) if row.loss else 0
+    return total / brute.weight_of(rows)
+
+
+def sigma(rows, eps):
+    total = Fraction(0)
+    for row in rows:
+        c = clipped(row.confidence, eps)
+        if c == 1:
+            return math.inf
+        total += row.weight * c / (1 - c)
+    return math.sqrt(total) / float(brute.weight_of(rows))
+
+
+def z_value(rows, eps):
+    value, scale = csr(rows, eps), sigma(rows, eps)
+    if math.isinf(value):
+        return math.inf
+    if scale == 0:
+        return math.copysign(math.inf, value - 1) if value != 1 else 0.0
+    return float(value - 1) / scale
+
+
+def p_risk(rows, eps):
+    return norm.cdf(z_value(rows, eps)) if csr(rows, eps) > 1 else 0.0
+
+
+def outcomes_of_honest_rows(confidence):
+    """Yield every way to be right or wrong, and its chance if the confidences are true."""
+    for loss in product([0.0, 1.0], repeat=len(confidence)):
+        chances = [1 - c if wrong else c for wrong, c in zip(loss, confidence, strict=True)]
+        yield np.array(loss), math.prod(chances)
+
+
+# CSR and P_risk --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("eps", [0.0, 2.0**-27, 0.25])
+@examples(60)
+@given(case=row_cases())
+def test_csr_is_its_definition(eps, case):
+    assert_close(of_rows(metrics.csr_score, case, eps=eps), csr(case.rows, eps))
+
+
+@examples(60)
+@given(proba_cases())
+def test_csr_clips_at_a_hundred_millionth_by_default(case):
+    actual = of_probabilities(metrics.csr_score, case)
+    assert_close(actual, csr(case.rows(), 1e-8), rel=1e-7)
+
+
+@pytest.mark.parametrize("eps", [0.0, 2.0**-27, 0.25])
+@examples(60)
+@given(case=row_cases())
+def test_p_risk_is_its_definition(eps, case):
+    actual = of_rows(metrics.p_risk_score, case, eps=eps)
+    assert_close(actual, p_risk(case.rows, eps), rel=1e-10)
+
+
+@examples(60)
+@given(row_cases(weights=("none",), losses=("zero_one",)))
+def test_the_test_reports_the_published_values(case):
+    result = of_rows(metrics.csr_test, case, eps=2.0**-27, n_draws=9, random_state=0)
+    rows = case.rows
+    assert_close(result.csr, csr(rows, 2.0**-27))
+    assert_close(result.sigma, sigma(rows, 2.0**-27))
+    assert_close(result.z, z_value(rows, 2.0**-27), tiny=1e-9)
+    assert_close(result.p_risk, p_risk(rows, 2.0**-27), rel=1e-10)
+    assert (result.n_rows, result.n_errors) == (len(rows), sum(row.loss for row in rows))
+    assert (result.n_draws, result.eps) == (9, 2.0**-27)
+
+
+def test_known_values():
+    # Confidences .875 .875 .625 .75, the last two wrong.
+    assert_close(metrics.csr_score(TRUTH, PROBA), (1 / 0.375 + 4) / 4)
+    scale = math.sqrt(7 + 7 + 5 / 3 + 3) / 4
+    expected = norm.cdf(((1 / 0.375 + 4) / 4 - 1) / scale)
+    assert_close(metrics.p_risk_score(TRUTH, PROBA), expected, rel=1e-7)
+
+
+def test_csr_of_a_certain_error_is_one_over_eps():
+    assert_close(metrics.csr_score([1], [[1.0, 0.0]], labels=[0, 1]), 1e8)
+    assert_close(metrics.csr_score([1], [[1.0, 0.0]], labels=[0, 1], eps=1e-3), 1e3)
+
+
+def test_an_unclipped_certain_error_is_infinite():
+    options = {"labels": [0, 1], "eps": 0.0}
+    assert metrics.csr_score([1], [[1.0, 0.0]], **options) == math.inf
+    assert metrics.p_risk_score([1], [[1.0, 0.0]], **options) == 1.0
+    result = metrics.csr_test([1], [[1.0, 0.0]], random_state=0, **options)
+    assert result.csr == result.z == result.e_value == math.inf
+    assert result.p_value == 1 / 1000
+
+
+def test_an_unclipped_certain_error_of_weight_zero_does_not_exist():
+    options = {"eps": 0.0, "sample_weight": [0, 1], "labels": [0, 1]}
+    y_proba = [[1.0, 0.0], [0.75, 0.25]]
+    assert metrics.csr_score([1, 1], y_proba, **options) == 4.0
+    assert_close(metrics.p_risk_score([1, 1], y_proba, **options), norm.cdf(3 / math.sqrt(3)))
+
+
+def test_csr_of_honest_confidences_is_one():
+    """E[1(wrong)/(1 - c)] = 1 where P(right) = c."""
+    levels = [Fraction(1, 2), Fraction(3, 4), Fraction(7, 8)]
+    loss = [1.0] * 4 + [0.0] * 4 + [1.0] * 2 + [0.0] * 6 + [1.0] + [0.0] * 7
+    confidence = np.repeat([float(c) for c in levels], 8)
+    case = RowCase(np.array(loss), confidence, None)
+    assert_close(of_rows(metrics.csr_score, case), 1.0)
+    assert of_rows(metrics.p_risk_score, case) in (0.0, 0.5)  # at 1 it jumps from 0 to Phi(0)
+
+
+def test_mean_and_scatter_of_csr_are_those_of_the_formulas():
+    """Over all outcomes of honest rows the mean is 1 and the standard deviation sigma."""
+    confidence = [0.5, 0.6, 0.75, 0.9, 0.95]
+    values = [
+        (of_rows(metrics.csr_score, RowCase(loss, np.array(confidence), None)), chance)
+        for loss, chance in outcomes_of_honest_rows(confidence)
+    ]
+    mean = math.fsum(value * chance for value, chance in values)
+    variance = math.fsum((value - mean) ** 2 * chance for value, chance in values)
+    case = RowCase(np.zeros(5), np.array(confidence), None)
+    assert_close(mean, 1.0)
+    assert_close(math.sqrt(variance), of_rows(metrics.csr_test, case, n_draws=1).sigma)
+
+
+def test_no_errors():
+    y_true, y_proba = [0, 1], [[0.75, 0.25], [0.0, 1.0]]
+    assert metrics.csr_score(y_true, y_proba) == metrics.csr_score(y_true, y_proba, eps=0.0) == 0.0
+    assert metrics.p_risk_score(y_true, y_proba) == 0.0
+    result = metrics.csr_test(y_true, y_proba, random_state=0)
+    assert (result.csr, result.p_risk, result.p_value, result.e_value) == (0.0, 0.0, 1.0, 0.0)
+
+
+def test_small_weights_warn_where_they_count_as_rows():
+    with pytest.warns(UserWarning, match="sample_weight sums to 1"):
+        metrics.p_risk_score(TRUTH, PROBA, sample_weight=[0.25] * 4)
+
+
+# The Monte-Carlo p-value ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_p_value_is_the_exact_tail(seed):
+    """Every outcome of ten honest rows, with its chance."""
+    rng = np.random.default_rng(seed)
+    confidence = rng.choice([0.5, 0.6, 0.75, 0.9, 0.99, 1.0], 10)
+    loss = (rng.random(10) < 0.3).astype(float)
+    value = 10 * csr(brute.rows_of(loss, confidence), 1e-8)
+    tail = 0.0
+    for other, chance in outcomes_of_honest_rows(np.clip(confidence, 1e-8, 1 - 1e-8)):
+        if chance > 0 and 10 * csr(brute.rows_of(other, confidence), 1e-8) >= value:
+            tail += chance
+    case = RowCase(loss, confidence, None)
+    n_draws = 20000
+    actual = of_rows(metrics.csr_test, case, n_draws=n_draws, random_state=seed).p_value
+    assert abs(actual - (1 + tail * n_draws) / (n_draws + 1)) < 4 * math.sqrt(
+        max(tail * (1 - tail), 1 / n_draws) / n_draws
+    )
+
+
+def p_values(law, n, n_draws, repetitions, seed):
+    """Test honest classifiers."""
+    rng = np.random.default_rng(seed)
+    result = []
+    for _ in range(repetitions):
+        confidence = law(rng, n)
+        loss = (rng.random(n) >= confidence).astype(float)
+        case = RowCase(loss, confidence, None)
+        result.append(of_rows(metrics.csr_test, case, n_draws=n_draws, random_state=rng).p_value)
+    return np.array(result)
+
+
+LAWS = {
+    "uniform": lambda rng, n: rng.uniform(0.5, 1, n),
+    "heavy tail": lambda rng, n: rng.beta(3, 0.5, n),
+    "few levels": lambda rng, n: rng.choice([0.6, 0.9, 0.99, 1.0], n),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_level_is_held_for_honest_confidences(law):
+    found = p_values(LAWS[law], 50, 99, 600, seed=1)
+    for level in [0.01, 0.05, 0.2, 0.5]:
+        assert np.mean(found <= level) < level + 3 * math.sqrt(level * (1 - level) / 600)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["uniform", "heavy tail"])
+def test_p_values_of_continuous_honest_confidences_are_uniform(law):
+    found = p_values(LAWS[law], 300, 99, 4000, seed=2)
+    for level in [0.01, 0.05, 0.1, 0.2, 0.5, 0.8]:
+        scatter = math.sqrt(level * (1 - level) / 4000)
+        assert abs(np.mean(found <= level) - level) < 4 * scatter, level
+
+
+def test_an_overconfident_classifier_is_found():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.9, 1, 500)
+    loss = (rng.random(500) > 0.8).astype(float)
+    result = of_rows(metrics.csr_test, RowCase(loss, confidence, None), random_state=0)
+    assert result.p_value == 1 / 1000
+    assert result.e_value > 1
+    assert "overconfident near certainty" in str(result)
+
+
+@pytest.mark.parametrize("eps", [1e-8, 0.2])
+def test_the_e_value_has_mean_at_most_one(eps):
+    """Exactly, over all outcomes of honest rows, clipped confidences included."""
+    confidence = [0.0, 0.1, 0.5, 0.9, 0.95, 1.0]
+    mean = math.fsum(
+        chance * of_rows(metrics.csr_test, RowCase(loss, np.array(confidence), None),
+                         eps=eps, n_draws=1).e_value
+        for loss, chance in outcomes_of_honest_rows(confidence)
+    )  # fmt: skip
+    assert mean <= 1 + 1e-12
+
+
+@examples(20)
+@given(row_cases(weights=("none",), losses=("zero_one",)))
+def test_order_and_constant_weights_do_not_change_the_test(case):
+    order = np.random.default_rng(0).permutation(len(case.loss))
+    result = of_rows(metrics.csr_test, case, n_draws=49, random_state=5)
+    moved = RowCase(case.loss[order], case.confidence[order], None)
+    weighted = RowCase(case.loss, case.confidence, np.full(len(order), 3.0))
+    for other in [moved, weighted]:
+        again = of_rows(metrics.csr_test, other, n_draws=49, random_state=5)
+        assert again.p_value == result.p_value
+        assert_close([again.csr, again.sigma, again.e_value],
+                     [result.csr, result.sigma, result.e_value])  # fmt: skip
+
+
+def test_a_seed_may_be_a_generator():
+    for seed in [3, np.random.default_rng(3)]:
+        result = metrics.csr_test(TRUTH, PROBA, random_state=seed)
+        assert result == metrics.csr_test(TRUTH, PROBA, random_state=3)
+
+
+# Bad input -------------------------------------------------------------------------------
+
+BAD = {
+    "eps negative": ("csr_score", {"eps": -1e-9}, "eps"),
+    "eps one half": ("csr_score", {"eps": 0.5}, "eps"),
+    "eps nan": ("csr_score", {"eps": NAN}, "eps"),
+    "eps text": ("csr_score", {"eps": "small"}, "eps"),
+    "eps of p_risk": ("p_risk_score", {"eps": 0.5}, "eps"),
+    "eps of the test": ("csr_test", {"eps": 0.5}, "eps"),
+    "no draws": ("csr_test", {"n_draws": 0}, "n_draws"),
+    "half draws": ("csr_test", {"n_draws": 9.5}, "n_draws"),
+    "seed": ("csr_test", {"random_state": "now"}, "random_state"),
+    "weights": ("csr_test", {"sample_weight": [1, 1, 2, 1]}, "sample_weight"),
+    "graded": ("csr_test", {"loss": lambda a, b: 0.5 * (a != b)}, "loss"),
+}
+
+
+@pytest.mark.parametrize(("name", "options", "argument"), BAD.values(), ids=BAD)
+def test_a_bad_argument_is_named(name, options, argument):
+    with pytest.raises(ValueError, match=argument):
+        getattr(metrics, name)(TRUTH, PROBA, **options)
+
+
+@pytest.mark.parametrize("name", ["csr_score", "p_risk_score", "csr_test"])
+@pytest.mark.parametrize(
+    "confidence", [[1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]]
+)
+def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
+    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
+        getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
+
+
+#: Chances in several halvings, at both ends, and equal ones.
+CHANCE = np.array([0.5, 0.9, 1.0, 0.03, 0.3, 0.3, 0.0, 0.51, 1e-300])
+#: A sum of these tells which rows were wrong.
+BITS = 2.0 ** np.arange(len(CHANCE))
+
+
+def drawn(chance, value, n_draws, seed=0):
+    return error_sums(
+        np.asarray(chance, float), np.asarray(value, float), n_draws, np.random.default_rng(seed)
+    )
+
+
+def chance_of_each_set(chance):
+    """Return the probability of every set of errors, by the number that its bits spell."""
+    chance = np.asarray(chance)
+    sets = product([False, True], repeat=len(chance))
+    return np.array([np.prod(np.where(wrong[::-1], chance, 1 - chance)) for wrong in sets])
+
+
+def test_errors_are_independent_and_have_their_chances():
+    counts = np.bincount(drawn(CHANCE, BITS, 40000).astype(int), minlength=512)
+    expected = 40000 * chance_of_each_set(CHANCE)
+    assert np.all(counts[expected < 1e-9] == 0)
+    usual = expected > 5
+    pooled = np.append(counts[usual], counts[~usual].sum())
+    law = np.append(expected[usual], expected[~usual].sum())
+    assert chisquare(pooled, law).pvalue > 0.001
+
+
+def test_draws_are_independent_of_one_another():
+    sums = drawn(CHANCE, BITS, 40000, seed=1)
+    wrong = (sums.astype(int)[:, None] >> np.array([0, 3, 4, 7])) & 1
+    for lag in [1, 2, 7]:
+        r = np.corrcoef(wrong[:-lag].T, wrong[lag:].T)[:4, 4:]
+        assert np.all(np.abs(r) < 4.5 / np.sqrt(40000))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_mean_and_variance(seed):
+    rng = np.random.default_rng(seed)
+    chance, value = rng.random(200) ** 4, rng.normal(size=200)
+    sums = drawn(chance, value, 20000, seed)
+    mean, variance = np.sum(chance * value), np.sum(chance * (1 - chance) * value**2)
+    assert abs(sums.mean() - mean) < 4 * np.sqrt(variance / 20000)
+    # Sums of 200 terms are nearly normal: their variance scatters by sqrt(2/n).
+    assert abs(sums.var() / variance - 1) < 4 * np.sqrt(2 / 20000)
+
+
+def test_equal_rows_give_a_binomial_number():
+    counts = np.bincount(drawn(np.full(12, 0.37), np.ones(12), 20000).astype(int), minlength=13)
+    assert chisquare(counts[:11], law_of(binom(12, 0.37), 11, counts)).pvalue > 0.001
+
+
+def test_many_rare_errors_are_poisson():
+    """More rows than one batch of draws holds."""
+    n = 300_000
+    counts = np.bincount(drawn(np.full(n, 3.0 / n), np.ones(n), 3000).astype(int), minlength=9)
+    assert chisquare(counts[:9], law_of(poisson(3), 9, counts)).pvalue > 0.001
+
+
+def law_of(distribution, n, counts):
+    expected = distribution.pmf(np.arange(n))
+    return expected / expected.sum() * counts[:n].sum()
+
+
+def test_batches_do_not_differ():
+    """5000 likely errors a draw: the draws come in several batches, each like the others."""
+    chance = np.full(10_000, 0.5)
+    sums = drawn(chance, np.ones(10_000), 2000)
+    thirds = sums.reshape(4, 500).mean(axis=1)
+    assert np.all(np.abs(thirds - 5000) < 4.5 * 50 / np.sqrt(500))
+    assert abs(sums.std() / 50 - 1) < 4.5 / np.sqrt(2 * 2000)
+
+
+def test_chances_of_zero_and_one_leave_nothing_to_chance():
+    assert np.all(drawn([0.0, 1.0, 1.0, 0.0], [1, 2, 4, 8], 50) == 6)
+    assert np.all(drawn([0.0, 0.0], [1, 2], 50) == 0)
+    assert np.all(drawn([1.0], [3], 50) == 3)
+
+
+@pytest.mark.parametrize("chance", [1e-300, 2.0**-61, 1e-19])
+def test_errors_that_never_happen_cost_nothing(chance):
+    with np.errstate(all="raise", under="ignore"):
+        assert np.all(drawn(np.full(1000, chance), np.full(1000, 1 / chance), 99) == 0)
+
+
+def test_nearly_certain_errors():
+    sums = drawn(np.full(1000, 1 - 1e-3), np.ones(1000), 4000)
+    assert abs(sums.mean() - 999) < 4 * np.sqrt(0.999 / 4000)
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    rng = np.random.default_rng(0)
+    chance = rng.choice([0.0, 1e-20, 0.1, 0.25, 0.3, 0.9, 1.0], 300)
+    value = rng.choice([1.0, 0.3, 1e8, -2.0], 300)
+    order = rng.permutation(300)
+    np.testing.assert_array_equal(
+        drawn(chance, value, 50, 7), drawn(chance[order], value[order], 50, 7)
+    )
+
+
+def test_a_seed_repeats_itself():
+    np.testing.assert_array_equal(drawn(CHANCE, BITS, 99, 3), drawn(CHANCE, BITS, 99, 3))
+    assert np.any(drawn(CHANCE, BITS, 99, 3) != drawn(CHANCE, BITS, 99, 4))

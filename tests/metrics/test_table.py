@@ -1,0 +1,826 @@
+"""What every metric promises: this file iterates over SPECS, so new metrics are covered.
+
+A metric that needs parameters gets them from REQUIRED; one that takes only some data gets
+those (TWO_CLASSES, WHOLE_WEIGHTS).
+"""
+
+import inspect
+import math
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+
+from skselect import Predictions, get_scorer, metrics
+from skselect.metrics import SPECS
+from skselect.predictions.confidence import CONFIDENCES
+from tests.brute import WEIGHTS, assert_close, examples, proba_cases, repeated
+
+NAN = float("nan")
+
+
+def H(p):
+    """Return the entropy of two classes in bits."""
+    return -p * math.log2(p) - (1 - p) * math.log2(1 - p)
+
+
+#: Parameters without a default.
+REQUIRED = {
+    "risk_at_coverage": {"coverage": 0.7},
+    "coverage_at_risk": {"max_risk": 0.3},
+    "review_rate_at_reliability": {"reliability": 0.8},
+}
+#: Other parameters worth a look.
+OPTIONS = {
+    "coverage": [{"threshold": 0.8}],
+    "selective_risk": [{"threshold": 0.8}],
+    "selective_cost": [{"threshold": 0.8, "abstention_cost": 0.3}],
+    "cwsa": [{"threshold": 0.8}, {"threshold": 0.6, "normalize": "all"}],
+    "cwsa_plus": [{"threshold": 0.8}, {"threshold": 0.0, "normalize": "all"}],
+    "aurc": [{"estimator": "integral"}, {"ties": "block"}],
+    "accuracy_rejection_auc": [{"estimator": "integral"}],
+    "augrc": [{"coverage_range": (0.3, 0.8)}],
+    "aumcc": [
+        {"metric": "selective_accuracy"},
+        {"metric": "cwsa", "thresholds": [0.3, 0.6, 0.9]},
+        {"metric": "generalized_risk", "estimator": "exact"},
+    ],
+    "failure_average_precision": [{"positive": "correct"}],
+    "oc_auc": [{"review_fraction": 0.3}],
+    "cw_precision": [{"average": "weighted"}, {"average": "micro"}],
+    "cw_recall": [{"average": "weighted"}, {"average": "micro"}],
+    "cw_specificity": [{"average": "weighted"}, {"average": "micro"}],
+    "cw_f1": [{"average": "weighted"}, {"average": "micro"}],
+    "cw_auc": [{"average": "weighted"}],
+    "csr": [{"eps": 0.125}],
+    "p_risk": [{"eps": 0.2}],
+    "ece": [{"strategy": "quantile", "n_bins": 4}, {"n_bins": 3}],
+    "mce": [{"strategy": "quantile", "n_bins": 4}, {"n_bins": 3}],
+    "classwise_ece": [{"strategy": "quantile", "n_bins": 4}, {"n_bins": 3}],
+    "debiased_l2": [{"strategy": "uniform", "n_bins": 4}, {"n_bins": 3}],
+    "tce": [{"n_min": 3, "n_max": 20, "alpha": 0.2}],
+    "ecd": [{"eps": 0.125}],
+    "cau": [{"lambda_": 0.5, "eps": 0.01}],
+}
+#: Defined for two classes only.
+TWO_CLASSES = {"auroc_aurc"}
+#: Count rows, so that a weight must be a whole number.
+WHOLE_WEIGHTS = {"tce"}
+#: Judge classes or their probabilities: a loss has no say, and in CLASS_DOORS no confidence.
+COUNT_DOORS = {
+    "auroc_aurc_score", "cw_auc_score", "cw_confusion_matrix", "cw_f1_score",
+    "cw_matthews_corrcoef", "cw_precision_score", "cw_recall_score", "cw_roc_curve",
+    "cw_specificity_score",
+}  # fmt: skip
+CLASS_DOORS = {"cau_components", "cau_score", "classwise_calibration_error"}
+CALLS = [
+    (name, {**REQUIRED.get(name, {}), **chosen})
+    for name in SPECS
+    for chosen in [{}, *OPTIONS.get(name, [])]
+]
+each_metric = pytest.mark.parametrize("name", SPECS)
+each_metric_of_many_classes = pytest.mark.parametrize("name", sorted(set(SPECS) - TWO_CLASSES))
+each_call = pytest.mark.parametrize(("name", "parameters"), CALLS)
+
+
+def shared_arguments(function_name):
+    """Return the arguments that a door shares with others, in their order."""
+    shared = ["confidence", "loss", "labels", "pos_label", "sample_weight"]
+    return shared[2:] if function_name in CLASS_DOORS else [
+        argument for argument in shared
+        if argument != "loss" or function_name not in COUNT_DOORS
+    ]  # fmt: skip
+
+
+def takes(name, argument):
+    return argument in shared_arguments(SPECS[name].function.__name__)
+
+
+def cases_of(name, weights=WEIGHTS):
+    """Return random cases that the metric is defined for."""
+    if name in WHOLE_WEIGHTS:
+        weights = [kind for kind in weights if kind != "real"]
+    return proba_cases(weights=weights, classes=(2, 2) if name in TWO_CLASSES else (2, 5))
+
+
+def most_classes(name):
+    return 2 if name in TWO_CLASSES else 3
+
+
+def score(name, y_true, y_proba, parameters=None, **options):
+    """Return the metric; a documented warning is let through, a numpy warning is not."""
+    parameters = REQUIRED.get(name, {}) if parameters is None else parameters
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        return SPECS[name].function(y_true, y_proba, **parameters, **options)
+
+
+def some_predictions(n_classes, n=60, seed=0, right=0.7):
+    """Return codes and probabilities with ties, errors and every class."""
+    rng = np.random.default_rng(seed)
+    proba = rng.multinomial(8, rng.dirichlet(np.ones(n_classes), n)) / 8
+    y_true = np.where(rng.random(n) < right, proba.argmax(axis=1), rng.integers(0, n_classes, n))
+    y_true[:n_classes] = range(n_classes)
+    return y_true, proba
+
+
+# The table -------------------------------------------------------------------------------
+
+
+@each_metric
+def test_the_table_is_consistent(name):
+    spec = SPECS[name]
+    assert spec.name == name
+    assert spec.function.__name__ in metrics.__all__
+    assert getattr(metrics, spec.function.__name__) is spec.function
+    assert spec.needs in {"predictions", "outcomes", "curve"}
+    assert spec.scorer_name == (name if spec.greater_is_better else f"neg_{name}")
+    for text in [spec.undefined, spec.reference, spec.formula, spec.use, spec.avoid]:
+        assert text == text.strip() != ""
+    assert ("threshold" in inspect.signature(spec.function).parameters) == spec.at_threshold
+
+
+def test_every_public_score_is_in_the_table():
+    ends = ("_score", "_error", "_corrcoef", "_distance", "ecce_mad", "ecce_r")
+    public = {name for name in metrics.__all__ if name.endswith(ends)}
+    assert public == {spec.function.__name__ for spec in SPECS.values()}
+
+
+#: Whatever takes labels and probabilities: metrics, tests, curves.
+PUBLIC = sorted(
+    name
+    for name in metrics.__all__
+    if inspect.isfunction(getattr(metrics, name))
+    and list(inspect.signature(getattr(metrics, name)).parameters)[:2] == ["y_true", "y_proba"]
+)
+
+
+def test_every_metric_takes_labels_and_probabilities():
+    assert {spec.function.__name__ for spec in SPECS.values()} < set(PUBLIC)
+    assert set(PUBLIC) > COUNT_DOORS | CLASS_DOORS
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_metric_names_the_shared_arguments(name):
+    parameters = inspect.signature(getattr(metrics, name)).parameters
+    shared = shared_arguments(name)
+    assert list(parameters)[-len(shared) :] == shared
+    assert not {"confidence", "loss"} - set(shared) & set(parameters)
+    for argument in shared:
+        assert parameters[argument].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[argument].default == ("zero_one" if argument == "loss" else None)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_parameter_is_documented(name):
+    function = getattr(metrics, name)
+    text = inspect.getdoc(function)
+    assert "%(" not in text
+    for parameter in inspect.signature(function).parameters:
+        assert re.search(rf"(?m)^(\w+, )*{parameter}(, \w+)* : ", text), parameter
+
+
+@each_metric
+@examples(25)
+@given(data=st.data())
+def test_values_lie_in_the_range_of_the_table(name, data):
+    case = data.draw(cases_of(name))
+    low, high = SPECS[name].range.strip("[]()").split(", ", 1)
+    high = 1.0 if high.startswith("max(1, d") else float(high)
+    value = score(name, case.y_true, case.y_proba, **case.options)
+    assert isinstance(value, float)
+    assert math.isnan(value) or float(low) - 1e-12 <= value <= high + 1e-12
+    assert math.isfinite(value) or "nan" in SPECS[name].undefined or "inf" in SPECS[name].range
+
+
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.at_threshold])
+@examples(20)
+@given(case=proba_cases())
+def test_no_value_is_worse_than_the_worst_of_the_table(name, case):
+    spec = SPECS[name]
+    value = score(name, case.y_true, case.y_proba, **case.options)
+    assert math.isfinite(spec.worst)
+    if not math.isnan(value):
+        sign = 1 if spec.greater_is_better else -1
+        assert sign * value >= sign * spec.worst - 1e-12
+
+
+# Rows and weights ------------------------------------------------------------------------
+
+
+def precision(name):
+    """Return how closely sums in another order must agree."""
+    return {
+        "naurc": 1e-11,
+        "smooth_ece": 1e-8,  # a root is found to 1e-9
+        "debiased_l2": 1e-7,  # the root of a difference that may be 0
+        "cw_matthews": 1e-11,
+    }.get(name, 1e-12)
+
+
+@each_call
+@examples(15)
+@given(data=st.data(), seed=st.integers(0, 1000))
+def test_the_order_of_the_rows_does_not_matter(name, parameters, data, seed):
+    case = data.draw(cases_of(name))
+    order = np.random.default_rng(seed).permutation(len(case.y_true))
+    weight = None if case.weight is None else case.weight[order]
+    shuffled = score(
+        name, case.y_true[order], case.y_proba[order], parameters,
+        labels=case.labels, sample_weight=weight,
+    )  # fmt: skip
+    plain = score(name, case.y_true, case.y_proba, parameters, **case.options)
+    assert_close(shuffled, plain, rel=precision(name), tiny=precision(name))
+
+
+@each_call
+@examples(15)
+@given(data=st.data())
+def test_a_whole_weight_is_the_row_repeated(name, parameters, data):
+    case = data.draw(cases_of(name, weights=["integer"]))
+    y_true = np.array(repeated(case.y_true, case.weight))
+    y_proba = np.array(repeated(case.y_proba, case.weight))
+    expected = score(name, y_true, y_proba, parameters, labels=case.labels)
+    actual = score(name, case.y_true, case.y_proba, parameters, **case.options)
+    assert_close(actual, expected, rel=precision(name), tiny=precision(name))
+
+
+@each_call
+def test_a_weight_of_zero_is_an_absent_row(name, parameters):
+    y_true, y_proba = some_predictions(most_classes(name))
+    weight, labels = np.arange(60) % 3 > 0, range(most_classes(name))
+    actual = score(name, y_true, y_proba, parameters, labels=labels, sample_weight=weight)
+    expected = score(name, y_true[weight], y_proba[weight], parameters, labels=labels)
+    assert_close(actual, expected, rel=precision(name), tiny=precision(name))
+
+
+@each_call
+def test_weights_of_one_are_no_weights(name, parameters):
+    y_true, y_proba = some_predictions(most_classes(name))
+    actual = score(name, y_true, y_proba, parameters, sample_weight=np.ones(60))
+    assert actual == score(name, y_true, y_proba, parameters)
+
+
+@each_call
+def test_weights_matter(name, parameters):
+    """Otherwise the tests of weights would show nothing."""
+    if name == "p_risk" and not parameters:
+        return  # 1 with any weights, because of errors that are certain
+    y_true, y_proba = some_predictions(most_classes(name), n=200)
+    wrong = y_proba.argmax(axis=1) != y_true
+    plain = score(name, y_true, y_proba, parameters)
+    heavy = score(name, y_true, y_proba, parameters, sample_weight=1.0 + 9 * wrong)
+    rising = np.linspace(0, 2, 200)
+    if name in WHOLE_WEIGHTS:
+        rising = np.ceil(rising)
+    light = score(name, y_true, y_proba, parameters, sample_weight=rising)
+    assert heavy != plain or light != plain
+
+
+SCALE_FREE = [call for call in CALLS if SPECS[call[0]].scale_free]
+
+
+@pytest.mark.parametrize(("name", "parameters"), SCALE_FREE)
+@pytest.mark.parametrize("scale", [0.125, 3.0, 1000.0])
+@examples(8)
+@given(data=st.data())
+def test_the_scale_of_weights_does_not_matter(name, parameters, scale, data):
+    case = data.draw(cases_of(name, weights=["none", "integer"]))
+    weight = np.ones(len(case.y_true)) if case.weight is None else case.weight
+    scaled = score(
+        name, case.y_true, case.y_proba, parameters,
+        labels=case.labels, sample_weight=scale * weight,
+    )  # fmt: skip
+    plain = score(name, case.y_true, case.y_proba, parameters, **case.options)
+    assert_close(scaled, plain, rel=precision(name), tiny=precision(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"), [call for call in SCALE_FREE if call[0] not in WHOLE_WEIGHTS]
+)
+@examples(8)
+@given(data=st.data())
+def test_the_scale_of_real_weights_does_not_matter(name, parameters, data):
+    case = data.draw(cases_of(name, weights=["real"]))
+    scaled = score(
+        name, case.y_true, case.y_proba, parameters,
+        labels=case.labels, sample_weight=2.0**-10 * case.weight,
+    )  # fmt: skip
+    plain = score(name, case.y_true, case.y_proba, parameters, **case.options)
+    assert_close(scaled, plain, rel=precision(name), tiny=precision(name))
+
+
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.scale_free])
+def test_a_metric_free_of_scale_does_not_warn_about_small_weights(name):
+    y_true, y_proba = some_predictions(most_classes(name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SPECS[name].function(
+            y_true, y_proba, sample_weight=np.full(60, 1e-3), **REQUIRED.get(name, {})
+        )
+
+
+COUNTING = [name for name, spec in SPECS.items() if not spec.scale_free]
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_a_metric_that_counts_rows_depends_on_the_scale(name):
+    y_true, y_proba = some_predictions(3, right=0.4)
+    parameters = {"eps": 0.2} if name == "p_risk" else None  # else 1 at any scale
+    once = score(name, y_true, y_proba, parameters, sample_weight=np.ones(60))
+    tenfold = score(name, y_true, y_proba, parameters, sample_weight=np.full(60, 10.0))
+    assert abs(once - tenfold) > 1e-6
+
+
+@pytest.mark.parametrize("name", sorted(set(COUNTING) - WHOLE_WEIGHTS))
+def test_a_metric_that_counts_rows_warns_about_small_weights(name):
+    y_true, y_proba = some_predictions(3)
+    with pytest.warns(UserWarning, match="sample_weight sums to"):
+        SPECS[name].function(
+            y_true, y_proba, sample_weight=np.full(60, 0.4), **REQUIRED.get(name, {})
+        )
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE_WEIGHTS))
+def test_a_metric_of_whole_weights_refuses_others(name):
+    y_true, y_proba = some_predictions(3)
+    for weight in [np.full(60, 0.4), np.linspace(0.5, 2, 60)]:
+        with pytest.raises(ValueError, match=r"sample_weight.*whole numbers"):
+            SPECS[name].function(y_true, y_proba, sample_weight=weight)
+
+
+# Labels of every kind --------------------------------------------------------------------
+
+INDEX = np.random.default_rng(5).permutation(60)
+TWO = {
+    "{0, 1}": np.array([0, 1]),
+    "{-1, 1}": np.array([-1, 1]),
+    "{1, 2}": np.array([1, 2]),
+    "floats": np.array([0.0, 1.0]),
+    "booleans": np.array([False, True]),
+    "strings": np.array(["no", "yes"]),
+    "object strings": np.array(["no", "yes"], dtype=object),
+}
+THREE = {
+    "{1, 2, 3}": np.array([1, 2, 3]),
+    "{-1, 0, 1}": np.array([-1, 0, 1]),
+    "strings": np.array(["a", "bb", "ccc"]),
+    "object strings": np.array(["a", "bb", "ccc"], dtype=object),
+}
+CONTAINERS = {
+    "array": lambda y: y,
+    "list": lambda y: y.tolist(),
+    "Series": lambda y: pd.Series(y, index=INDEX),
+    "categorical": lambda y: pd.Series(pd.Categorical(y), index=INDEX),
+    "nullable": lambda y: pd.Series(y, index=INDEX).convert_dtypes(),
+    "polars": lambda y: pl.Series(y.tolist()),
+}
+
+
+@each_metric
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_two_classes_may_have_labels_of_every_kind(name, container):
+    codes, y_proba = some_predictions(2)
+    expected = score(name, codes, y_proba)
+    of_one = score(name, codes, y_proba, pos_label=1)
+    for kind, labels in TWO.items():
+        y_true = CONTAINERS[container](labels[codes])
+        weight = pd.Series(np.ones(60), index=INDEX)
+        assert score(name, y_true, y_proba, sample_weight=weight) == expected, kind
+        one = score(name, y_true, y_proba[:, 1], pos_label=labels[1])
+        assert_close(one, of_one)
+        if kind in ("{0, 1}", "{-1, 1}", "floats", "booleans"):
+            assert_close(score(name, y_true, y_proba[:, 1]), expected)
+
+
+@each_metric_of_many_classes
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_three_classes_may_have_labels_of_every_kind(name, container):
+    codes, y_proba = some_predictions(3)
+    expected = score(name, codes, y_proba)
+    for kind, labels in THREE.items():
+        y_true = CONTAINERS[container](labels[codes])
+        assert score(name, y_true, y_proba) == expected, kind
+        assert score(name, y_true, y_proba, labels=labels) == expected, kind
+        assert score(name, y_true, y_proba, labels=labels.tolist()) == expected, kind
+
+
+@pytest.mark.parametrize("name", sorted(TWO_CLASSES))
+def test_a_metric_of_two_classes_refuses_others(name):
+    codes, y_proba = some_predictions(3)
+    with pytest.raises(ValueError, match="two classes"):
+        SPECS[name].function(codes, y_proba, **REQUIRED.get(name, {}))
+
+
+@each_metric_of_many_classes
+def test_labels_may_name_a_class_that_is_never_true(name):
+    codes, y_proba = some_predictions(3)
+    rows = codes > 0
+    table = pd.DataFrame(y_proba[rows], columns=["a", "b", "c"])
+    by_labels = score(name, codes[rows], y_proba[rows], labels=[0, 1, 2])
+    y_true = np.array(["a", "b", "c"])[codes[rows]]
+    assert_close(score(name, y_true, table), by_labels)
+    assert_close(score(name, y_true, table[["c", "a", "b"]], labels=["a", "b", "c"]), by_labels)
+
+
+# Probabilities of every kind -------------------------------------------------------------
+
+TABLES = {
+    "list": lambda p: p.tolist(),
+    "Fortran order": np.asfortranarray,
+    "DataFrame": lambda p: pd.DataFrame(p, columns=["a", "b", "c"], index=INDEX),
+    "DataFrame in another order": lambda p: pd.DataFrame(p, columns=list("abc"))[list("cab")],
+    "nullable DataFrame": lambda p: pd.DataFrame(p, columns=list("abc")).astype("Float64"),
+    "polars": lambda p: pl.DataFrame(p, schema=list("abc")),
+    "polars in another order": lambda p: pl.DataFrame(p, schema=list("abc"))[list("bca")],
+}
+
+
+@each_metric_of_many_classes
+@pytest.mark.parametrize("table", TABLES)
+def test_probabilities_may_come_in_every_kind_of_table(name, table):
+    codes, y_proba = some_predictions(3)
+    y_true = np.array(["a", "b", "c"])[codes]
+    expected = score(name, y_true, y_proba)
+    assert score(name, y_true, TABLES[table](y_proba)) == expected
+
+
+@each_metric
+@pytest.mark.parametrize("columns", [slice(None), 1], ids=["two columns", "one column"])
+def test_float32_probabilities_count_as_their_float64_values(name, columns):
+    rng = np.random.default_rng(0)
+    p = rng.random(60).astype(np.float32)
+    y_true = (rng.random(60) < p).astype(int)
+    single = np.column_stack([1 - p, p])[:, columns]
+    double = single.astype(np.float64)
+    assert score(name, y_true, single) == score(name, y_true, double)
+    if takes(name, "confidence"):
+        options = {"confidence": "margin"}
+        assert score(name, y_true, single, **options) == score(name, y_true, double, **options)
+
+
+@each_metric
+def test_one_column_may_come_as_a_series(name):
+    y_true, y_proba = some_predictions(2)
+    expected = score(name, y_true, y_proba[:, 1])
+    assert score(name, y_true, pd.Series(y_proba[:, 1], index=INDEX)) == expected
+    assert score(name, y_true, pl.Series(y_proba[:, 1])) == expected
+    assert score(name, y_true, y_proba[:, 1].tolist()) == expected
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if takes(name, "confidence")])
+@pytest.mark.parametrize("confidence", ["margin", "entropy", "gini"])
+def test_a_confidence_may_be_a_name_an_array_or_a_function(name, confidence):
+    y_true, y_proba = some_predictions(most_classes(name))
+    function = CONFIDENCES[confidence]
+    expected = score(name, y_true, y_proba, confidence=function)
+    assert score(name, y_true, y_proba, confidence=function(y_proba)) == expected
+    if SPECS[name].reads_probability:  # a name of another confidence is no probability
+        expected = score(name, y_true, y_proba)
+    assert score(name, y_true, y_proba, confidence=confidence) == expected
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if takes(name, "loss")])
+def test_the_loss_may_be_a_function(name):
+    y_true, y_proba = some_predictions(3)
+    expected = score(name, y_true, y_proba)
+    assert score(name, y_true, y_proba, loss=lambda a, b: a != b) == expected
+
+
+@pytest.mark.parametrize("option", [{"confidence": "margin"}, {"loss": "zero_one"}], ids=str)
+@each_metric
+def test_an_argument_that_is_not_in_the_signature_is_refused(name, option):
+    (argument,) = option
+    if not takes(name, argument):
+        with pytest.raises(TypeError, match=argument):
+            SPECS[name].function(*some_predictions(2), **option)
+
+
+def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
+    doors = filter(inspect.isfunction, map(metrics.__dict__.get, metrics.__all__))
+    for door in doors:
+        if "sample_weight" in inspect.signature(door).parameters:
+            blamed = rf"^{door.__name__}\(\) got an unexpected keyword argument 'smaple_weight'"
+            with pytest.raises(TypeError, match=blamed + r"\. Did you mean 'sample_weight'\?$"):
+                door(Y, P, smaple_weight=[1, 1])
+    with pytest.raises(TypeError, match=r"argument 'treshold'\. Did you mean 'threshold'\?"):
+        metrics.cwsa_plus_score(Y, P, treshold=0.5)
+    with pytest.raises(TypeError, match=r"^cw_f1_score\(\) got .* argument 'loss'$"):
+        metrics.cw_f1_score(Y, P, loss="zero_one")
+    predictions = Predictions.from_proba(Y, P)
+    with pytest.raises(TypeError, match=r"^compare_models\(\) got"):  # not passed over
+        metrics.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
+
+
+# Values at the edge ----------------------------------------------------------------------
+
+#: Labels, probabilities and options of predictions where some metric has no value.
+SITUATIONS = {
+    "nothing accepted": ([0, 0], [[0.4, 0.3, 0.3], [0.45, 0.275, 0.275]], {}),
+    "no errors": ([0, 0], [[0.75, 0.25], [0.875, 0.125]], {}),
+    "all errors": ([1, 1], [[0.75, 0.25], [0.875, 0.125]], {}),
+    "equal losses": ([0, 0], [[0.75, 0.25], [0.875, 0.125]], {}),
+    "one class": ([1, 1], [[0.75, 0.25], [0.125, 0.875]], {}),
+    "two of three classes": ([0, 1], [[0.75, 0.125, 0.125], [0.5, 0.375, 0.125]], {}),
+    "no confidence": ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"confidence": [0, 0]}),
+    "one row, wrong": ([1], [[0.75, 0.25]], {}),
+    "coverage never moves": ([0, 1], [[0.75, 0.25], [0.25, 0.75]], {}),
+}
+#: What each metric then is: every statement of the table that a value is missing or fixed.
+UNDEFINED = {
+    "coverage": {"nothing accepted": 0.0},
+    "selective_accuracy": {"nothing accepted": NAN},
+    "selective_risk": {"nothing accepted": NAN},
+    "generalized_risk": {"nothing accepted": 0.0},
+    "selective_cost": {"nothing accepted": 0.1},
+    "cwsa": {"nothing accepted": 0.0},
+    "cwsa_plus": {"nothing accepted": 0.0},
+    "aurc": {"no errors": 0.0, "all errors": 1.0},
+    "eaurc": {"no errors": 0.0, "all errors": 0.0},
+    "naurc": {"no errors": NAN, "all errors": NAN},
+    "augrc": {"no errors": 0.0, "all errors": 0.5},
+    "aumcc": {"coverage never moves": 0.0},
+    "accuracy_rejection_auc": {"no errors": 1.0, "all errors": 0.0},
+    "risk_at_coverage": {"no errors": 0.0, "all errors": 1.0},
+    "coverage_at_risk": {"no errors": 1.0, "all errors": 0.0},
+    "review_rate_at_reliability": {"no errors": 0.0, "all errors": 1.0},
+    "failure_auroc": {"no errors": NAN, "all errors": NAN},
+    "failure_average_precision": {"no errors": NAN, "all errors": 1.0},
+    "oc_auc": {"no errors": NAN},
+    "f1_retention_auc": {"all errors": 0.0},
+    "auroc_aurc": {"one class": NAN},
+    "cw_accuracy": {"no errors": 1.0, "all errors": 0.0, "no confidence": NAN},
+    "cw_gain": {"no errors": NAN, "all errors": 0.0, "no confidence": NAN},
+    # Class 0: 2 of 2 taken for it, .75 of 1.25 right. Class 1 is never predicted.
+    # It counts 0 in the mean, class 2, which does not occur, is left out.
+    "cw_precision": {"two of three classes": 0.3, "no confidence": NAN},
+    "cw_recall": {"two of three classes": 0.5, "no confidence": NAN},
+    "cw_specificity": {"one class": 0.875 / 1.625, "no confidence": NAN},
+    "cw_f1": {"two of three classes": 0.375, "no confidence": NAN},
+    "cw_matthews": {"one class": NAN, "two of three classes": NAN, "no confidence": NAN},
+    "cw_auc": {"two of three classes": 1.0, "one class": NAN, "no confidence": NAN},
+    "csr": {"no errors": 0.0, "all errors": 6.0},
+    "p_risk": {"no errors": 0.0},
+    "debiased_l2": {"one row, wrong": 0.0},
+    "cau": {
+        # -log(1 - h) of (3/4, 1/4) and (7/8, 1/8), and -log h.
+        "no errors": -(math.log(1 - H(0.75)) + math.log(1 - H(0.875))) / 2,
+        "all errors": -(math.log(H(0.75)) + math.log(H(0.875))) / 2,
+    },
+}  # fmt: skip
+CASES = [(name, case, value) for name, known in UNDEFINED.items() for case, value in known.items()]
+ALWAYS_DEFINED = [name for name, spec in SPECS.items() if spec.undefined == "always defined"]
+
+
+def test_every_statement_about_missing_values_is_tested():
+    assert set(SPECS) == set(UNDEFINED) | set(ALWAYS_DEFINED)
+    assert set(UNDEFINED) & set(ALWAYS_DEFINED) <= {"risk_at_coverage"}
+    for name, known in UNDEFINED.items():
+        of_the_metric = SPECS[name].undefined.partition("; scorer")[0]
+        assert ("nan" in of_the_metric) == any(map(math.isnan, known.values())), name
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), CASES)
+def test_values_at_the_edge_are_those_of_the_table(name, situation, expected):
+    y_true, y_proba, options = SITUATIONS[situation]
+    labels = list(range(len(y_proba[0])))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        value = SPECS[name].function(
+            y_true, y_proba, labels=labels, **options, **REQUIRED.get(name, {})
+        )
+    assert_close(value, expected)
+    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    assert len(told) == len(caught)
+    if math.isnan(expected):
+        assert any("nan" in text for text in told)
+    if "left out" in SPECS[name].undefined and name != "debiased_l2":
+        assert told  # a part of the metric is missing
+
+
+class FixedAnswers(ClassifierMixin, BaseEstimator):
+    """Answers row i of X with the probabilities in it."""
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(X.shape[1])
+        return self
+
+    def predict_proba(self, X):
+        return X
+
+
+def scored(name, y_true, y_proba, **parameters):
+    X = np.array(y_proba)
+    model = FixedAnswers().fit(X, y_true)
+    return get_scorer(SPECS[name].scorer_name, **parameters)(model, X, np.array(y_true))
+
+
+#: What a scorer returns instead of the metric where nothing is accepted (or nothing right).
+INSTEAD = {
+    "selective_accuracy": 0.0,
+    "selective_risk": -1.0,
+    "generalized_risk": -1.0,
+    "cwsa": -1.0,
+    "cwsa_plus": 0.0,
+    "cau": NAN,
+}
+
+
+def test_what_a_scorer_returns_instead_is_what_the_table_says():
+    said = {
+        name: float(spec.undefined.rpartition(" ")[2])
+        for name, spec in SPECS.items()
+        if "scorer" in spec.undefined
+    }
+    assert said == pytest.approx(INSTEAD, nan_ok=True)
+
+
+@pytest.mark.parametrize(("name", "situation", "expected"), CASES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_scorer_at_the_edge_is_the_metric_with_its_sign_or_what_is_said(
+    name, situation, expected
+):
+    y_true, y_proba, options = SITUATIONS[situation]
+    if options:
+        return  # a scorer has no such argument
+    value = scored(name, y_true, y_proba, **REQUIRED.get(name, {}))
+    expected = expected if SPECS[name].greater_is_better else -expected
+    if situation == "nothing accepted" or (name, situation) == ("cau", "all errors"):
+        expected = INSTEAD.get(name, expected)
+    assert_close(value, expected)
+
+
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.signed])
+def test_the_scorer_of_a_signed_metric_prefers_zero(name):
+    y_proba = np.tile([0.75, 0.25], (8, 1))
+    values = []
+    for n_right in range(9):
+        y_true = np.where(np.arange(8) < n_right, 0, 1)
+        value = score(name, y_true, y_proba, labels=[0, 1])
+        values.append(scored(name, y_true, y_proba))
+        assert values[-1] == -abs(value)
+    assert np.argmax(values) == 6
+
+
+@pytest.mark.parametrize("name", ALWAYS_DEFINED)
+@examples(25)
+@given(data=st.data())
+def test_what_is_always_defined_is_finite_and_never_warns(name, data):
+    case = data.draw(cases_of(name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value = SPECS[name].function(
+            case.y_true, case.y_proba, **case.options, **REQUIRED.get(name, {})
+        )
+    assert math.isfinite(value)
+
+
+EDGES = {
+    "single row, right": ([0], [[0.75, 0.25]], [0, 1]),
+    "single row, wrong": ([1], [[0.75, 0.25]], [0, 1]),
+    "single row, a tie": ([1], [[0.5, 0.5]], [0, 1]),
+    "one class is true": ([1, 1, 1], [[0.75, 0.25], [0.25, 0.75], [0.0, 1.0]], [0, 1]),
+    "one column": ([3, 3, 3], [[1.0], [1.0], [1.0]], None),
+    "all rows tie": ([0, 1, 0], [[0.6, 0.4]] * 3, [0, 1]),
+    "all rows certain": ([0, 1, 0], [[1.0, 0.0]] * 3, [0, 1]),
+    "nothing accepted": ([0, 1], [[0.4, 0.3, 0.3]] * 2, [0, 1, 2]),
+}
+
+
+@each_metric
+@pytest.mark.parametrize("edge", EDGES)
+def test_an_undefined_value_is_nan_and_never_without_a_warning(name, edge):
+    y_true, y_proba, labels = EDGES[edge]
+    if name in TWO_CLASSES and len(y_proba[0]) != 2:
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        value = SPECS[name].function(y_true, y_proba, labels=labels, **REQUIRED.get(name, {}))
+    assert [w for w in caught if not issubclass(w.category, UserWarning)] == []
+    assert isinstance(value, float)
+    told = [str(w.message) for w in caught if "nan" in str(w.message)]
+    if math.isnan(value):
+        assert told
+    else:
+        assert all("left out of the average" in text for text in told)
+
+
+# Bad input -------------------------------------------------------------------------------
+
+Y, P = [0, 1, 1, 0], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
+BAD = {
+    "no rows": (([], []), {}, "y_true is empty"),
+    "rows missing": ((Y, P[:3]), {}, "y_proba has 3 rows"),
+    "nan label": (([0, 1, NAN, 0], P), {}, "y_true has missing"),
+    "labels in two columns": ((np.eye(4)[:, :2], P), {}, "y_true must be one-dimensional"),
+    "nan probability": ((Y, [[NAN, 0.1], *P[1:]]), {}, "y_proba"),
+    "probabilities not summing to one": ((Y, [[0.8, 0.1], *P[1:]]), {}, "y_proba.*sum to one"),
+    "logits": ((Y, [[2.0, -2.0]] * 4), {}, "y_proba"),
+    "predicted labels": ((Y, [0, 1, 0, 0]), {}, "y_proba.*labels"),
+    "one column of logits": ((Y, [1.7, -0.3, 2.0, 0.5]), {}, "y_proba"),
+    "strings without pos_label": ((list("abab"), [0.1, 0.9, 0.4, 0.5]), {}, "pos_label"),
+    "label that is no class": ((Y, P), {"labels": [1, 2]}, "y_true"),
+    "duplicated class": ((Y, P), {"labels": [0, 0]}, "labels"),
+    "unknown confidence": ((Y, P), {"confidence": "top"}, "confidence"),
+    "nan confidence": ((Y, P), {"confidence": [0.5, NAN, 0.5, 0.5]}, "confidence"),
+    "confidence too short": ((Y, P), {"confidence": [0.5, 0.5]}, "confidence"),
+    "unknown loss": ((Y, P), {"loss": "log"}, "loss"),
+    "loss above one": ((Y, P), {"loss": lambda a, b: 5.0 * (a != b)}, "loss"),
+    "negative weight": ((Y, P), {"sample_weight": [1, 1, -1, 1]}, "sample_weight"),
+    "weights all zero": ((Y, P), {"sample_weight": [0] * 4}, "sample_weight"),
+    "nan weight": ((Y, P), {"sample_weight": [1, 1, NAN, 1]}, "sample_weight"),
+    "weights too long": ((Y, P), {"sample_weight": [1] * 5}, "sample_weight"),
+}
+
+
+@each_metric
+@pytest.mark.parametrize("case", BAD)
+def test_every_metric_names_a_bad_argument(name, case):
+    arguments, options, message = BAD[case]
+    if not {"confidence", "loss"} & set(options) <= set(
+        shared_arguments(SPECS[name].function.__name__)
+    ):
+        return
+    with pytest.raises(ValueError, match=message):
+        SPECS[name].function(*arguments, **options, **REQUIRED.get(name, {}))
+
+
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.reads_probability])
+def test_a_metric_that_reads_probabilities_refuses_other_confidences(name):
+    with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
+        score(name, Y, P, confidence=[2.0, 1.0, 0.5, 0.0])
+
+
+# scikit-learn ----------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+CODES = np.arange(120) % 3
+X = RNG.normal(size=(120, 2)) + CODES[:, None]
+FOLDS = StratifiedKFold(3)
+
+
+def by_hand(name, X, y, **options):
+    """Fit on each fold and score the probabilities of the test rows."""
+    values = []
+    for train, test in FOLDS.split(X, y):
+        model = GaussianNB().fit(X[train], y[train])
+        values.append(score(name, y[test], model.predict_proba(X[test]), **options))
+    return values
+
+
+@each_metric
+@pytest.mark.parametrize("labels", [[0, 1], [-1, 1], ["no", "yes"], [False, True]], ids=str)
+def test_a_metric_is_a_scorer_of_two_classes(name, labels):
+    y = np.array(labels)[np.minimum(CODES, 1)]
+    spec = SPECS[name]
+    scorer = make_scorer(
+        spec.function, response_method="predict_proba",
+        greater_is_better=spec.greater_is_better, pos_label=labels[1], **REQUIRED.get(name, {}),
+    )  # fmt: skip
+    values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
+    sign = 1 if spec.greater_is_better else -1
+    assert_close(sign * values, by_hand(name, X, y, pos_label=labels[1]))
+
+
+@each_metric
+def test_a_metric_is_a_scorer_of_zero_and_one_without_more_words(name):
+    y = np.minimum(CODES, 1)
+    scorer = make_scorer(
+        SPECS[name].function, response_method="predict_proba", **REQUIRED.get(name, {})
+    )
+    values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
+    assert_close(values, by_hand(name, X, y))
+
+
+@each_metric_of_many_classes
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]], ids=str)
+@pytest.mark.parametrize("named", [True, False], ids=["with labels=", "all classes seen"])
+def test_a_metric_is_a_scorer_of_three_classes(name, labels, named):
+    y = np.array(labels)[CODES]
+    options = {"labels": labels} if named else {}
+    scorer = make_scorer(
+        SPECS[name].function, response_method="predict_proba", **options, **REQUIRED.get(name, {})
+    )
+    values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
+    assert_close(values, by_hand(name, X, y))
+
+
+@each_metric
+def test_a_scorer_passes_weights_on(name):
+    scorer = make_scorer(
+        SPECS[name].function, response_method="predict_proba", **REQUIRED.get(name, {})
+    )
+    y = np.minimum(CODES, most_classes(name) - 1)
+    model, weight = GaussianNB().fit(X, y), RNG.integers(0, 4, 120)
+    expected = score(name, y, model.predict_proba(X), sample_weight=weight)
+    assert_close(scorer(model, X, y, sample_weight=weight), expected)

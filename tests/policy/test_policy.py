@@ -1,0 +1,637 @@
+"""A policy decides the same rows in memory, from JSON, and in a fresh process."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import re
+import subprocess
+import sys
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from skselect import (
+    AbstentionPolicy,
+    PrecomputedClassifier,
+    Predictions,
+    SelectiveClassifier,
+    ThresholdTuner,
+    select_threshold,
+)
+from skselect.calibration import CALIBRATORS, ClassCalibration
+from skselect.policy.policy import VERSION
+from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.decisions import DecisionRule
+
+
+@pytest.fixture
+def policy():
+    return AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+
+
+def without_digest(policy):
+    """Return the file of a policy as it was before there were digests, which find any change."""
+    stored = json.loads(policy.to_json())
+    del stored["digest"]
+    return stored
+
+
+def test_decide_marks_what_is_not_sure_enough(policy):
+    table = policy.decide([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
+    assert table.columns.tolist() == ["label", "suggestion", "accepted", "confidence", "threshold"]
+    assert table["accepted"].tolist() == [True, False, True]  # a tie with the threshold is accepted
+    assert table["label"].isna().tolist() == [False, True, False]
+    assert table["suggestion"].tolist() == ["no", "yes", "yes"]
+
+
+def test_labels_need_an_abstain_label_where_a_row_is_rejected(policy):
+    decisions = policy.judge(np.array([[0.9, 0.1], [0.3, 0.7]]))
+    with pytest.raises(ValueError, match=r"1 of 2 rows are not accepted.* no abstain_label"):
+        policy.labels(decisions)
+    assert policy.labels(policy.judge(np.array([[0.9, 0.1]]))).tolist() == ["no"]
+    named = dataclasses.replace(policy, abstain_label="ask")
+    assert named.labels(decisions).tolist() == ["no", "ask"]
+
+
+def test_no_rows_need_no_confidence_of_your_own():
+    def largest(proba):
+        return proba.max(axis=1) if len(proba) else proba[0]
+
+    policy = AbstentionPolicy(classes=np.array([1, 2]), threshold=0.8, confidence=largest)
+    assert policy.decide([]).shape == (0, 5)
+
+
+def test_columns_are_matched_by_name_and_the_index_is_kept(policy):
+    frame = pd.DataFrame({"yes": [0.1, 0.7], "no": [0.9, 0.3]}, index=["a", "b"])
+    table = policy.decide(frame)
+    assert table.index.tolist() == ["a", "b"]
+    assert table["suggestion"].tolist() == ["no", "yes"]
+
+
+def test_one_column_is_the_second_class(policy):
+    for second in ([0.1, 0.95, 0.2], [0.1], [[0.1], [0.95]], [[0.1]], np.float32([[0.1], [0.95]])):
+        expected = ["no" if p < 0.5 else "yes" for p in np.ravel(second)]
+        assert policy.decide(second)["label"].tolist() == expected
+
+
+BARE = [[0.9, 0.1], [0.8999, 0.1], [0.9, 0.8], np.float32([0.9, 0.1]), pd.Series([0.9, 0.1]),
+        np.array([0.9, 0.1], dtype=object)]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", BARE)
+def test_two_bare_numbers_are_neither_one_row_nor_two(policy, pair):
+    gate = {}
+    exec(policy.to_python(), gate)
+    first, second = map(str, pair)
+    one_row, two_rows = re.escape(f"[[{first}, {second}]]"), re.escape(f"[[{first}], [{second}]].")
+    for decide in (policy.decide, gate["decide"]):
+        with pytest.raises(ValueError, match=f"One row: pass {one_row}; two rows: .* {two_rows}"):
+            decide(pair)
+
+
+def test_single_rows_of_xgboost_are_not_swapped():
+    xgboost = pytest.importorskip("xgboost")
+    X, y = load_breast_cancer(return_X_y=True)
+    raw = xgboost.XGBClassifier(n_estimators=20, max_depth=2, n_jobs=1).fit(X, y).predict_proba(X)
+    assert raw.dtype == np.float32
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    together = policy.decide(raw)
+    for i in range(0, len(raw), 19):
+        with pytest.raises(ValueError, match="may be one row with both classes"):
+            policy.decide(raw[i])
+        alone = policy.decide(raw[[i]])
+        assert alone["suggestion"].tolist() == [int(raw[i].argmax())]
+        pd.testing.assert_frame_equal(
+            alone, together.iloc[[i]].reset_index(drop=True), check_exact=True
+        )
+
+
+def test_two_decision_values_are_two_rows():
+    """No classifier gives two decision values for one row of two classes."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SelectiveClassifier(
+        make_pipeline(StandardScaler(), LinearSVC()), calibration="platt", threshold=0.8
+    ).fit(X, y)
+    assert len(model.decide(X[:2])) == len(model.predict(X[:2])) == 2
+    values = model.raw_scores(X[:2])
+    assert values.shape == (2,)
+    for given in (values, values[:, None]):
+        pd.testing.assert_frame_equal(model.policy_.decide(given), model.decide(X[:2]))
+
+
+@pytest.mark.parametrize("kind", [None, "temperature"])
+def test_a_frame_and_an_array_give_the_same_bits(rng, kind):
+    proba = rng.dirichlet(np.ones(12), 400)
+    calibration = None
+    if kind is not None:
+        calibration = ClassCalibration.fit(
+            kind, "predict_proba", proba, rng.integers(0, 12, 400), 12
+        )
+    policy = AbstentionPolicy(
+        classes=np.arange(12), threshold=0.4, confidence="entropy", calibration=calibration
+    )
+    frame = pd.DataFrame({k: proba[:, k] for k in range(12)})  # lies column by column in memory
+    pd.testing.assert_frame_equal(policy.decide(frame), policy.decide(proba), check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("classes", "dtype"),
+    [
+        ([1, 2], "Int64"),
+        ([False, True], "boolean"),
+        ([0.5, 1.5], "Float64"),
+        (["a", "b"], "string"),
+    ],
+)
+def test_labels_are_nullable(classes, dtype):
+    policy = AbstentionPolicy(classes=np.array(classes), threshold=0.8)
+    label = policy.decide([[0.9, 0.1], [0.4, 0.6]])["label"]
+    assert str(label.dtype) == dtype
+    assert label[0] == classes[0]
+    assert label[1] is pd.NA
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.123456789012345678, 1.0, np.inf, -np.inf])
+def test_thresholds_survive_json(threshold):
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=threshold, abstain_label=-1)
+    restored = AbstentionPolicy.from_json(policy.to_json())
+    assert restored.threshold == threshold
+    assert restored.classes.dtype == policy.classes.dtype
+    assert restored.abstain_label == -1
+
+
+@pytest.mark.parametrize("kind", ["isotonic", "platt", None])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_fresh_process_accepts_the_same_float32_rows(tmp_path, rng, kind, n_classes):
+    from xgboost import XGBClassifier
+
+    X = rng.normal(size=(600, 5)).astype(np.float32)
+    y = (X[:, 0] + rng.normal(scale=0.7, size=600) > 0).astype(int) + (X[:, 1] > 1) * (
+        n_classes - 2
+    )
+    base = XGBClassifier(n_estimators=15, max_depth=2, n_jobs=1)
+    tuner = ThresholdTuner(
+        SelectiveClassifier(base, calibration=kind, cv=3), objective="risk", target=0.2, cv=3
+    ).fit(X, y)
+    raw = tuner.estimator_.estimator_.predict_proba(X)
+    assert raw.dtype == np.float32
+    tuner.policy_.to_json(tmp_path / "policy.json")
+    np.save(tmp_path / "raw.npy", raw)
+    code = (
+        "import numpy as np, sys; from skselect import AbstentionPolicy\n"
+        "policy = AbstentionPolicy.from_json(sys.argv[1] + '/policy.json')\n"
+        "table = policy.decide(np.load(sys.argv[1] + '/raw.npy'))\n"
+        "table.to_pickle(sys.argv[1] + '/table.pkl')\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    there = pd.read_pickle(tmp_path / "table.pkl")
+    pd.testing.assert_frame_equal(there, tuner.decide(X), check_exact=True)
+    assert 0 < there["accepted"].mean() < 1
+
+
+def test_published_schema_describes_the_file(rng):
+    from importlib.resources import files
+
+    schema = json.loads(files("skselect.policy").joinpath("policy.schema.json").read_text())
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
+    from sklearn.naive_bayes import GaussianNB
+
+    for calibration in CALIBRATORS:
+        base = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=2)
+        tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=2).fit(X, y)
+        stored = json.loads(tuner.policy_.to_json())
+        jsonschema.validate(stored, schema)
+        assert stored["version"] == VERSION == schema["properties"]["version"]["const"]
+    costly = AbstentionPolicy(
+        classes=np.array(["no", "yes"]), threshold=np.inf, confidence="expected_cost",
+        rule=DecisionRule("min_cost", np.array([[0.0, 1.0], [9.0, 0.0]])),
+        groups=GroupThresholds("a and b", {(True, 1): 0.6, (False, 2): np.inf}, columns=("a", "b")),
+    )  # fmt: skip
+    jsonschema.validate(json.loads(costly.to_json()), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**stored, "threshold": "high"}, schema)
+
+
+def test_an_own_confidence_is_saved_only_on_demand(policy):
+    own = dataclasses.replace(policy, confidence=lambda p: p[:, 0])
+    with pytest.raises(ValueError, match="allow_external=True"):
+        own.to_json()
+    restored = AbstentionPolicy.from_json(own.to_json(allow_external=True))
+    with pytest.raises(ValueError, match=r"dataclasses\.replace"):
+        restored.decide([[0.9, 0.1]])
+    again = dataclasses.replace(restored, confidence=lambda p: p[:, 0])
+    assert again.decide([[0.9, 0.1]])["accepted"].tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"schema": "skselect.policy.policy", "version": 1', "damaged JSON"),
+        ('{"schema": "something else"}', "'schema' is not"),
+        ('{"schema": "skselect.policy.policy", "version": 99}', "Update skselect"),
+        ('{"schema": "skselect.policy.policy", "version": "1"}', "format version"),
+        ('{"schema": "skselect.policy.policy", "version": 1}', "policy is damaged"),
+        ("no_such_file.json", "no policy file"),
+    ],
+)
+def test_unreadable_policies_say_why(text, message):
+    with pytest.raises(ValueError, match=message):
+        AbstentionPolicy.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("threshold", "high"), ("threshold", float("nan")), ("confidence", "hope"),
+     ("response", "predict"), ("calibration", {"kind": "magic", "maps": [], "response": "x"}),
+     ("classes", None), ("metadata", 3)],
+)  # fmt: skip
+def test_a_damaged_field_is_refused(policy, field, value):
+    stored = without_digest(policy)
+    stored[field] = value
+    with pytest.raises(ValueError, match="damaged"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: s["calibration"]["maps"][0].pop("slope"),
+        lambda s: s["calibration"]["maps"].pop(),
+        lambda s: s["calibration"]["maps"][0].update(slope=None),
+        lambda s: s["calibration"]["maps"][0].update(slope="nan"),
+        lambda s: s["calibration"].update(response="foo"),
+        lambda s: s.update(n="x"),
+        lambda s: s.update(abstain_label=0),
+        lambda s: s.update(version=0),
+        lambda s: s.update(version=True),
+    ],
+)
+def test_a_damaged_calibration_is_found_when_loading(rng, damage):
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
+    model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.5).fit(X, y)
+    stored = without_digest(model.policy_)
+    damage(stored)
+    with pytest.raises(ValueError, match=r"damaged|version"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+def test_impossible_policies_are_refused_at_once():
+    classes = np.array(["a", "b"])
+    with pytest.raises(ValueError, match="confidence must be one of"):
+        AbstentionPolicy(classes=classes, threshold=0.5, confidence="margn")
+    with pytest.raises(ValueError, match="abstain_label='a' is one of the classes"):
+        AbstentionPolicy(classes=classes, threshold=0.5, abstain_label="a")
+    with pytest.raises(ValueError, match="path_or_text"):
+        AbstentionPolicy.from_json("x" * 5000)
+
+
+def test_nothing_half_written_is_left_behind(policy, tmp_path):
+    bad = dataclasses.replace(policy, metadata={"x": object()})
+    with pytest.raises(ValueError, match="metadata"):
+        bad.to_json(tmp_path / "policy.json")
+    with pytest.raises(ValueError, match="no folder"):
+        policy.to_json(tmp_path / "nowhere" / "policy.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([[0.5, 0.2, 0.3]], "3 columns"),
+        ([[0.9, 0.2]], "sum to one"),
+        ([[np.nan, 0.2]], "NaN"),
+        (pd.DataFrame({"no": [0.5], "maybe": [0.5]}), "do not name the classes"),
+        ([0, 1], "look like labels"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(policy, scores, message):
+    with pytest.raises(ValueError, match=message):
+        policy.decide(scores)
+
+
+def test_subgroups_wait_for_their_room(policy):
+    with pytest.raises(ValueError, match="subgroups"):
+        policy.decide([[0.5, 0.5]], subgroups=["a"])
+    with pytest.raises(ValueError, match="subgroups"):
+        policy.accepts([0.5], subgroups=["a"])
+
+
+def test_accepts_compares_as_float64(policy):
+    assert policy.accepts(np.array([0.8], dtype=np.float32)).tolist() == [True]  # 0.800000012
+    assert policy.accepts([0.7999999999]).tolist() == [False]
+
+
+# Damaged calibrations ---------------------------------------------------------------------------
+
+
+def stored_policy(kind, n_classes, scope):
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(n_classes), 100)
+    model = SelectiveClassifier(
+        PrecomputedClassifier(np.arange(n_classes)), calibration=kind, calibration_scope=scope
+    ).fit(P, rng.integers(0, n_classes, 100))
+    return without_digest(model.policy_)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes", "scope", "damage"),
+    [
+        ("temperature", 3, "probabilities", {"temperature": -1.0}),
+        ("temperature", 3, "probabilities", {"temperature": 0.0}),
+        ("temperature", 3, "probabilities", {"prior": [0.5, 0.5]}),
+        ("temperature", 3, "probabilities", {"prior": 0.5}),
+        ("temperature", 2, "confidence", {"prior": [0.5, 0.5]}),
+        ("temperature", 2, "probabilities", {"share": 2.0}),
+        ("platt", 2, "probabilities", {"slope": -3.0}),
+        ("beta", 3, "probabilities", {"a": -3.0}),
+        ("isotonic", 2, "probabilities", {"knots": [0.9, 0.1], "values": [0.0, 1.0]}),
+        ("isotonic", 2, "probabilities", {"knots": [], "values": []}),
+        ("isotonic", 2, "confidence", {"knots": [0.1, 0.9], "values": [0.5]}),
+        ("smooth_isotonic", 2, "probabilities", {"knots": [0.1, 0.9], "values": [0.8, 0.2]}),
+        ("smooth_isotonic", 2, "probabilities", {"knots": [0.1, 0.9], "values": [0.8, 3.0]}),
+        ("venn_abers", 2, "confidence", {"lower": [0.1]}),
+        ("platt", 2, "confidence", {"intercept": float("nan")}),
+    ],
+)
+def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
+    stored = stored_policy(kind, n_classes, scope)
+    AbstentionPolicy.from_json(json.dumps(stored))
+    stored["calibration"]["maps"][0] |= damage
+    with pytest.raises(ValueError, match=r"The policy is damaged|NaN is no finite number"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize("scope", ["probabilities", "confidence"])
+@pytest.mark.parametrize("offset", [float("nan"), -1, 0, "much"])
+def test_a_damaged_offset_is_not_loaded(scope, offset):
+    stored = stored_policy("platt", 2, scope)
+    stored["calibration"]["offset"] = offset
+    with pytest.raises(ValueError, match=r"The policy is damaged|NaN is no finite number"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+def test_files_of_version_1_still_load():
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    stored = without_digest(policy) | {"version": 1}
+    for name in ("decision", "cost_matrix", "groups"):
+        del stored[name]
+    restored = AbstentionPolicy.from_json(json.dumps(stored))
+    assert restored.rule.decision == "argmax"
+    assert restored.groups is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"decision": "dice"}, "decision must be one of"),
+        ({"decision": "min_cost"}, "cost_matrix is missing"),
+        ({"cost_matrix": [[0, 1]]}, "cost_matrix must hold numbers"),
+        ({"cost_matrix": [[0, -1], [1, 0]]}, "finite costs of at least 0"),
+        ({"confidence": "expected_cost"}, "needs a cost_matrix"),
+        ({"classes": ["low", "high"], "classes_dtype": "<U1"}, "'<U1' cannot hold the classes"),
+    ],
+)
+def test_damaged_decisions_are_a_clear_error(change, message):
+    policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
+    with pytest.raises(ValueError, match=f"The policy is damaged .*{message}"):
+        AbstentionPolicy.from_json(json.dumps(without_digest(policy) | change))
+
+
+def test_decision_values_need_a_calibration():
+    with pytest.raises(ValueError, match="needs a calibration"):
+        AbstentionPolicy(
+            classes=np.array(["no", "yes"]), threshold=0.5, response="decision_function"
+        )
+
+
+# Thresholds that nobody certified, files that were changed --------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certified():
+    """Return policies with a certificate: for all rows, for two sites."""
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1.0, 2000)
+    wrong = rng.random(2000) < 0.4 * (1.0 - sure)
+    rows = Predictions.from_proba(wrong.astype(int), np.column_stack([sure, 1.0 - sure]))
+    sites = np.repeat(["A", "B"], 1000)
+    return {
+        name: select_threshold(rows, objective="risk", target=0.1, subgroups=subgroups).policy
+        for name, subgroups in {"all": None, "sites": sites}.items()
+    }
+
+
+def test_another_threshold_is_not_certified(certified):
+    policy = certified["all"]
+    assert policy.certificate.is_certified
+    with pytest.raises(ValueError, match=r"threshold=0\.2, but .* the threshold 0\.\d+.*None"):
+        dataclasses.replace(policy, threshold=0.2)
+    bolder = dataclasses.replace(policy, threshold=0.2, certificate=None)
+    assert AbstentionPolicy.from_json(bolder.to_json()).threshold == 0.2
+    assert "PROMISES NOTHING" in bolder.to_python()
+    noted = dataclasses.replace(policy, metadata={"ticket": 7})
+    assert noted.certificate == policy.certificate
+    one_for_all = dataclasses.replace(policy, groups=None)
+    assert one_for_all.threshold == policy.threshold
+
+
+def test_another_threshold_of_a_subgroup_is_not_certified(certified):
+    groups = certified["sites"].groups
+    assert all(certificate.is_certified for certificate in groups.certificates.values())
+    bolder = {**groups.thresholds, "B": 0.2}
+    with pytest.raises(ValueError, match=r"subgroup 'B' has the threshold 0\.2, but .*'B': None"):
+        dataclasses.replace(groups, thresholds=bolder)
+    open_about_it = {**groups.certificates, "B": None}
+    groups = dataclasses.replace(groups, thresholds=bolder, certificates=open_about_it)
+    assert dataclasses.replace(certified["sites"], groups=groups).groups.thresholds["B"] == 0.2
+    with pytest.raises(ValueError, match="a threshold per subgroup, but the certificate is about"):
+        dataclasses.replace(certified["all"], groups=groups)
+    with pytest.raises(ValueError, match="subgroup 'B' has the threshold inf, but"):
+        GroupThresholds("site", {"A": np.inf}, {"B": certified["all"].certificate})
+
+
+#: What an editor may do to a file: the path of a value, and its new value.
+EDITS = [
+    ("all", ["threshold"], 0.2),
+    ("all", ["threshold"], None),
+    ("all", ["certificate", "threshold"], 0.99),
+    ("all", ["certificate", "target"], 0.0001),
+    ("all", ["certificate", "delta"], 1e-300),
+    ("all", ["certificate", "n_errors"], 0),
+    ("all", ["certificate"], None),
+    ("all", ["classes"], [1, 0]),
+    ("all", ["groups"], {"by": "site", "by_answer": False, "columns": [], "unseen": "abstain",
+                         "members": [{"group": 1, "threshold": 0.1, "certificate": None}]}),
+    ("all", ["metadata", "ticket"], 7),
+    ("all", ["digest"], None),
+    ("all", ["digest"], "0" * 64),
+    ("sites", ["groups", "members", 0, "threshold"], 0.2),
+    ("sites", ["groups", "members", 1, "group"], "C"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "path", "value"), EDITS)
+def test_an_edited_file_is_refused(certified, name, path, value):
+    stored = json.loads(certified[name].to_json())
+    place = stored
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(ValueError, match=r"its digest does not match.*dataclasses\.replace"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize("name", ["all", "sites"])
+def test_the_layout_of_a_file_does_not_matter(certified, name, tmp_path):
+    notes = {"1.0": 1.0, "ü": [0.1, 1e22, -0.0, {"b": 1e-300, "a": 2**70}], "": None, "t": (1, 2),
+             10: 1, 9: 2}  # fmt: skip
+    policy = dataclasses.replace(certified[name], metadata=notes)
+    stored = json.loads(policy.to_json())
+    texts = [
+        json.dumps(stored),
+        json.dumps(stored, sort_keys=True, ensure_ascii=False, separators=(",", ":")),
+        json.dumps(dict(reversed(stored.items())), indent=7),
+        json.dumps(stored).replace("1.0,", "1,").replace("1e+22", "1" + 22 * "0"),
+    ]
+    for text in texts:
+        assert json.loads(AbstentionPolicy.from_json(text).to_json()) == stored
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"):
+        (tmp_path / "policy.json").write_bytes(texts[1].encode(encoding))
+        loaded = AbstentionPolicy.from_json(tmp_path / "policy.json")
+        assert loaded.metadata["ü"] == notes["ü"]
+    assert AbstentionPolicy.from_json("\ufeff" + texts[0]).metadata["t"] == [1, 2]
+
+
+def test_the_digest_is_what_the_schema_says(certified):
+    stored = json.loads(certified["all"].to_json())
+    digest = stored.pop("digest")
+
+    def whole(value):
+        if isinstance(value, dict):
+            return {key: whole(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [whole(inner) for inner in value]
+        return int(value) if isinstance(value, float) and value == int(value) else value
+
+    text = json.dumps(whole(stored), sort_keys=True, separators=(",", ":"))
+    assert digest == hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["all", "sites"])
+def test_files_without_a_digest_still_load(certified, name):
+    restored = AbstentionPolicy.from_json(json.dumps(without_digest(certified[name])))
+    assert restored.to_json() == certified[name].to_json()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["coverage"], 7, r"coverage must be a number in \[0, 1\]"),
+        (["coverage"], "much", "coverage must be a number"),
+        (["n"], -3, "n must be an integer"),
+        (["confidence_quantiles"], [], "confidence_quantiles must be a mapping"),
+        (
+            ["confidence_quantiles", "0.5"],
+            "half",
+            r"confidence_quantiles\['0.5'\] must be a number",
+        ),
+        (["metadata"], [], "metadata must be a mapping"),
+        (["created"], 5, "created must be text, got 5"),
+        (["fingerprints"], "abc", "fingerprints must be a mapping"),
+        (["fingerprints", "data"], 3, r"fingerprints\['data'\] must be text"),
+        (["threshold"], 0.2, r"threshold=0\.2, but the certificate is about"),
+        (["threshold"], True, "threshold must be a number"),
+        (["certificate", "threshold"], 0.99, "the certificate is about the threshold 0.99"),
+        (["certificate", "risk"], "<b>", "risk must be a number"),
+        (["certificate", "risk"], -0.1, "risk must be a number"),
+        (["certificate", "target"], 1.5, "no target can be above 1"),
+        (["certificate", "delta"], 0, r"delta must be a number in \(0, 0.5\]"),
+        (["certificate", "n"], 1999.5, "n must be an integer"),
+        (["certificate", "n_accepted"], 10**400, "must rise in this order"),
+        (["certificate", "method"], 3, "certificate: method must be text"),
+        (["certificate", "created"], None, "certificate: created must be text"),
+        (["certificate", "cases"], ["x"], "certificate: cases must be text"),
+        (["certificate", "fingerprints"], {"data": 1}, "certificate: fingerprints.* must be text"),
+        (["certificate", "loss"], "none", "loss must be one of"),
+    ],
+)
+def test_a_file_without_a_digest_is_checked_field_by_field(certified, path, value, message):
+    stored = without_digest(certified["all"])
+    place = stored
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(ValueError, match=f"The policy is damaged .*({message})"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "Infinity", "NaN"])
+def test_what_no_float_can_hold_is_no_number(policy, number):
+    text = json.dumps(without_digest(policy)).replace('"threshold": 0.8', f'"threshold": {number}')
+    with pytest.raises(ValueError, match=f"damaged JSON: {number} is no finite number"):
+        AbstentionPolicy.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a":' * 100_000 + "1" + "}" * 100_000, "[" * 100_000, "5", '"x"', b"\xff\xfe{", b"",
+     '{"schema": "skselect.policy.policy", "version": 2, "x": ' + "[" * 500 + "]" * 500 + "}"],
+    ids=["braces", "brackets", "number", "text", "bytes", "empty", "deep"],
+)  # fmt: skip
+def test_no_file_ends_in_a_traceback(tmp_path, text):
+    data = text if isinstance(text, bytes) else text.encode()
+    (tmp_path / "policy.json").write_bytes(data)
+    with pytest.raises(ValueError, match=r"not a policy|is damaged"):
+        AbstentionPolicy.from_json(tmp_path / "policy.json")
+
+
+def places(stored):
+    """Return every container with each of its keys."""
+    keys = stored if isinstance(stored, dict) else range(len(stored))
+    found = [(stored, key) for key in keys]
+    for key in keys:
+        if isinstance(stored[key], dict | list):
+            found += places(stored[key])
+    return found
+
+
+ODD = [None, True, -1, 0, 7, 0.5, 10**400, -(10**400), 1e308, "", "<b>", "nan", "-inf", [], [[]],
+       [0, 1], {}, {"a": 1}, ["a", None]]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["all", "sites", "calibrated", "costly"])
+def test_any_wrong_value_is_refused_or_works(certified, name):
+    costly = AbstentionPolicy(
+        classes=np.array(["no", "yes"]), threshold=0.5, confidence="expected_cost",
+        rule=DecisionRule("min_cost", np.array([[0.0, 1.0], [9.0, 0.0]])), abstain_label="?",
+    )  # fmt: skip
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
+    maps = ClassCalibration.fit("platt", "predict_proba", proba, np.arange(90) % 3, 3)
+    calibrated = AbstentionPolicy(classes=np.arange(3), threshold=0.5, calibration=maps)
+    policies = {**certified, "costly": costly, "calibrated": calibrated}
+    stored = without_digest(policies[name])
+    text = json.dumps(stored)
+    for (place, key), odd in itertools.product(places(stored), ODD):
+        kept, place[key] = place[key], odd
+        try:
+            changed = json.dumps(stored)
+            try:
+                loaded = AbstentionPolicy.from_json(changed)
+            except ValueError:
+                continue
+            again = AbstentionPolicy.from_json(loaded.to_json())
+            assert again.to_json() == loaded.to_json()
+            assert str(loaded.certificate) == str(again.certificate)
+            assert loaded.to_python()
+        finally:
+            place[key] = kept
+    assert json.dumps(stored) == text

@@ -1,0 +1,664 @@
+"""The Python file of a policy decides as the policy does, bit by bit, with numpy alone."""
+
+import ast
+import dataclasses
+import itertools
+import json
+import pickle
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special
+from sklearn.linear_model import LogisticRegression
+
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    SelectiveClassifier,
+    ThresholdTuner,
+    _array_ops,
+    select_threshold,
+)
+from skselect.calibration import CALIBRATORS, ClassCalibration, ConfidenceCalibration
+from skselect.calibration._common import expit, softmax
+from skselect.exceptions import _proba
+from skselect.policy import standalone
+from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
+from skselect.predictions.decisions import DecisionRule
+
+#: Imports every gate of a folder where the named packages do not exist, and lets it decide.
+ALONE = """
+import importlib, pickle, sys
+BANNED = {"skselect", "sklearn", "scipy", "pandas"}
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BANNED:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Blocker())
+for name in BANNED:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        continue
+    raise SystemExit(name + " is there")
+sys.path.insert(0, sys.argv[1])
+with open(sys.argv[1] + "/inputs.pkl", "rb") as file:
+    inputs = pickle.load(file)
+found = []
+for name, y_proba, rest in inputs:
+    found.append(importlib.import_module(name).decide(y_proba, **rest))
+assert not BANNED & set(sys.modules)
+with open(sys.argv[1] + "/found.pkl", "wb") as file:
+    pickle.dump(found, file)
+"""
+
+
+def gate_of(policy):
+    """Return the module that the policy's Python file is."""
+    module = types.ModuleType("gate")
+    exec(compile(policy.to_python(), "gate.py", "exec"), module.__dict__)
+    return module
+
+
+def assert_same(found, table):
+    """Compare the answer of a gate with the table of a policy, to the last bit."""
+    assert list(found) == table.columns.tolist()
+    assert found["label"].dtype == object
+    assert found["label"].tolist() == [None if pd.isna(x) else x for x in table["label"]]
+    assert found["suggestion"].tolist() == table["suggestion"].tolist()
+    np.testing.assert_array_equal(found["accepted"], table["accepted"])
+    for name in ("confidence", "threshold"):
+        assert found[name].dtype == np.float64
+        assert found[name].tobytes() == table[name].to_numpy().tobytes(), name
+
+
+# What is compared -------------------------------------------------------------------------------
+
+
+def raw_scores(rng, n_classes, response, n=150):
+    """Return raw scores with ties, certainty and impossibility among them, and true codes."""
+    logits = rng.normal(scale=3.0, size=(n, n_classes))
+    codes = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    codes[:n_classes] = np.arange(n_classes)
+    if response == "decision_function":
+        return (logits[:, 1] - logits[:, 0] if n_classes == 2 else logits), codes
+    proba = special.softmax(logits, axis=1)
+    proba[-20:] = np.eye(n_classes)[codes[-20:]]
+    proba[-30:-20] = 1.0 / n_classes
+    proba[-40:-30] = proba[-50:-40]
+    return proba, codes
+
+
+def tied(policy, scores, **rest):
+    """Return the policy with a threshold that a row has exactly as its confidence."""
+    confidence = policy.decide(scores, **rest)["confidence"].to_numpy()
+    return dataclasses.replace(policy, threshold=float(np.sort(confidence)[len(confidence) // 2]))
+
+
+def calibrated_cases(rng):
+    names = itertools.cycle(CONFIDENCES)
+    for kind, n_classes in itertools.product(CALIBRATORS, (2, 3, 12)):
+        for response in ("predict_proba", "decision_function"):
+            scores, codes = raw_scores(rng, n_classes, response)
+            maps = ClassCalibration.fit(kind, response, scores, codes, n_classes)
+            policy = AbstentionPolicy(
+                classes=np.arange(n_classes), threshold=0.5, response=response, calibration=maps,
+                confidence=next(names),
+            )  # fmt: skip
+            yield tied(policy, scores), in_all_layouts(scores)
+    for kind, confidence in itertools.product(CALIBRATORS, CONFIDENCES):
+        scores, codes = raw_scores(rng, 3, "predict_proba")
+        correct = (scores.argmax(axis=1) == codes).astype(float)
+        honest = ConfidenceCalibration.fit(kind, CONFIDENCES[confidence](scores), correct)
+        policy = AbstentionPolicy(
+            classes=np.arange(3), threshold=0.5, calibration=honest, confidence=confidence
+        )
+        yield tied(policy, scores), in_all_layouts(scores)
+
+
+def in_all_layouts(scores, **rest):
+    """Return inputs: the scores as they are, in single precision, by columns, row by row."""
+    shapes = [scores, scores.astype(np.float32), np.asfortranarray(scores), scores[:1]]
+    return [(shape, {name: x[: len(shape)] for name, x in rest.items()}) for shape in shapes]
+
+
+def plain_cases(rng):
+    decided = {"argmax": [*CONFIDENCES, *ANSWER_CONFIDENCES], "estimator": ANSWER_CONFIDENCES,
+               "min_cost": ANSWER_CONFIDENCES}  # fmt: skip
+    for n_classes in range(2, 13):
+        scores, codes = raw_scores(rng, n_classes, "predict_proba")
+        costs = rng.integers(0, 9, (n_classes, n_classes)) * (1 - np.eye(n_classes)) + 0.25
+        for decision, names in decided.items():
+            rest = {"y_pred": codes} if decision == "estimator" else {}
+            for confidence in names:
+                policy = AbstentionPolicy(
+                    classes=np.arange(n_classes), threshold=0.5, confidence=confidence,
+                    rule=DecisionRule(decision, costs),
+                )  # fmt: skip
+                yield tied(policy, scores, **rest), in_all_layouts(scores, **rest)
+    policy = AbstentionPolicy(classes=np.array(["a", "b"]), threshold=0.75)
+    second = np.array([0.25, 0.75, 0.0, 1.0, 0.5, 0.6])
+    for threshold in (np.inf, -np.inf, 0.0, 0.75):
+        yield dataclasses.replace(policy, threshold=threshold), in_all_layouts(second)
+    rounded = [[1.0 + 1e-7, -1e-7], [0.5004, 0.5]]
+    yield policy, [(np.eye(2, dtype=int), {}), (rounded, {}), (second.astype(object), {})]
+
+
+def labelled_cases(rng):
+    scores = rng.dirichlet(np.ones(3), 30)
+    for labels in ([-1, 0, 7], ["neg", "", "größer"], [-0.5, 0.1, 2.0], [5]):
+        kinds = {int: [np.int64, np.int8, np.uint8], float: [np.float64, np.float32], str: [str]}
+        for dtype in kinds[type(labels[0])]:
+            classes = np.array([0, 1, 200] if dtype is np.uint8 else labels, dtype=dtype)
+            proba = scores if len(classes) == 3 else np.ones((30, 1))
+            policy = AbstentionPolicy(classes=classes, threshold=0.6)
+            yield policy, [(proba, {})]
+            policy = dataclasses.replace(
+                policy, rule=DecisionRule("estimator"), confidence="chosen_proba"
+            )
+            answers = rng.choice(classes, 30)
+            yield policy, [(proba, {"y_pred": answers}), (proba, {"y_pred": answers.tolist()}),
+                           (proba, {"y_pred": answers[:, None]})]  # fmt: skip
+    policy = AbstentionPolicy(classes=np.array([True, False]), threshold=0.6)
+    yield policy, [(rng.dirichlet(np.ones(2), 30), {})]
+
+
+def grouped_cases(rng):
+    scores = rng.dirichlet(np.ones(3), 8)
+    policy = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.9)
+
+    def case(subgroups, by, thresholds, **options):
+        groups = GroupThresholds(by, thresholds, **options)
+        rest = {} if subgroups is None else {"subgroups": subgroups}
+        return dataclasses.replace(policy, groups=groups), [(scores, rest)]
+
+    sites = np.array([1, 1, 2, 3, 2, 2, 1, 1])
+    yield case(sites, "site", {1: 0.4, 2: np.inf})
+    yield case(sites.tolist(), "site", {1: 0.4, 2: 0.5, 3: 0.6}, unseen="raise")
+    yield case({"site": sites}, "site", {1.0: 0.4, "1": 0.9, 2: 0.6})
+    mixed = ["x", None, 2.5, True, float("nan"), "x", "1", 1]
+    yield case(mixed, "kind", {"x": 0.4, 2.5: 0.3, 1: 0.2})
+    yield case(
+        {"old": [True, False] * 4, "site": sites}, "site and old",
+        {(1, True): 0.4, (2, False): 0.3}, columns=("site", "old"),
+    )  # fmt: skip
+    by_answer = {"by_answer": True}
+    yield case(None, "predicted_class", {"a": 0.4, "b": 0.5, "c": np.inf}, **by_answer)
+    yield case(None, "predicted_class", {"a": 0.4}, **by_answer)
+
+
+CASES = [calibrated_cases, plain_cases, labelled_cases, grouped_cases]
+
+
+@pytest.mark.filterwarnings("ignore:subgroups")
+@pytest.mark.parametrize("cases", CASES, ids=lambda cases: cases.__name__)
+def test_the_file_decides_alone_as_the_policy_does(tmp_path, rng, cases):
+    inputs, tables = [], []
+    for i, (policy, given_inputs) in enumerate(cases(rng)):
+        policy.to_python(tmp_path / f"gate_{i}.py")
+        for scores, rest in given_inputs:
+            inputs.append((f"gate_{i}", scores, rest))
+            tables.append(policy.decide(scores, **rest))
+    (tmp_path / "inputs.pkl").write_bytes(pickle.dumps(inputs))
+    subprocess.run([sys.executable, "-c", ALONE, str(tmp_path)], check=True)
+    found = pickle.loads((tmp_path / "found.pkl").read_bytes())
+    for decisions, table in zip(found, tables, strict=True):
+        assert_same(decisions, table)
+
+
+# Any number -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def decision_gates():
+    rng = np.random.default_rng(0)
+    scores, codes = raw_scores(rng, 2, "decision_function")
+    policies = [
+        AbstentionPolicy(
+            classes=np.arange(2), threshold=0.7, response="decision_function",
+            calibration=ClassCalibration.fit(kind, "decision_function", scores, codes, 2),
+        )
+        for kind in CALIBRATORS
+    ]  # fmt: skip
+    return [(policy, gate_of(policy)) for policy in policies]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
+def test_any_decision_value_gives_the_same_bits(decision_gates, values):
+    for policy, gate in decision_gates:
+        assert_same(gate.decide(values), policy.decide(values))
+
+
+def test_many_decision_values_give_the_same_bits(decision_gates, rng):
+    values = np.concatenate([rng.normal(scale=scale, size=20_000) for scale in (0.1, 3, 50, 1e4)])
+    for policy, gate in decision_gates:
+        assert_same(gate.decide(values), policy.decide(values))
+
+
+def test_the_maps_of_scores_are_as_exact_as_those_of_scipy(rng):
+    x = np.concatenate([rng.normal(scale=scale, size=20_000) for scale in (0.1, 3, 50)])
+    np.testing.assert_array_max_ulp(expit(x), special.expit(x), maxulp=4)
+    assert np.all(np.diff(expit(np.sort(x))) >= 0)
+    logits = x.reshape(-1, 6)
+    np.testing.assert_array_equal(softmax(logits), special.softmax(logits, axis=1))
+
+
+# From a tuner, by name, by confidence -----------------------------------------------------------
+
+
+def test_a_tuned_policy_with_its_certificate(rng, tmp_path):
+    X = rng.normal(size=(900, 3))
+    y = np.where(X[:, 0] + rng.normal(scale=0.5, size=900) > 0, "yes", "no")
+    model = SelectiveClassifier(LogisticRegression(), calibration="platt")
+    tuner = ThresholdTuner(model, objective="risk", target=0.1, cv=0.5, refit=False, random_state=0)
+    policy = tuner.fit(X, y).policy_
+    gate = gate_of(policy)
+    assert_same(gate.decide(tuner.raw_scores(X)), tuner.decide(X))
+    assert str(tuner.certificate_) == gate.CERTIFICATE
+    assert json.loads(policy.to_json()) == gate.POLICY
+    assert gate.POLICY["certificate"]["guarantee"] == "high_probability"
+    assert policy.to_python(tmp_path / "gate.py") is None
+    assert (tmp_path / "gate.py").read_text(encoding="utf-8") == policy.to_python()
+
+
+def test_certificates_of_subgroups_are_told(rng):
+    X = rng.normal(size=(900, 3))
+    y = (X[:, 0] + rng.normal(scale=0.5, size=900) > 0).astype(int)
+    tuner = ThresholdTuner(
+        LogisticRegression(), objective="risk", target=0.15, group_by="predicted_class", cv=0.5,
+        refit=False, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    gate = gate_of(tuner.policy_)
+    for group in (0, 1):
+        assert f"predicted_class {group}\n{tuner.certificates_[group]}" in gate.CERTIFICATE
+    assert "PROMISES NOTHING" in gate_of(AbstentionPolicy(np.array([0, 1]), 0.5)).CERTIFICATE
+
+
+def test_frames_are_matched_by_name(rng):
+    scores = rng.dirichlet(np.ones(3), 20)
+    policy = AbstentionPolicy(classes=np.array([1, 2, 3]), threshold=0.5)
+    gate = gate_of(policy)
+    for names in ([3, 1, 2], ["2", "3", "1"]):
+        frame = pd.DataFrame(scores, columns=names)
+        assert_same(gate.decide(frame), policy.decide(frame))
+    groups = GroupThresholds("a and b", {(1, "x"): 0.4}, columns=("a", "b"))
+    policy = dataclasses.replace(policy, groups=groups)
+    frame = pd.DataFrame({"b": ["x", "y"] * 10, "a": pd.array([1, None] * 10, dtype="Int64")})
+    for decide in (policy.decide, gate_of(policy).decide):
+        with pytest.warns(UserWarning, match=r"10 rows belong to no a and b .*\['missing'\]"):
+            decide(scores, subgroups=frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_same(
+            gate_of(policy).decide(scores, subgroups=frame), policy.decide(scores, subgroups=frame)
+        )
+
+
+def test_accepts_compares_as_float64():
+    policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+    confidence = np.array([0.8, 0.7999999, 0.9], dtype=np.float32)
+    assert gate_of(policy).accepts(confidence).tolist() == policy.accepts(confidence).tolist()
+    groups = GroupThresholds("predicted_class", {"no": 0.5, "yes": 0.85}, by_answer=True)
+    policy = dataclasses.replace(policy, groups=groups)
+    answers = ["no", "yes", "yes"]
+    found = gate_of(policy).accepts(confidence, subgroups=answers)
+    assert found.tolist() == policy.accepts(confidence, subgroups=answers).tolist()
+    assert found.tolist() == [True, False, True]
+
+
+# What does not fit ------------------------------------------------------------------------------
+
+PLAIN = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+THREE = AbstentionPolicy(classes=np.array(["a", "b", "c"]), threshold=0.8)
+DECIDING = dataclasses.replace(
+    PLAIN,
+    response="decision_function",
+    calibration=ClassCalibration.fit(
+        "platt", "decision_function", np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 1, 0, 1]), 2
+    ),
+)
+GIVEN = dataclasses.replace(PLAIN, rule=DecisionRule("estimator"), confidence="chosen_proba")
+GROUPED = dataclasses.replace(PLAIN, groups=GroupThresholds("site", {1: 0.6}, unseen="raise"))
+PAIRED = dataclasses.replace(
+    PLAIN, groups=GroupThresholds("a and b", {(1, 2): 0.6}, columns=("a", "b"))
+)
+ANSWERED = dataclasses.replace(
+    PLAIN, groups=GroupThresholds("predicted_class", {"no": 0.6}, by_answer=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("policy", "scores", "rest", "message"),
+    [
+        (PLAIN, [[0.5, 0.2, 0.3]], {}, "y_proba has 3 columns, but the policy is for the classes"),
+        (PLAIN, [[0.9, 0.1], [0.9, 0.2]], {}, "each row must sum to one, row 1 sums to 1.1"),
+        (PLAIN, 0.9, {}, r"a row per case with 2 numbers, .* got the shape \(\)"),
+        (THREE, [0.8, 0.1, 0.1], {}, r"a row per case with 3 numbers, .* got the shape \(3,\)"),
+        (PLAIN, [[np.nan, 0.2]], {}, "y_proba has NaN or infinite values"),
+        (PLAIN, [[1.5, -0.5]], {}, "must lie in .0, 1., got values from -0.5 to 1.5"),
+        (PLAIN, [["a", "b"]], {}, "y_proba must hold probabilities"),
+        (PLAIN, [[True, False]], {}, "y_proba must hold probabilities, got bool"),
+        (PLAIN, np.zeros((0, 3)), {}, "y_proba has 3 columns, but the policy is for the classes"),
+        (GROUPED, [], {}, "subgroups is missing"),
+        (PLAIN, np.zeros((1, 2, 1)), {}, "y_proba must have one row per case"),
+        (PLAIN, [0, 1], {}, "look like labels"),
+        (PLAIN, pd.DataFrame({"no": [0.5], "maybe": [0.5]}), {}, "y_proba: the columns"),
+        (PLAIN, pd.DataFrame({"no": [0.5], "yes": [0.5], "z": 0}), {}, "y_proba: .*columns"),
+        (PLAIN, [[0.5, 0.5]], {"y_pred": ["no"]}, "y_pred goes with decision='estimator'"),
+        (PLAIN, [[0.5, 0.5]], {"subgroups": ["a"]}, "subgroups: this policy has one threshold"),
+        (DECIDING, [[0.5, 0.5]], {}, "built on decision_function"),
+        (DECIDING, [np.inf], {}, "built on decision_function.* got NaN or infinite"),
+        (GIVEN, [[0.5, 0.5]], {}, "y_pred is missing"),
+        (GIVEN, [[0.5, 0.5]], {"y_pred": ["no", "no"]}, "y_pred"),
+        (GIVEN, [[0.5, 0.5]], {"y_pred": ["maybe"]}, "labels that are not among the classes"),
+        (GIVEN, [[0.5, 0.5]], {"y_pred": [None]}, "y_pred"),
+        (GROUPED, [[0.5, 0.5]], {}, "subgroups is missing"),
+        (GROUPED, [[0.5, 0.5]], {"subgroups": [1, 1]}, "subgroups"),
+        (GROUPED, [[0.5, 0.5]], {"subgroups": "a"}, "subgroups must hold one value per row"),
+        (GROUPED, [[0.5, 0.5]], {"subgroups": [[1]]}, "subgroups must hold one value per row"),
+        (GROUPED, [[0.5, 0.5]], {"subgroups": [2]}, r"1 rows belong to no site .*\(\['2'\]; known"),
+        (GROUPED, [[0.5, 0.5]], {"subgroups": [np.inf]}, "strings, finite numbers or booleans"),
+        (GROUPED, [[0.5, 0.5]], {"subgroups": [(1, 2)]}, "subgroups"),
+        (PAIRED, [[0.5, 0.5]], {"subgroups": {"a": [1]}}, r"the columns \['a', 'b'\]"),
+        (PAIRED, [[0.5, 0.5]], {"subgroups": [1]}, r"the columns \['a', 'b'\]"),
+        (ANSWERED, [[0.5, 0.5]], {"subgroups": ["no"]}, "subgroups: the answers are the subgroups"),
+    ],
+)
+def test_both_refuse_what_does_not_fit(policy, scores, rest, message):
+    for decide in (policy.decide, gate_of(policy).decide):
+        with pytest.raises(ValueError, match=message):
+            decide(scores, **rest)
+
+
+@pytest.mark.parametrize(
+    ("policy", "row", "rest"),
+    [
+        (PLAIN, [[0.9, 0.1]], {}),
+        (PLAIN, pd.DataFrame({"yes": [0.9], "no": [0.1]}), {}),
+        (DECIDING, [1.5], {}),
+        (GIVEN, [[0.9, 0.1]], {"y_pred": ["no"]}),
+        (GROUPED, [[0.9, 0.1]], {"subgroups": [1]}),
+        (PAIRED, [[0.9, 0.1]], {"subgroups": {"a": [1], "b": [2]}}),
+        (ANSWERED, [[0.9, 0.1]], {}),
+        (dataclasses.replace(PLAIN, classes=np.array([False, True])), [[0.9, 0.1]], {}),
+        (dataclasses.replace(PLAIN, classes=np.array([1, 2, 3])), [[0.9, 0.1, 0.0]], {}),
+    ],
+)
+def test_no_rows_give_no_decisions_of_the_same_kinds(policy, row, rest):
+    gate = gate_of(policy)
+    table, arrays = policy.decide(row, **rest), gate.decide(row, **rest)
+    no_rest = {
+        name: {key: [] for key in value} if isinstance(value, dict) else []
+        for name, value in rest.items()
+    }
+    none_of = row.iloc[:0] if isinstance(row, pd.DataFrame) else np.asarray(row)[:0]
+    for nothing in ([], none_of):
+        pd.testing.assert_frame_equal(policy.decide(nothing, **no_rest), table.iloc[:0])
+        found = gate.decide(nothing, **no_rest)
+        assert {name: (x.shape, x.dtype) for name, x in found.items()} == {
+            name: ((0,), x.dtype) for name, x in arrays.items()
+        }
+    if policy is PLAIN:
+        assert policy.accepts([]).tolist() == gate.accepts([]).tolist() == []
+
+
+def test_both_know_the_same_names_and_tolerances():
+    assert standalone.SUM_TOLERANCE == _proba.SUM_TOLERANCE
+    assert standalone.RANGE_TOLERANCE == _proba.RANGE_TOLERANCE
+    assert standalone.FEW == _array_ops._FEW
+    assert set(standalone.MAPS) == set(CALIBRATORS)
+    read = {name for name, kind in CALIBRATORS.items() if getattr(kind, "reads_log_odds", False)}
+    assert set(standalone.READ_LOG_ODDS) == read
+    assert list(standalone.CONFIDENCES) == [*CONFIDENCES, *ANSWER_CONFIDENCES]
+
+
+def test_the_template_decides_by_its_example():
+    assert standalone.decide([[0.9, 0.1], [0.4, 0.6]])["label"].tolist() == ["no", None]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"confidence": lambda p: p[:, 0]}, {"metadata": {"x": object()}},
+     {"calibration": ClassCalibration("external:Own", "predict_proba", (object(),))}],
+)  # fmt: skip
+def test_what_json_cannot_hold_is_refused_alike(change):
+    policy = dataclasses.replace(PLAIN, **change)
+    with pytest.raises(ValueError, match=r".") as by_json:
+        policy.to_json()
+    with pytest.raises(ValueError, match=r".") as by_python:
+        policy.to_python()
+    assert str(by_json.value) == str(by_python.value)
+
+
+def test_any_text_is_embedded_as_it_is():
+    wild = ["\"\"\" ''' \\", "\nPOLICY: x\n# The end of the policy", "\udc80 ü \u202e", "a" * 500]
+    policy = dataclasses.replace(
+        PLAIN, metadata={text: [text, None, True, 1e-300] for text in wild}
+    )
+    gate = gate_of(policy)
+    assert gate.POLICY["metadata"] == policy.metadata
+    assert json.loads(policy.to_json()) == gate.POLICY
+
+
+# The command line -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Return a function that runs the gate of a policy on the text of a CSV file."""
+
+    def run(policy, text, *options):
+        (tmp_path / "scores.csv").write_text(text, encoding="utf-8")
+        status = gate_of(policy).main([str(tmp_path / "scores.csv"), *options])
+        assert status == 0
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize("text", ["no,yes\n.9,.1\n.3,.7\n", "\ufeffyes,no\n.1,.9\n\n.7,.3\n",
+                                  ".9,.1\n.3,.7\n", "yes\n.1\n.7\n", ".1\n.7\n"])  # fmt: skip
+def test_a_csv_file_is_decided(run, text):
+    header = "decision,suggestion,accepted,confidence"
+    assert run(PLAIN, text) == [header, "no,no,True,0.9", ",yes,False,0.7"]
+
+
+@pytest.mark.parametrize(
+    "token", [*sorted(standalone.MISSING), " ", " NA ", "NaN", "NULL", "None", "N/A"]
+)
+def test_usual_names_of_a_missing_score_are_handed_over(run, token):
+    rows = run(PLAIN, f"no,yes\n.9,.1\n{token},.1\n.95,{token}\n.2,.8\n")[1:]
+    assert rows == ["no,no,True,0.9", ",,False,", ",,False,", "yes,yes,True,0.8"]
+    assert run(PLAIN, f'yes\n"{token}"\n.1\n')[1:] == [",,False,", "no,no,True,0.9"]
+
+
+def test_rows_that_lack_a_score_are_handed_over(run):
+    assert run(PLAIN, "no,yes\n.9,.1\n,.1\n.95, \n")[1:] == [
+        "no,no,True,0.9",
+        ",,False,",
+        ",,False,",
+    ]
+    assert run(PLAIN, "yes\n\n.1\n")[1:] == ["no,no,True,0.9"]
+
+
+@pytest.mark.filterwarnings("ignore:subgroups")
+def test_columns_that_the_policy_was_tuned_on(run):
+    remembered = {"skselect_columns": {"proba": ["p_no", "p_yes"], "subgroups": ["site"]}}
+    groups = GroupThresholds("site", {1: 0.6, 2: 0.95})
+    policy = dataclasses.replace(PLAIN, metadata=remembered, groups=groups)
+    text = "id,site,p_yes,p_no\n7,1,.3,.7\n8,2,.3,.7\n9,3,0,1\n10,,0,1\n"
+    accepted = [line.split(",")[2] for line in run(policy, text)[1:]]
+    assert accepted == ["True", "False", "False", "False"]
+
+
+def test_a_line_of_numbers_may_be_the_names_of_classes(run):
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    assert run(policy, "1,0\n.9,.1\n")[1:] == ["1,1,True,0.9"]
+    assert run(policy, "1,0\n.9,.1\n", "--no-header")[1:] == ["0,0,True,1.0", "0,0,True,0.9"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no scores"),
+        ("no,yes\n", "holds no scores"),
+        ("no,maybe\n.5,.5\n", "line 1, column '1': 'no' is no finite .* must name the classes"),
+        (".5,.5\n.5\n", "scores.csv, line 2 has 1 cells, the first line has 2"),
+        (
+            "id,yes,no\n1,.5,.5\n\n7,.5, inf\n",
+            "scores.csv, line 4, column 'no': 'inf' is no finite",
+        ),
+        (".5,.5\n.5,-nan\n", "scores.csv, line 2, column '2': '-nan' is no finite number"),
+        ("no,yes\n.9,1e999\n", "line 2, column 'yes': '1e999' is no finite number"),
+        ('no,yes\n.9,"0,1"\n', "line 2, column 'yes': '0,1' is no finite number"),
+        (".5,.3\n", "sum to one"),
+        (".5,.3,.2\n", "3 columns"),
+    ],
+)
+def test_a_csv_file_that_does_not_fit_is_a_clear_error(run, capsys, text, message):
+    with pytest.raises(SystemExit) as error:
+        run(PLAIN, text)
+    assert error.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert re.search(message, said.err)
+
+
+def test_the_file_runs_as_a_command(tmp_path):
+    PLAIN.to_python(tmp_path / "gate.py")
+    (tmp_path / "scores.csv").write_text("no,yes\n0.25,0.75\n")
+
+    def command(*arguments):
+        run = [sys.executable, "gate.py", *arguments]
+        return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert command("scores.csv").stdout == (
+        "decision,suggestion,accepted,confidence\n,yes,False,0.75\n"
+    )
+    missing = command("nowhere.csv")
+    assert missing.returncode == 2
+    assert "nowhere.csv" in missing.stderr
+    assert "PROMISES NOTHING" in command("--help").stdout
+
+
+@pytest.mark.parametrize("group", ["%(prog)s", "%(", "100 %", "%(prog)s 100 % {x} %%"])
+def test_any_name_of_a_subgroup_can_stand_in_the_help(capsys, group):
+    certificate = certificate_of(0.6, cases=f"of site {group!r}")
+    groups = GroupThresholds(f"site {group}", {group: 0.6}, {group: certificate})
+    policy = AbstentionPolicy(np.array(["no", group]), 0.8, groups=groups)
+    with pytest.raises(SystemExit) as done:
+        gate_of(policy).main(["--help"])
+    assert done.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"threshold per site {group}." in said
+    assert f"all cases of site {group!r} alone" in said
+    assert f"classes ['no', {group!r}]" in said
+
+
+def certificate_of(threshold, **change):
+    """Return the certificate of a threshold that was chosen for its coverage."""
+    rows = Outcomes(np.zeros(400), np.linspace(0.5, 1.0, 400))
+    found = select_threshold(rows, objective="coverage", target=0.5).certificate
+    return dataclasses.replace(found, threshold=threshold, **change)
+
+
+@pytest.mark.parametrize(
+    ("written", "edited"),
+    [
+        ("'threshold': 0.8,\n 'groups'", "'threshold': 0.2,\n 'groups'"),
+        ("'classes': ['no', 'yes']", "'classes': ['yes', 'no']"),
+        ("at least 50 %", "at least 90 %"),
+        ("DIGEST = '", "DIGEST = '0"),
+    ],
+)
+def test_an_edited_file_does_not_decide(tmp_path, written, edited):
+    text = dataclasses.replace(PLAIN, certificate=certificate_of(0.8)).to_python()
+    assert text.count(written) == 1
+    changed = text.replace(written, edited)
+    with pytest.raises(ValueError, match="was changed after skselect wrote this file"):
+        exec(changed, {})
+    (tmp_path / "gate.py").write_text(changed)
+    done = run_in_shell("python gate.py --help", tmp_path)
+    assert done.returncode == 1
+    assert "CERTIFIED" not in done.stdout
+    assert done.stderr.startswith("POLICY or CERTIFICATE was changed")
+
+
+def test_a_file_that_was_only_laid_out_anew_decides():
+    policy = dataclasses.replace(
+        PLAIN, certificate=certificate_of(0.8), metadata={"ü": [1.5, None, "\udc80"]}
+    )
+    tree = ast.parse(policy.to_python())
+    gate = types.ModuleType("gate")
+    exec(compile(ast.unparse(tree), "gate.py", "exec"), gate.__dict__)
+    assert gate.decide([[0.9, 0.1]])["label"].tolist() == ["no"]
+    assert gate.CERTIFICATE.startswith("CERTIFIED")
+
+
+# Where its answers go ---------------------------------------------------------------------------
+
+
+def run_in_shell(command, folder):
+    """Run a command line whose `python` is this one; a pipe has the status of its first part."""
+    line = command.replace("python", shlex.quote(sys.executable))
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a gate and many rows, more than a pipe or a buffer holds."""
+    if shutil.which("bash") is None:
+        pytest.skip("no bash")
+    folder = tmp_path_factory.mktemp("gate")
+    PLAIN.to_python(folder / "gate.py")
+    (folder / "scores.csv").write_text("no,yes\n" + "0.25,0.75\n" * 50_000)
+    (folder / "few.csv").write_text("no,yes\n0.25,0.75\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("python gate.py scores.csv | head -n 1 > first.csv", 0, ""),
+        ("python gate.py scores.csv >&-", 2, "error: there is no standard output"),
+        ("python gate.py few.csv >&-", 2, "error: there is no standard output"),
+        ("python gate.py scores.csv > /dev/full", 2, "error: [Errno 28] No space left"),
+        ("python gate.py few.csv > /dev/full", 2, "error: [Errno 28] No space left"),
+    ],
+)
+def test_an_output_that_takes_no_more_ends_without_a_traceback(folder, command, status, said):
+    if "/dev/full" in command and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    done = run_in_shell(command, folder)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    if "head" in command:
+        assert done.stderr == ""
+
+
+def test_an_interrupt_ends_without_a_traceback(monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    gate = gate_of(PLAIN)
+    monkeypatch.setattr(gate, "_read", interrupted)
+    assert gate.main(["scores.csv"]) == 130
+    assert capsys.readouterr() == ("", "")

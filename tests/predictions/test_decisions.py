@@ -1,0 +1,106 @@
+"""What is answered, and what it costs, against the definition of an expected cost."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skselect import Outcomes, Predictions
+from skselect.predictions.confidence import confidence_of
+from skselect.predictions.decisions import DecisionRule
+
+COSTS = np.array([[0.0, 1.0, 4.0], [10.0, 0.0, 2.0], [3.0, 3.0, 1.0]])
+CLASSES = np.array(["a", "b", "c"])
+
+
+def proba(rng, n=50):
+    return rng.dirichlet([1, 1, 1], n)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(0, 10**6))
+def test_the_cheapest_answer_has_the_least_expected_cost(seed):
+    rng = np.random.default_rng(seed)
+    p = proba(rng, 20)
+    truth = rng.choice(CLASSES, 20)
+    predictions = Predictions.from_proba(
+        truth, p, labels=CLASSES, decision="min_cost", cost_matrix=COSTS
+    )
+    confidence = confidence_of(predictions)
+    losses = Outcomes.from_predictions(predictions, loss="cost").loss
+    for i in range(20):
+        expected = [sum(p[i, k] * COSTS[k, j] for k in range(3)) for j in range(3)]
+        answer = predictions.y_pred[i]
+        assert expected[answer] == pytest.approx(min(expected))
+        assert confidence[i] == pytest.approx(1 - min(expected) / 10)
+        assert losses[i] == COSTS[list(CLASSES).index(truth[i]), answer] / 10
+
+
+def test_an_answer_never_depends_on_its_batch(rng):
+    p, rule = proba(rng, 501), DecisionRule.checked("min_cost", COSTS, CLASSES)
+    whole = rule.expected_costs(p)
+    assert all(np.array_equal(rule.expected_costs(p[i : i + 1])[0], whole[i]) for i in range(501))
+
+
+def test_own_answers_are_kept_and_their_probability_is_the_confidence():
+    predictions = Predictions.from_proba(
+        ["no", "yes"], [[0.7, 0.3], [0.6, 0.4]], decision="estimator", y_pred=["yes", "yes"]
+    )
+    assert predictions.y_pred.tolist() == [1, 1]
+    assert confidence_of(predictions).tolist() == [0.3, 0.4]
+    assert Outcomes.from_predictions(predictions).loss.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_named_costs_are_matched_with_the_classes(kind):
+    order = [2, 0, 1]
+    values = COSTS[np.ix_(order, order)]
+    names = CLASSES[order].tolist()
+    if kind is pd.DataFrame:
+        table = pd.DataFrame(values, index=names, columns=names)
+    else:  # rows in the order of the columns
+        table = pl.DataFrame(dict(zip(names, values.T, strict=True)))
+    assert np.array_equal(DecisionRule.checked("argmax", table, CLASSES).cost_matrix, COSTS)
+
+
+def test_a_class_that_the_model_does_not_know_costs_the_most(rng):
+    rule = DecisionRule.checked("min_cost", COSTS, CLASSES)
+    assert rule.costs(np.array([-1, 1]), np.array([0, 0])).tolist() == [1.0, 1.0]
+    assert rule.costs(np.array([0]), np.array([2])).tolist() == [0.4]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decision": "min_cost"}, "cost_matrix is missing"),
+        ({"decision": "dice"}, "decision must be one of"),
+        ({"decision": "estimator"}, "y_pred is missing"),
+        ({"decision": "estimator", "y_pred": [0]}, "y_pred has 1 rows, but y_true has 2"),
+        ({"decision": "estimator", "y_pred": [0, 7]}, "y_pred has labels that are not among"),
+        ({"y_pred": [0, 1]}, "y_pred goes with decision='estimator'"),
+        ({"cost_matrix": [[0, 1]]}, "cost_matrix must hold numbers, one row per true class"),
+        ({"cost_matrix": np.ones((3, 3))}, r"cost_matrix must have the shape \(2, 2\)"),
+        ({"cost_matrix": [[0, -1], [1, 0]]}, "finite costs of at least 0"),
+        ({"cost_matrix": [[0, 0], [0, 0]]}, "some above 0"),
+        ({"cost_matrix": [["a", "b"], ["c", "d"]]}, "cost_matrix must hold numbers"),
+        ({"cost_matrix": pd.DataFrame([[0, 1], [1, 0]], [0, 2], [0, 1])}, "cost_matrix: .*missing"),
+    ],
+)
+def test_bad_decisions_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Predictions.from_proba([0, 1], [[0.9, 0.1], [0.2, 0.8]], **options)
+
+
+@pytest.mark.parametrize("name", ["max_proba", "margin", "entropy", "gini"])
+def test_confidences_of_the_most_probable_class_are_refused_for_other_answers(name):
+    predictions = Predictions.from_proba(
+        [0, 1], [[0.9, 0.1], [0.2, 0.8]], decision="min_cost", cost_matrix=[[0, 1], [9, 0]]
+    )
+    with pytest.raises(ValueError, match="is about the most probable class"):
+        confidence_of(predictions, name)
+    plain = Predictions.from_proba([0, 1], [[0.9, 0.1], [0.2, 0.8]])
+    with pytest.raises(ValueError, match="needs a cost_matrix"):
+        confidence_of(plain, "expected_cost")
+    assert confidence_of(plain, "chosen_proba").tolist() == [0.9, 0.8]

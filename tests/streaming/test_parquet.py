@@ -1,0 +1,132 @@
+"""skselect.streaming.parquet: files are counted as the rows in memory would be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skselect import Outcomes, Predictions, evaluate, evaluate_parquet
+from skselect.streaming import parquet as module
+from skselect.streaming import parquet_state
+
+NAMES = ["aurc", "augrc", "cwsa_plus", "csr"]
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    """Three files of labels, probabilities, confidences and errors; one has no rows."""
+    proba = rng.dirichlet(np.ones(3), 300).astype(np.float32)
+    proba /= proba.sum(axis=1, keepdims=True)
+    truth = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
+    table = pd.DataFrame(proba, columns=["p_a", "p_b", "p_c"])
+    table.insert(0, "label", truth)
+    table["confidence"] = proba.max(axis=1)
+    table["error"] = truth != np.array(["a", "b", "c"])[proba.argmax(axis=1)]
+    (tmp_path / "deep").mkdir()
+    table[:100].to_parquet(tmp_path / "part-1.parquet")
+    table[100:100].to_parquet(tmp_path / "part-2.parquet")
+    table[100:].to_parquet(tmp_path / "deep" / "part-3.parquet")
+    return tmp_path, table
+
+
+def by_class(**more):
+    columns = ["p_a", "p_b", "p_c"]
+    return {"y_true": "label", "y_proba": columns, "labels": ["a", "b", "c"], **more}
+
+
+@pytest.mark.parametrize("batch", [7, 1 << 20])
+def test_files_give_the_bits_of_the_rows_in_memory(folder, batch, monkeypatch):
+    path, table = folder
+    monkeypatch.setattr(module, "_BATCH", batch)
+    proba = table[["p_a", "p_b", "p_c"]].to_numpy()
+    expected = evaluate(Predictions.from_proba(table["label"], proba), NAMES)
+    assert evaluate_parquet(path, NAMES, **by_class(progress=False)).equals(expected)
+    found = evaluate_parquet(path, NAMES, confidence="confidence", loss="error", progress=False)
+    assert found.equals(evaluate(Outcomes(table["error"], table["confidence"]), NAMES))
+
+
+def test_one_column_is_the_probability_of_the_second_class(tmp_path, rng):
+    p, y = rng.random(50), rng.integers(0, 2, 50)
+    pd.DataFrame({"p": p, "y": y}).to_parquet(tmp_path / "x.parquet")
+    found = evaluate_parquet(
+        tmp_path, NAMES, y_true="y", y_proba="p", labels=[0, 1], progress=False
+    )
+    assert found.equals(evaluate(Predictions.from_proba(y, p), NAMES))
+
+
+def test_certified_counts_come_with_intervals(folder):
+    path, table = folder
+    how = {"mode": "certified", "thresholds": [0.6], "progress": False}
+    found = evaluate_parquet(path, ["aurc", "augrc"], **by_class(**how))
+    exact = evaluate_parquet(path, ["aurc", "augrc"], **by_class(progress=False))
+    assert np.all((found["low"] <= exact) & (exact <= found["high"]))
+    state = parquet_state(path, **by_class(**how))
+    at = state.evaluate({"coverage": {"threshold": 0.6}}).loc["coverage"]
+    assert at["value"] == (table["confidence"].astype(float) >= 0.6).mean()
+
+
+def test_files_folders_and_patterns_name_each_file_once(folder):
+    path, _ = folder
+    every = module.files_of([path, path / "part-1.parquet", str(path / "part-*.parquet")])
+    assert [file.name for file in every] == ["part-3.parquet", "part-1.parquet", "part-2.parquet"]
+
+
+def test_a_file_named_in_two_ways_is_counted_once(folder, monkeypatch):
+    path, _ = folder
+    monkeypatch.chdir(path)
+    names = ["part-1.parquet", path / "part-1.parquet", "deep/../part-1.parquet"]
+    assert len(module.files_of(names)) == 1
+    (path / "link.parquet").symlink_to(path / "part-1.parquet")
+    assert len(module.files_of(["part-1.parquet", "link.parquet"])) == 1
+
+
+def test_signs_of_patterns_in_a_name_are_part_of_it(folder):
+    path, _ = folder
+    (path / "part-1.parquet").rename(path / "run[1].parquet")
+    assert [file.name for file in module.files_of(path / "run[1].parquet")] == ["run[1].parquet"]
+
+
+def test_a_file_that_is_none_is_named(tmp_path):
+    (tmp_path / "x.parquet").write_text("no")
+    with pytest.raises(ValueError, match=r"x.parquet cannot be read as Parquet"):
+        evaluate_parquet(tmp_path, confidence="c", loss="e", progress=False)
+    with pytest.raises(ValueError, match="paths is empty"):
+        evaluate_parquet([], confidence="c", loss="e", progress=False)
+
+
+def test_a_progress_bar_counts_the_rows(folder, capsys):
+    parquet_state(folder[0], **by_class())
+    assert "300" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": None}, "labels is missing"),
+        ({"y_true": None}, "Name the columns"),
+        ({"confidence": "confidence", "loss": "error"}, "and not both"),
+        ({"y_true": "truth"}, r"part-3.parquet has no column \['truth'\]"),
+        ({"y_proba": ["p_a", "p_b"], "labels": ["a", "b"]}, "part-3.parquet: y_proba"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_file(folder, change, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate_parquet(folder[0], **by_class(progress=False) | change)
+
+
+def test_missing_values_and_missing_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="is no file"):
+        evaluate_parquet(tmp_path, confidence="c", loss="e")
+    pd.DataFrame({"c": [0.5, None], "e": [0, 1]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"x.parquet: the column 'c' has 1 missing"):
+        evaluate_parquet(tmp_path, confidence="c", loss="e", progress=False)
+
+
+def test_an_unknown_metric_is_told_before_any_file_is_read(folder):
+    with pytest.raises(ValueError, match="'aurcc'"):
+        evaluate_parquet(folder[0] / "nowhere", ["aurcc"], **by_class(progress=False))
+
+
+def test_a_file_without_rows_is_named(folder):
+    path = folder[0] / "part-2.parquet"
+    with pytest.raises(ValueError, match=r"part-2\.parquet has no rows"):
+        evaluate_parquet(path, NAMES, **by_class(progress=False))

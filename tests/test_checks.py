@@ -1,0 +1,420 @@
+"""One table of bad input: each case is a clear error that names the argument and the remedy."""
+
+import errno
+import json
+import os
+import stat
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    Predictions,
+    RiskCoverageCurve,
+    SelectiveClassifier,
+    SelectiveState,
+    ThresholdTuner,
+    evaluate,
+    get_scorer,
+    select_threshold,
+)
+from skselect._files import whole_file, write_together, write_whole
+from skselect.calibration import VennAbersCalibrator
+from skselect.metrics import (
+    augrc_score,
+    aurc_score,
+    cw_f1_score,
+    cwsa_plus_score,
+    cwsa_score,
+    metric_interval,
+)
+
+Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
+X, Y_MANY = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+POLICY = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+
+
+def cut_off():
+    inner = GaussianNB().fit(X, X[:, 0] > 0)
+    moved = FixedThresholdClassifier(inner, threshold=0.1, response_method="predict_proba")
+    return SelectiveClassifier(moved).fit(X, X[:, 0] > 0)
+
+
+def newer_policy():
+    stored = json.loads(POLICY.to_json()) | {"version": 3}
+    return AbstentionPolicy.from_json(json.dumps(stored))
+
+
+def masked(values):
+    return np.ma.masked_array(values, np.arange(np.size(values)).reshape(np.shape(values)) == 0)
+
+
+def calibrated_values():
+    return SelectiveClassifier(LinearSVC(), calibration="platt").fit(X, Y_MANY).policy_.calibration
+
+
+CASES = {
+    "empty y_true": (lambda: aurc_score([], np.empty((0, 2))), "y_true is empty; at least one row"),
+    "empty confidence": (lambda: Outcomes([], []), "loss is empty; at least one row"),
+    "nan confidence": (lambda: Outcomes(Y, [0.1, np.nan, 1]), "confidence has 1 NaN or infinite"),
+    "infinite confidence": (
+        lambda: Outcomes(Y, [0.1, np.inf, 1]),
+        "confidence has 1 NaN or infinite values; every row needs a finite",
+    ),
+    "rows that do not sum to one": (
+        lambda: aurc_score(Y, [[0.9, 0.3]] * 3),
+        "y_proba: each row must sum to one, row 0 sums to 1.2. Pass one column for every class",
+    ),
+    "outside [0, 1]": (
+        lambda: aurc_score(Y, [[1.5, -0.5]] * 3),
+        r"y_proba must lie in \[0, 1\], got values from -0.5 to 1.5. Turn logits",
+    ),
+    "nan probability": (lambda: aurc_score(Y, [[np.nan, 0.5]] * 3), "y_proba has NaN or infinite"),
+    "wrong lengths": (lambda: aurc_score(Y, P[:2]), "y_proba has 2 rows, but y_true has 3"),
+    "wrong length of weights": (
+        lambda: aurc_score(Y, P, sample_weight=[1, 2]),
+        "sample_weight has 2 rows, but y_true has 3",
+    ),
+    "negative weights": (
+        lambda: aurc_score(Y, P, sample_weight=[1, -1, 1]),
+        "sample_weight must hold finite numbers that are not negative",
+    ),
+    "all weights zero": (
+        lambda: aurc_score(Y, P, sample_weight=[0, 0, 0]),
+        "sample_weight is zero for every row; at least one row must count",
+    ),
+    "labels as probabilities": (
+        lambda: cwsa_plus_score(Y, [0, 1, 1]),
+        "y_proba is one-dimensional and holds int64 values: these look like labels.*predict_proba",
+    ),
+    "unknown label": (lambda: aurc_score([0, 1, 2], P), "y_proba has 2 columns for the 3 classes.*"
+                      "Pass labels="),
+    "unnamed positive class": (
+        lambda: aurc_score(["no", "yes", "no"], [0.1, 0.9, 0.2]),
+        "pos_label must name the class whose probability y_proba holds.*Pass pos_label=",
+    ),
+    "one class": (lambda: SelectiveClassifier(LogisticRegression()).fit(X, [1] * 60), "class"),
+    "unknown metric": (lambda: evaluate(Outcomes(Y, [1, 1, 1]), ["hope"]), "metrics must be one of"),
+    "unknown scorer": (lambda: get_scorer("hope"), "name must be one of"),
+    "unknown confidence": (lambda: aurc_score(Y, P, confidence="hope"), "confidence must be one of"),
+    "unknown loss": (lambda: aurc_score(Y, P, loss="hope"), "loss must be one of"),
+    "unknown estimator of AURC": (lambda: aurc_score(Y, P, estimator="x"), "estimator must be one"),
+    "unknown calibration": (
+        lambda: SelectiveClassifier(GaussianNB(), calibration="x").fit(X, Y_MANY),
+        "calibration must be one of",
+    ),
+    "sigmoid": (
+        lambda: SelectiveClassifier(GaussianNB(), calibration="sigmoid").fit(X, Y_MANY),
+        "Use calibration='platt'",
+    ),
+    "CWSA threshold of one": (lambda: cwsa_score(Y, P, threshold=1.0), r"threshold must lie in \[0,"),
+    "negative CWSA threshold": (
+        lambda: cwsa_plus_score(Y, P, threshold=-0.1),
+        r"threshold must lie in \[0, 1\) for CWSA",
+    ),
+    "CWSA of unbounded confidences": (
+        lambda: RiskCoverageCurve.from_outcomes(Outcomes(Y, [3, 2, 1])).cwsa(),
+        r"needs confidences in \[0, 1\], got values from 1 to 3. Use 'max_proba'",
+    ),
+    "threshold nan": (
+        lambda: SelectiveClassifier(GaussianNB(), threshold=np.nan).fit(X, Y_MANY),
+        "threshold must be a number",
+    ),
+    "coverage of zero": (
+        lambda: RiskCoverageCurve.from_outcomes(Outcomes(Y, [3, 2, 1])).risk_at_coverage(0),
+        r"coverage must be a number in \(0, 1\]",
+    ),
+    "coverage range turned round": (
+        lambda: augrc_score(Y, P, coverage_range=(0.8, 0.2)),
+        r"coverage_range\[1\] must be a number in \(0.8, 1\]",
+    ),
+    "unfitted": (
+        lambda: SelectiveClassifier(GaussianNB()).predict(X),
+        r"not fitted yet. Call fit\(X, y\) first",
+    ),
+    "unfitted tuner": (lambda: ThresholdTuner(GaussianNB()).predict(X), "not fitted yet"),
+    "fitted, not frozen": (
+        lambda: SelectiveClassifier(GaussianNB().fit(X, Y_MANY)).fit(X, Y_MANY),
+        r"estimator: this GaussianNB is already fitted.*Pass FrozenEstimator\(estimator\)",
+    ),
+    "predict is not the argmax": (cut_off, "estimator: .*predict differs.*Choose decision='estimator'"),
+    "target with a metric": (
+        lambda: ThresholdTuner(GaussianNB(), objective="cwsa_plus", target=0.1).fit(X, Y_MANY),
+        "target: the objective 'cwsa_plus' .*Leave it out, or use objective='risk'",
+    ),
+    "risk without target": (
+        lambda: select_threshold(Outcomes(Y, [1, 1, 1]), objective="risk"),
+        "target is missing: objective='risk' needs the largest selective risk, for example",
+    ),
+    "weights with a certificate": (
+        lambda: ThresholdTuner(GaussianNB(), objective="risk", target=0.1).fit(X, Y_MANY, np.arange(60)),
+        "sample_weight: a certificate counts independent rows.*Leave sample_weight out",
+    ),
+    "graded losses with a certificate": (
+        lambda: select_threshold(
+            Outcomes([0, 0.5], [0.9, 0.8]), objective="risk", target=0.1, method="band"
+        ),
+        "loss: this method counts errors.* Use method='betting'",
+    ),
+    "groups of thresholds": (
+        lambda: ThresholdTuner(GaussianNB(), group_by="sex").fit(X, Y_MANY),
+        "group_by='sex': X has no column .*Pass columns of X, a function of X, or 'predicted_class'",
+    ),
+    "frozen classifier of other classes": (
+        lambda: SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, Y_MANY)))
+        .fit(X, Y_MANY + 1),
+        "y has labels that are not among the classes .*was not trained on them",
+    ),
+    "policy that is no JSON": (lambda: AbstentionPolicy.from_json("{"), "damaged JSON"),
+    "policy that is not there": (lambda: AbstentionPolicy.from_json("x.json"), "path_or_text"),
+    "newer policy": (newer_policy, "format version 3; this skselect reads up to 2. Update skselect"),
+    "masked labels": (lambda: aurc_score(masked(Y), P), "y_true has masked values; drop those"),
+    "masked probabilities": (lambda: aurc_score(Y, masked(P)), "y_proba has masked values"),
+    "masked column": (lambda: aurc_score(Y, masked([0.1, 0.2, 0.6])), "y_proba has masked values"),
+    "masked weights": (
+        lambda: aurc_score(Y, P, sample_weight=masked([1.0, 1, 1])), "sample_weight has masked"
+    ),
+    "masked loss": (lambda: Outcomes(masked(Y), [1, 1, 1]), "loss has masked values"),
+    "masked confidence": (lambda: Outcomes(Y, masked([1, 1, 1])), "confidence has masked values"),
+    "masked rows of a state": (
+        lambda: SelectiveState().update_confidence([1, 1, 1], masked(Y)), "loss has masked values"
+    ),
+    "masked rows of a policy": (lambda: POLICY.decide(masked(P)), "y_proba has masked values"),
+    "masked clusters": (
+        lambda: metric_interval(Y, P, "aurc", cluster=masked(Y)), "cluster has masked values"
+    ),
+    "masked scores of a calibrator": (
+        lambda: VennAbersCalibrator().fit(masked([0.1, 0.2, 0.3]), Y), "score has masked values"
+    ),
+    "dates as labels": (
+        lambda: aurc_score(np.array(["2020-01-01"] * 3, dtype="M8[D]"), P),
+        "y_true holds labels of the kind 'datetime64.*use strings, numbers or booleans",
+    ),
+    "durations as classes": (
+        lambda: SelectiveState(labels=np.array([1, 2], dtype="m8[D]")),
+        "labels holds labels of the kind 'timedelta64",
+    ),
+    "dates that an estimator is to learn": (
+        lambda: SelectiveClassifier(GaussianNB()).fit(X, Y_MANY.astype("M8[D]")),
+        "y holds labels of the kind 'datetime64",
+    ),
+    "nan decision values of a policy": (
+        lambda: AbstentionPolicy(
+            classes=np.array([0, 1]), threshold=0.8, response="decision_function",
+            calibration=calibrated_values(),
+        ).decide([0.3, np.nan]),
+        "built on decision_function; it needs finite decision values, got NaN or infinite",
+    ),
+    "policy for other columns": (
+        lambda: POLICY.decide([[0.2, 0.3, 0.5]]),
+        "y_proba has 3 columns, but the policy is for the classes .*pass one column for each",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_a_clear_error(case):
+    act, message = CASES[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a fitted, unfrozen classifier warns: here it raises
+        with pytest.raises((ValueError, UserWarning), match=message):
+            act()
+
+
+PREDICTIONS, OUTCOMES = Predictions.from_proba(Y, P), Outcomes(Y, [0.9, 0.8, 0.6])
+#: Arguments that must not end up whole in a message.
+DOORS = {
+    "y_true": lambda x: aurc_score(x, P),
+    "y_proba": lambda x: aurc_score(Y, x),
+    "labels": lambda x: aurc_score(Y, P, labels=x),
+    "pos_label": lambda x: aurc_score(Y, [0.1, 0.9, 0.6], pos_label=x),
+    "confidence": lambda x: aurc_score(Y, P, confidence=x),
+    "loss": lambda x: aurc_score(Y, P, loss=x),
+    "sample_weight": lambda x: aurc_score(Y, P, sample_weight=x),
+    "cwsa threshold": lambda x: cwsa_score(Y, P, threshold=x),
+    "average": lambda x: cw_f1_score(Y, P, average=x),
+    "metrics": lambda x: evaluate(PREDICTIONS, {"cwsa": x}),
+    "objective": lambda x: select_threshold(OUTCOMES, objective=x),
+    "target": lambda x: select_threshold(OUTCOMES, objective="risk", target=x),
+    "delta": lambda x: select_threshold(OUTCOMES, objective="risk", target=0.1, delta=x),
+    "among": lambda x: select_threshold(PREDICTIONS, objective="risk", target=0.1, among=x),
+    "constraint": lambda x: select_threshold(OUTCOMES, objective="cwsa", constraint=x),
+    "policy": POLICY.decide,
+    "policy threshold": lambda x: AbstentionPolicy(classes=np.array([0, 1]), threshold=x),
+    "estimator": lambda x: SelectiveClassifier(x).fit(X, Y_MANY),
+    "calibration": lambda x: SelectiveClassifier(GaussianNB(), calibration=x).fit(X, Y_MANY),
+    "abstain_label": lambda x: SelectiveClassifier(
+        GaussianNB(), threshold=0.5, abstain_label=x).fit(X, Y_MANY),
+    "group_by": lambda x: ThresholdTuner(GaussianNB(), group_by=x).fit(X, Y_MANY),
+    "state": lambda x: SelectiveState("certified", thresholds=x),
+    "scorer": lambda x: get_scorer("cwsa", threshold=x),
+}  # fmt: skip
+DATA = {
+    "array": np.full((30, 20, 2), 1.5),
+    "dict": dict.fromkeys(range(3000), 0.5),
+    "list": list(range(3000)),
+    "text": "text" * 3000,
+}
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("door", DOORS)
+def test_a_message_does_not_print_the_data(door, data):
+    with pytest.raises((ValueError, TypeError)) as found:
+        DOORS[door](DATA[data])
+    assert len(str(found.value)) < 800
+
+
+def test_frozen_outcomes_do_not_follow_later_edits():
+    loss, confidence, weight = np.array([0.0, 1.0]), np.array([0.9, 0.8]), np.array([1.0, 2.0])
+    outcomes = Outcomes(loss, confidence, weight)
+    for array in (loss, confidence, weight):
+        array[:] = 0.5
+    assert outcomes.loss.tolist() == [0.0, 1.0]
+    assert outcomes.confidence.tolist() == [0.9, 0.8]
+    assert outcomes.weight.tolist() == [1.0, 2.0]
+
+
+def test_good_arrays_are_left_as_they_were():
+    y, proba, weight = np.array(Y), np.array(P), np.array([1.0, 2.0, 3.0])
+    before = [a.copy() for a in (y, proba, weight)]
+    evaluate(Predictions.from_proba(y, proba, sample_weight=weight))
+    for array, copy in zip((y, proba, weight), before, strict=True):
+        assert np.array_equal(array, copy)
+
+
+# Files that are written whole ---------------------------------------------------------------------
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path):
+    (tmp_path / "usual").touch()
+    write_whole(tmp_path / "new", "text")
+    assert mode_of(tmp_path / "new") == mode_of(tmp_path / "usual")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "t"
+    path.touch()
+    path.chmod(mode)
+    with whole_file(path) as part:
+        assert mode_of(part) == mode
+        part.write_text("text")
+    assert (path.read_text(), mode_of(path)) == ("text", mode)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_links_stay_links(tmp_path, is_there):
+    (tmp_path / "folder").mkdir()
+    real, middle, link = tmp_path / "folder" / "real", tmp_path / "middle", tmp_path / "link"
+    if is_there:
+        real.write_text("old")
+    middle.symlink_to(Path("folder") / "real")
+    link.symlink_to(middle)
+    write_whole(link, "new")
+    assert link.readlink() == middle
+    assert middle.is_symlink()
+    assert real.read_text() == "new"
+    assert list((tmp_path / "folder").iterdir()) == [real]
+
+
+def test_pipes_and_devices_are_written_directly(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    read = []
+    for path in [pipe, link]:
+        reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+        reader.start()
+        write_whole(path, "text")
+        reader.join()
+    assert read == ["text", "text"]
+    assert pipe.is_fifo()
+    write_whole(Path("/dev/null"), "text")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_file_whose_folder_takes_no_other_is_written_directly(tmp_path, monkeypatch):
+    path = tmp_path / "f.txt"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    inode = path.stat().st_ino
+    write_whole(path, "new")
+    assert (path.read_text(), path.stat().st_ino) == ("new", inode)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_what_fails_leaves_the_old_file_alone(tmp_path, error):
+    path = tmp_path / "t"
+    path.write_text("old")
+    foreign = tmp_path / "t.part"
+    foreign.write_text("mine")
+
+    def fail():
+        with whole_file(path) as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_text() == "old"
+    write_whole(path, "new")
+    assert (path.read_text(), foreign.read_text()) == ("new", "mine")
+    assert sorted(tmp_path.iterdir()) == [path, foreign]
+
+
+def test_two_runs_do_not_share_what_they_write(tmp_path):
+    path = tmp_path / "t"
+    with whole_file(path) as one:
+        one.write_text("one")
+        with whole_file(path) as two:
+            two.write_text("two")
+        assert path.read_text() == "two"
+    assert path.read_text() == "one"
+
+
+@pytest.mark.parametrize("old", [None, "old"])
+@pytest.mark.parametrize("failing", ["a", "b"])
+def test_files_are_written_together_or_not_at_all(tmp_path, old, failing, monkeypatch):
+    paths = [tmp_path / "a", tmp_path / "b"]
+    link = tmp_path / "link"
+    link.symlink_to(paths[1])
+    for path in paths if old else []:
+        path.write_text(old)
+    replace = Path.replace
+
+    def fails(part, target):
+        if target.name == failing:
+            raise OSError(errno.EPERM, "no", str(part))
+        return replace(part, target)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(OSError, match=r"'.*(a|link)'"):
+        write_together({paths[0]: "new a", link: "new b"})
+    assert [path.read_text() if path.exists() else None for path in paths] == [old, old]
+    assert sorted(tmp_path.iterdir()) == sorted([*(paths if old else []), link])
+    monkeypatch.undo()
+    write_together({paths[0]: "new a", link: "new b"})
+    assert [path.read_text() for path in paths] == ["new a", "new b"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_named():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        write_whole(Path("/dev/full"), "text")
