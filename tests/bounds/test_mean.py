@@ -18,6 +18,7 @@ from skselect.bounds import (
     hoeffding_bentkus_upper,
     rows_for_betting,
 )
+from tests import brute
 
 profile = settings(derandomize=True, deadline=None, max_examples=80)
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "bounds.csv"
@@ -52,25 +53,6 @@ def test_empirical_bernstein_is_its_formula():
     assert empirical_bernstein_upper(0.0, 0.0, 1, 0.05) == 1.0
 
 
-def wealth_by_definition(losses, mean, delta, weight):
-    """The mean wealth over stakes between the best one for coins and three quarters of all."""
-    n, largest = len(losses), 0.75 / (1 - mean)
-    stakes = [min(math.sqrt(2 * math.log(1 / delta) / (n * mean * (1 - mean))), largest)]
-    steps = 0
-    while stakes[0] * 2**steps < largest * (1 - 1e-12):
-        steps += 1
-    ratio = (largest / stakes[0]) ** (1 / steps) if steps else 1.0
-    stakes = [stakes[0] * ratio**j for j in range(steps + 1)]
-    shares = [1 / (1 + j) for j in range(steps + 1)]
-    wealth = 0.0
-    for stake, share in zip(stakes, shares, strict=True):
-        product = 1.0
-        for loss, w in zip(losses, weight, strict=True):
-            product *= 1 - stake * w * (loss - mean)
-        wealth += share * product / sum(shares)
-    return math.log(wealth)
-
-
 @profile
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.sampled_from([0.02, 0.2, 0.6]),
        st.sampled_from([0.05, 0.3]), st.booleans())  # fmt: skip
@@ -79,7 +61,7 @@ def test_wealth_is_the_mean_of_products(quarters, mean, delta, weighted):
     weight = np.resize([1.0, 0.25, 0.5], len(losses)) if weighted else np.ones(len(losses))
     given_weight = weight if weighted else None
     found = betting_log_wealth(losses, mean, delta, given_weight)
-    assert found == pytest.approx(wealth_by_definition(losses, mean, delta, weight), abs=1e-9)
+    assert found == pytest.approx(brute.log_wealth(losses, mean, delta, weight), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [130, 555, 815, 955])
@@ -178,6 +160,22 @@ def test_bad_arguments_are_named(act, message):
 
 def test_nothing_but_losses_bounds_nothing():
     assert betting_upper([1.0, 1.0], 0.1) == 1.0
+
+
+def test_no_bet_is_won_against_a_mean_loss_of_one():
+    """Every mean loss is at most 1, so that no row speaks against it."""
+    for losses in ([0.0, 0.0], [1.0, 1.0], []):
+        assert betting_log_wealth(np.array(losses), 1.0, 0.1) == 0.0
+
+
+@profile
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.sampled_from([0.05, 0.3]),
+       st.booleans())  # fmt: skip
+def test_betting_bound_is_the_largest_mean_that_no_bet_rules_out(quarters, delta, weighted):
+    losses = np.array(quarters) / 4
+    weight = np.resize([1.0, 0.25, 0.5], len(losses)) if weighted else None
+    expected = brute.betting_bound(losses, delta, weight)
+    assert betting_upper(losses, delta, weight=weight) == pytest.approx(expected, abs=1e-9)
 
 
 def test_no_rows_bound_nothing():

@@ -1,7 +1,10 @@
 """What a certificate says, and what it must not say."""
 
+import hashlib
 import json
+import math
 import re
+import struct
 from dataclasses import replace
 from decimal import Decimal
 
@@ -9,9 +12,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
-from skselect import Certificate, Outcomes, select_threshold
+from skselect import (
+    Certificate,
+    Outcomes,
+    PrecomputedClassifier,
+    Predictions,
+    ThresholdTuner,
+    select_threshold,
+)
 from skselect.policy.certificate import _of_hundred, percent, rounded
+from tests import brute
+
+LOG_20 = math.log(20)  # what bets must win at delta=0.05
 
 
 def make(rng, n=1000, **options):
@@ -117,6 +131,158 @@ def test_pointwise_bound_is_clopper_pearson(rng):
     certificate = make(rng)
     k, e = certificate.n_accepted, certificate.n_errors
     assert certificate.pointwise_bound == pytest.approx(stats.beta.ppf(0.95, e + 1, k - e))
+
+
+@pytest.mark.parametrize(("n", "target", "delta"), [(200, 0.8, 0.05), (2000, 0.3, 0.1)])
+def test_bounds_of_a_promised_coverage_are_binomial(rng, n, target, delta):
+    """The largest coverage at which so many accepted rows come with a chance of only delta."""
+    certificate = make(rng, n, objective="coverage", target=target, delta=delta)
+    k = certificate.n_accepted
+    bound = brute.edge(lambda share: binom.sf(k - 1, n, share) >= delta)
+    assert target <= bound < k / n
+    assert certificate.pointwise_bound == pytest.approx(bound)
+    assert certificate.least_target == certificate.pointwise_bound
+
+
+def test_one_row_is_enough_to_promise_a_coverage():
+    """Whoever accepts everything keeps any coverage."""
+    for target in (0.5, 1.0):
+        found = select_threshold(Outcomes([1], [0.5]), objective="coverage", target=target)
+        assert found.certificate.is_certified
+        assert found.certificate.rows_needed == 1
+        assert found.coverage == 1
+
+
+# Nothing accepted: of the rows an accepting policy decides, nothing is known; silent failures are
+# as rare as n rows without one show.
+@pytest.mark.parametrize(
+    ("objective", "method", "bound", "least"),
+    [
+        ("risk", "combined", 1.0, 1.0), ("risk", "band", 1.0, 1.0), ("risk", "betting", 1.0, 1.0),
+        ("generalized_risk", "auto", 1 - 0.05 ** (1 / 20), 1 - 0.05 ** (1 / 20)),
+        ("generalized_risk", "betting", brute.betting_bound([0] * 20, 0.05), None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("unit", [1, 7])
+def test_numbers_where_nothing_is_accepted(objective, method, bound, least, unit):
+    proba = np.linspace(0.55, 0.95, 20)
+    rows = Predictions.from_proba(
+        [0] * 20, np.column_stack([1 - proba, proba]), labels=[0, 1],
+        cost_matrix=None if unit == 1 else [[0, 7], [7, 0]],
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        certificate = select_threshold(
+            rows, objective=objective, target=0.01 * unit, method=method, on_infeasible="abstain"
+        ).certificate
+    assert (certificate.n_accepted, certificate.n_errors, certificate.coverage) == (0, 0, 0.0)
+    assert certificate.pointwise_bound == pytest.approx(unit * bound)
+    assert certificate.least_target == pytest.approx(unit * (bound if least is None else least))
+    if method == "betting":
+        needed = next(n for n in range(1, 999) if brute.log_wealth([0] * n, 0.01, 0.05) >= LOG_20)
+    else:
+        needed = next(n for n in range(1, 999) if 0.99**n <= 0.05)
+    assert certificate.rows_needed == needed
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("objective", "target"), [("risk", 0.12), ("generalized_risk", 0.08)])
+def test_certificate_of_losses_and_weights_that_bets_read(rng, objective, target, weighted):
+    n = 600
+    confidence = np.ceil(50 * rng.random(n)) / 50  # with ties
+    loss = rng.choice([0, 0.25, 0.5, 1], n) * (rng.random(n) < (1 - confidence) ** 2)
+    weight = rng.choice([4.0, 2.0, 1.0], n) if weighted else None
+    outcomes = Outcomes(loss, confidence, weight)
+    certificate = select_threshold(
+        outcomes, objective=objective, target=target, method="betting"
+    ).certificate
+    share = np.ones(n) if weight is None else weight / 4
+    kept = confidence >= certificate.threshold
+    silent = np.where(kept, loss, 0)
+    if objective == "generalized_risk":  # the most whose silent losses bets certify
+        certified = [
+            c for c in np.unique(confidence)
+            if brute.log_wealth(np.where(confidence >= c, loss, 0), target, 0.05, share) >= LOG_20
+        ]  # fmt: skip
+        assert 0 < kept.sum() == np.sum(confidence >= min(certified)) < n
+        bound = brute.betting_bound(silent, 0.05, share)
+    else:
+        assert 0 < kept.sum() < n
+        bound = brute.betting_bound(loss[kept], 0.05, share[kept])
+    assert certificate.pointwise_bound == pytest.approx(bound)
+    assert certificate.n_accepted == kept.sum()
+    assert certificate.n_errors == np.count_nonzero(silent)
+    assert certificate.coverage == pytest.approx(np.sum(share[kept]) / np.sum(share))
+    assert certificate.risk == pytest.approx(np.average(loss[kept], weights=share[kept]))
+    assert (certificate.method, certificate.loss, certificate.unit) == ("betting", "graded", 1.0)
+    assert certificate.rows_needed == next(
+        m for m in range(1, n) if brute.log_wealth([0] * m, target, 0.05) >= LOG_20
+    )
+    text = str(certificate)
+    said = {
+        "risk": "the cases it decides alone lose at most 0.12 each on average; not per subgroup",
+        "generalized_risk": "what it decides alone loses at most 0.08 per case on average, decided "
+        "alone or not; not per subgroup",
+    }[objective]
+    assert f"95 of 100 such calibrations {said}" in text
+    assert f"{np.count_nonzero(silent)} of them with a loss, {certificate.risk:.6g} on av" in text
+    assert certificate.is_certified is not weighted
+    assert text.startswith("ESTIMATE, NOT CERTIFIED: rows may weigh" if weighted else "CERTIFIED\n")
+
+
+def test_certificate_of_silent_costs(rng):
+    p = rng.beta(0.3, 0.3, 500)
+    y = (rng.random(500) < p).astype(int)
+    costs = np.array([[0, 1], [10, 0]])
+    rows = Predictions.from_proba(y, np.column_stack([1 - p, p]), cost_matrix=costs)
+    found = select_threshold(rows, objective="generalized_risk", target=0.4)
+    kept = np.maximum(p, 1 - p) >= found.threshold
+    silent = np.where(kept, costs[y, (p > 0.5).astype(int)], 0)
+    certificate = found.certificate
+    assert certificate.is_certified
+    assert 0 < certificate.n_accepted == kept.sum() < 500
+    assert certificate.pointwise_bound == pytest.approx(10 * brute.betting_bound(silent / 10, 0.05))
+    assert certificate.risk == pytest.approx(silent.sum() / kept.sum())
+    assert (
+        "what it decides alone costs at most 0.4 per case on average, decided alone or not"
+        in certificate.promise
+    )
+
+
+@pytest.mark.parametrize(
+    ("confidence", "stored", "digest"),
+    [
+        ([0.75, 0.5, 0.25], "<3d", "079a237706dcedb2"),
+        ([0.5, 0.25, 0.75], "<3d", "079a237706dcedb2"),
+        ([0.75, 0.5, 0.5, 0.25], "<3d3q", "adeb14046437b11a"),
+        ([0.5], "<d", "4cfa5b42ca669328"),
+        ([0.5, 0.5], "<dq", "0a484ab54bb22667"),
+        ([-1.5, 1e300, 0.1], "<3d", "a6aab2ea1ccdb0a7"),
+    ],
+)
+@pytest.mark.parametrize("weight", [None, 3.0, "own"])
+def test_rows_have_the_digest_that_stored_policies_know_them_by(confidence, stored, digest, weight):
+    """Thresholds that fall, then how many rows are tied at each, if any are; nothing else."""
+    n = len(confidence)
+    falling = sorted(set(confidence), reverse=True)
+    tied = [confidence.count(c) for c in falling] if len(falling) < n else []
+    packed = struct.pack(stored, *falling, *tied)
+    assert hashlib.sha256(packed).hexdigest()[:16] == digest
+    weights = {None: None, 3.0: [3.0] * n, "own": np.arange(1.0, n + 1)}[weight]
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        found = select_threshold(
+            Outcomes([1] * n, confidence, weights), objective="risk", target=0.1,
+            method="betting", on_infeasible="abstain",
+        )  # fmt: skip
+    assert found.certificate.fingerprints == {"data": digest}
+
+
+def test_scores_have_the_digest_that_stored_policies_know_them_by():
+    """Rows sorted by their last column, whatever the order they came in."""
+    P = [[0.25, 0.75], [0.5, 0.5], [0.875, 0.125], [0.25, 0.75]]
+    tuner = ThresholdTuner(PrecomputedClassifier([0, 1]), objective="coverage", target=0.5, cv=2)
+    ordered = struct.pack("<8d", 0.875, 0.125, 0.5, 0.5, 0.25, 0.75, 0.25, 0.75)
+    assert hashlib.sha256(ordered).hexdigest()[:16] == "f642830d9b28d812"
+    assert tuner.fit(P, [1, 0, 0, 1]).policy_.fingerprints["model"] == "f642830d9b28d812"
 
 
 def test_fingerprint_does_not_depend_on_the_order_of_rows(rng):

@@ -23,6 +23,7 @@ from skselect import (
     Predictions,
     SelectiveClassifier,
     ThresholdTuner,
+    get_scorer,
     select_threshold,
 )
 from skselect.calibration import CALIBRATORS, ClassCalibration
@@ -49,6 +50,26 @@ def test_decide_marks_what_is_not_sure_enough(policy):
     assert table["accepted"].tolist() == [True, False, True]  # a tie with the threshold is accepted
     assert table["label"].isna().tolist() == [False, True, False]
     assert table["suggestion"].tolist() == ["no", "yes", "yes"]
+
+
+@pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy"])
+def test_scores_read_the_calibrated_confidence_as_the_chance_of_being_right(confidence, rng):
+    P = rng.dirichlet([0.7] * 3, 400)
+    y = np.array([rng.choice(3, p=0.6 * p + 0.4 / 3) for p in P])  # surer than it should be
+    model = SelectiveClassifier(
+        PrecomputedClassifier([0, 1, 2]), calibration="platt", calibration_scope="confidence",
+        confidence=confidence, threshold=0.5,
+    ).fit(P, y)  # fmt: skip
+    chance, right = model.predict_confidence(P), P.argmax(axis=1) == y
+    bins = np.ceil(15 * chance)
+    gaps = [abs(np.sum(right[bins == b]) - np.sum(chance[bins == b])) for b in np.unique(bins)]
+    expected = {
+        "cw_accuracy": np.sum(chance[right]) / np.sum(chance),
+        "neg_csr": -np.mean(~right / (1 - chance)),
+        "neg_ece": -np.sum(gaps) / 400,
+    }
+    for name, value in expected.items():
+        assert get_scorer(name)(model, P, y) == pytest.approx(value, rel=1e-9), name
 
 
 def test_labels_need_an_abstain_label_where_a_row_is_rejected(policy):

@@ -1,5 +1,7 @@
 """A fixed policy on fresh rows."""
 
+import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +17,7 @@ from skselect import (
 )
 from skselect.policy.certificate import NOT_MET, percent
 from skselect.policy.subgroups import GroupThresholds
+from tests import brute
 
 
 @pytest.fixture
@@ -40,6 +43,75 @@ def test_certify_says_when_the_target_is_missed(policy, predictions):
     assert "If future cases" not in text  # no promise, so none is quoted
     assert certificate.guarantee == "none"
     assert certify(policy, predictions, target=0.2).is_certified
+
+
+@pytest.mark.parametrize(("n_errors", "n_accepted"), [(0, 300), (7, 400), (150, 400)])
+def test_a_target_is_certified_from_the_exact_bound_on(policy, n_errors, n_accepted):
+    """The chance of so few errors at that rate is delta, or less at any larger one."""
+    rows = rows_with(n_errors, n_accepted, 500)
+    edge = brute.edge(lambda rate: stats.binom.cdf(n_errors, n_accepted, rate) <= 0.05)
+    assert certify(policy, rows, target=edge * (1 + 1e-9)).is_certified
+    assert not certify(policy, rows, target=edge * (1 - 1e-9)).is_certified
+    least = certify(policy, rows)
+    assert least.is_certified
+    assert least.least_target == least.pointwise_bound == least.target == pytest.approx(edge)
+
+
+def test_rows_needed_are_those_that_certify_without_any_error(policy):
+    for target, delta, looks in ((0.02, 0.05, 1), (0.2, 0.05, 1), (0.02, 0.1, 4)):
+        needed = next(n for n in range(999) if (1 - target) ** n <= delta / looks)
+        options = {"target": target, "delta": delta, "looks": looks}
+        enough, few = (certify(policy, rows_with(0, n, n), **options) for n in (needed, needed - 1))
+        assert enough.rows_needed == few.rows_needed == needed
+        assert enough.is_certified
+        assert not few.is_certified
+
+
+def costly_rows():
+    """Return 600 rows, their rule, and what the 500 sure ones lose as shares of a cost of 10."""
+    answers = np.repeat([1, 0, 1], [300, 200, 100])
+    y_true = answers.copy()
+    y_true[:30], y_true[300:304] = 0, 1  # thirty false alarms at 1, four cases missed at 10
+    sure = np.where(np.arange(600) < 500, 0.95, 0.6)
+    proba = np.where(answers[:, None] == [0, 1], sure[:, None], 1 - sure[:, None])
+    rows = Predictions.from_proba(y_true, proba, cost_matrix=[[0, 1], [10, 0]])
+    return rows, np.repeat([0.1, 1.0, 0.0], [30, 4, 466])
+
+
+@pytest.mark.parametrize("looks", [1, 3])
+def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks):
+    rows, losses = costly_rows()
+    costly, level = replace(policy, rule=rows.rule), 0.05 / looks
+    edge = 10 * brute.edge(lambda r: brute.log_wealth(losses, r, level) >= math.log(1 / level))
+    assert 0.2 < edge < 0.5  # the mean cost is 0.14
+    good = certify(costly, rows, target=edge * 1.0001, looks=looks)
+    assert good.is_certified
+    assert (good.method, good.unit, good.n_errors, good.n_accepted) == ("betting", 10.0, 34, 500)
+    assert good.risk == pytest.approx(0.14)
+    assert "the cases it decides alone cost at most 0." in good.promise
+    bound = 10 * brute.betting_bound(losses, level)
+    assert good.pointwise_bound == pytest.approx(bound)
+    for target in (edge * 0.9999, 0.15, 0.01):
+        missed = certify(costly, rows, target=target, looks=looks)
+        assert not missed.is_certified
+        assert missed.guarantee == "none"
+        assert missed.promise not in str(missed)
+        said = re.match("ESTIMATE, NOT CERTIFIED: the target (.*) is not met; these rows certify a "
+                        "risk of at most (.*)[.]\n", str(missed))  # fmt: skip
+        assert float(said[1]) == pytest.approx(target, rel=1e-5)
+        assert float(said[2]) == pytest.approx(bound, rel=1e-5)
+    least = certify(costly, rows, looks=looks)  # no target: the bound is the promise
+    assert least.is_certified
+    assert least.target == pytest.approx(bound)
+
+
+def test_no_target_in_costs_is_met_by_accepting_nothing(policy):
+    rows, _ = costly_rows()
+    nothing = replace(policy, threshold=np.inf, rule=rows.rule)
+    found = certify(nothing, rows, target=9.9)
+    assert not found.is_certified
+    assert found.why_not == ("the policy accepts none of these rows",)
+    assert found.pointwise_bound == 10.0
 
 
 def test_certify_of_a_policy_that_answers_nothing(predictions):
@@ -158,6 +230,13 @@ def test_a_check_says_at_once_whether_the_own_promise_is_kept(
     assert Certificate.from_dict(found.to_dict()) == found
 
 
+def test_a_promise_to_decide_everything_is_broken_by_one_row_only(policy):
+    everything = promising(policy, objective="coverage", target=1.0)
+    kept = certify(everything, rows_with(0, 200, 200))
+    assert str(kept).startswith("CERTIFIED\nThese rows do not show that the policy keeps")
+    assert certify(everything, rows_with(0, 199, 200)).notice.startswith(NOT_MET)
+
+
 def test_a_broken_promise_is_said_first_whatever_else_is_certified(policy):
     found = certify(promising(policy), rows_with(216, 1285, 2000), target=0.2)
     lines = str(found).splitlines()
@@ -259,6 +338,22 @@ def test_each_subgroup_has_a_promise_of_its_own(by_answer):
     low, _ = ends(errors, kept.sum(), 0.025)
     assert f"({errors} of {kept.sum()}; 95 % interval {percent(low, up=False)} to" in first
     assert found.notice.count(NOT_MET) == 1
+
+
+@pytest.mark.parametrize(("n_groups", "others"), [(9, 0), (10, 0), (11, 1), (13, 3)])
+def test_ten_broken_promises_are_said_and_the_others_counted(policy, n_groups, others):
+    made = promising(policy).certificate
+    sites = [f"s{i:02d}" for i in range(n_groups)]
+    own = {site: replace(made, cases=f"of site {site!r}") for site in sites}
+    groups = GroupThresholds("site", dict.fromkeys(sites, 0.9), certificates=own)
+    rows = rows_with(30 * n_groups, 30 * n_groups, 30 * n_groups)  # all of them wrong
+    notice = certify(
+        replace(policy, groups=groups), rows, subgroups=np.tile(sites, 30)
+    ).notice.splitlines()
+    assert [line.startswith(NOT_MET) for line in notice[:10]] == [True] * min(n_groups, 10)
+    assert all(repr(site) in line for site, line in zip(sites, notice[:10], strict=False))
+    more = [f"The same is true of {others} more subgroups."] if others else []
+    assert notice[10:] == more
 
 
 def test_the_rows_that_chose_say_nothing_against_their_promise(predictions):

@@ -98,6 +98,24 @@ def test_rows_of_no_subgroup_choose_nothing(table):
     assert found.thresholds == again.thresholds
 
 
+def test_rows_of_no_subgroup_are_handed_over_or_refused_later(table):
+    group = np.where(table[2] == "hopeless", None, table[2])
+    for unseen, later in (("abstain", "handed over"), ("raise", "refused")):
+        with pytest.warns(UserWarning, match=f"and such rows will be {later}"):
+            select_threshold(predictions_of(table), subgroups=group, unseen=unseen, **RISK)
+
+
+@pytest.mark.parametrize(("n_groups", "others"), [(4, 0), (5, 0), (6, 1), (9, 4)])
+def test_five_subgroups_are_told_of_and_the_others_counted(n_groups, others):
+    outcomes, group = Outcomes([1] * 18, np.arange(18.0)), np.arange(18) % n_groups
+    with pytest.warns(UserWarning, match="handed over|The same holds") as caught:
+        select_threshold(outcomes, subgroups=group, on_infeasible="abstain", **RISK)
+    told = [str(one.message) for one in caught]
+    more = [f"The same holds for {others} more subgroups."] if others else []
+    assert [text for text in told if text.startswith("The same")] == more
+    assert len(told) == min(n_groups, 5) + len(more)
+
+
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
 def test_subgroups_of_weight_zero_do_not_exist():
     outcomes = Outcomes([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 0])
@@ -245,6 +263,20 @@ def test_what_each_method_says(good, method, guarantee, certified):
         "sgr",
         "mean",
     )
+
+
+@pytest.mark.parametrize(("lowest", "n_below"), [(0.0, 0), (0.5, 0), (0.5, 100)])
+@pytest.mark.parametrize("method", ["combined", "betting"])
+def test_errors_at_the_threshold_itself_are_among_the_accepted(lowest, n_below, method):
+    """No number lies between two neighbours, so that the upper one is the threshold."""
+    around = [np.nextafter(lowest, 1), lowest, np.nextafter(lowest, -1)]
+    confidence, loss = np.repeat(around, [190, 10, n_below]), np.zeros(200 + n_below)
+    loss[[195, 196]] = loss[200:] = 1
+    found = select_threshold(
+        Outcomes(loss, confidence), objective="risk", target=0.1, method=method
+    )
+    assert found.threshold == (lowest if n_below else 0)
+    assert (found.certificate.n_accepted, found.certificate.n_errors) == (200, 2)
 
 
 @pytest.mark.parametrize("method", ["order_statistic", "mean", "empirical"])

@@ -195,6 +195,36 @@ def test_bad_arguments_are_named(arguments, message, good):
         select_threshold(good, **arguments)
 
 
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
+@pytest.mark.parametrize("target", [0, -0.5, 1.5, None])
+def test_targets_that_nothing_or_everything_meets_are_refused(good, objective, target):
+    with pytest.raises(ValueError, match="target"):
+        select_threshold(good, objective=objective, target=target)
+
+
+def test_nobody_is_paid_for_abstaining_but_it_may_be_free(good):
+    with pytest.raises(ValueError, match="target must be a number"):
+        select_threshold(good, objective="cost", target=-0.5)
+    free = select_threshold(good, objective="cost", target=0)
+    assert free.risk == 0
+    first_error = np.max(good.confidence[good.loss > 0])
+    assert free.coverage == np.mean(good.confidence > first_error)
+
+
+def test_no_word_but_auto_stands_for_a_coverage(good):
+    with pytest.raises(ValueError, match="min_coverage must be a number"):
+        select_threshold(good, objective="risk", target=0.1, min_coverage="all")
+
+
+@pytest.mark.parametrize(("min_coverage", "said"), [(0.0, False), (0.001, True), ("auto", True)])
+def test_a_refusal_names_the_least_coverage_where_there_is_one(min_coverage, said):
+    with pytest.raises(InfeasibleTargetError) as caught:
+        select_threshold(
+            Outcomes([1] * 9, np.arange(9)), objective="risk", target=0.1, min_coverage=min_coverage
+        )
+    assert ("only accepted shares of at least min_coverage=0" in str(caught.value)) is said
+
+
 @pytest.mark.parametrize("target", [0.01, 0.5])
 def test_targets_that_promise_something_are_taken(good, target):
     for objective in ("risk", "coverage"):

@@ -1,6 +1,7 @@
 """Rules for a risk target, against the definition of what each may accept."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -55,6 +56,29 @@ def test_least_combined_target_is_met_and_a_smaller_one_is_not(rng):
     least = thresholds.least_risk_target(thresholds.combined_risk, curve, 0.05, 0.1)
     assert thresholds.combined_risk(curve, least, 0.05, 0.1) > 0
     assert thresholds.combined_risk(curve, 0.99 * least, 0.05, 0.1) == 0
+
+
+@pytest.mark.parametrize(
+    "rule", [thresholds.band_risk, thresholds.combined_risk, thresholds.bonferroni_risk]
+)
+@pytest.mark.parametrize(
+    "loss", [[0], [1], [0, 1], [1, 0], [0, 0, 0], [1, 1, 1], [1] * 8 + [0], [1, 0] + [1] * 12],
+    ids=str,
+)  # fmt: skip
+def test_least_target_of_few_rows_is_a_share(rule, loss):
+    """A risk of at most 1 is no promise, but the largest one that can be written down."""
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, -np.arange(len(loss))))
+    least = thresholds.least_risk_target(rule, curve, 0.05, 0.1)
+    assert 0 < least <= 1
+    assert least == 1 or rule(curve, least, 0.05, 0.1) > 0
+    assert rule(curve, 0.998 * least, 0.05, 0.1) == 0
+    if all(loss):
+        assert least == 1
+
+
+@pytest.mark.parametrize(("k", "errors"), [(0, 0), (1, 1), (7, 7), (20, 20)])
+def test_least_band_target_of_nothing_but_errors_is_one(k, errors):
+    assert thresholds.least_band_target(k, errors, 20, 0.05, 0.1) == 1
 
 
 def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not(rng):
