@@ -61,7 +61,7 @@ html_title = "skselect"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {"start": []}  # a section of one page
+html_sidebars = {"start": [], "faq": []}  # sections of one page
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,

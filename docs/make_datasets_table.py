@@ -23,12 +23,14 @@ This page is written by `python docs/make_datasets_table.py` from `skselect.data
 
 `load_dataset` looks in `data_home=`, in the folder that the environment variable `SKSELECT_DATA` names (Parquet files such as
 `adult.parquet`), in its cache, and among the tables that scikit-learn ships. Only then does it ask OpenML or UCI
-(`pip install "skselect[datasets]"`). The contents are checked at every load, wherever they came from.
-`print(bunch.DESCR)` tells the traps of a table. Where two models are compared, mind three of them:
+(`pip install ".[datasets]"` adds what this needs). The contents are checked at every load.
+`print(bunch.DESCR)` describes the traps of a table. Three of them matter when models are compared:
 
 - *duplicates*: equal rows on both sides of a random split make a model look better than it is;
-- *leaky columns* know the answer: `bunch.leaky_features` names them, `bunch.data` still holds them;
-- *training rows*: the first so many rows are the official training part, `bunch.n_train`.
+- *leaky columns* contain the answer: `bunch.leaky_features` names them, `bunch.data` still holds them;
+- *training rows*: the first `bunch.n_train` rows are the official training part.
+
+`make_risk_profile("gradual", 5000)` and its like draw predictions whose true risk is known at every threshold.
 
 "Constant" is the accuracy of always giving the most frequent answer. In brackets after the number of columns: how many
 are categories, or text.

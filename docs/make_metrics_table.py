@@ -10,27 +10,35 @@ from skselect.metrics import SPECS
 
 HEAD = """# Metrics
 
-This page is written by `python docs/make_metrics_table.py` from `skselect.metrics.SPECS`, the one
-table of names in the code. Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None,
-sample_weight=None)`, and `confidence=`, `loss=` where it reads how sure and how wrong a row is. A weight
-of 2 equals the row twice, the order of rows never matters (but to a bootstrap of clusters), and tied confidences are never parted.
+## Which metric?
 
-## Which one?
+There are more than forty. These are enough to begin with:
 
-| question | metric |
-| --- | --- |
-| Which of two models abstains better? | `augrc`, with `compare_models` for chance |
-| Is there anything left to gain by ranking better? | `eaurc`, `naurc` |
-| How many cases can it decide at 2 % errors? | `coverage_at_risk` with `max_risk=.02` (a description; a promise needs `ThresholdTuner`) |
-| How good is it at the threshold in use? | `selective_accuracy` with `coverage`, or `cwsa_plus` |
-| Which threshold or model depth? | `cwsa_plus` with `min_coverage`, `neg_augrc` |
-| Can its probabilities be believed? | `smooth_ece`; a test: `t_cal_test`, `ecce_test`; over or under: `ecd_test` |
-| Does it err while it is nearly certain? | `csr_test` |
-| How much must a person review? | `review_at_reliability` |
-| Does it hold for every subgroup? | `metrics_by_group` |
+| question | metric | do not use instead |
+| --- | --- | --- |
+| Which of two models abstains better? | `augrc`, with `compare_models` for what is chance | `failure_auroc` alone: it ignores how many errors there are |
+| Are wrong answers less sure than right ones? | `failure_auroc` | calibration errors: they do not see the order |
+| How many cases can go through at 2 % errors? | `coverage_at_risk` with `max_risk=.02`; for a promise a [certificate](ideas/certificate.md) | selective accuracy without coverage |
+| How good is it at the threshold in use? | `selective_risk`, always with `coverage` | either alone |
+| How many errors will nobody look at? | `generalized_risk` | `selective_risk`: it is about the accepted cases only |
+| Which depth, which number of leaves? | `cwsa_plus` at one threshold, with `min_coverage`; without a threshold `neg_augrc` | accuracy alone |
+| What does it cost in all, hand-overs included? | `selective_cost` | a risk |
+| Can its probabilities be believed? | `smooth_ece`; as a test `t_cal_test` | `ece` of few rows |
+| Does it err where it is nearly certain? | `csr` with `csr_test` | `ece`, a reliability diagram |
+| Which calibrator? | log loss, or `top_label_brier`, among those that pass `csr_test` | `cwsa_plus`: it rewards sharpness |
+
+For each subgroup: `metrics_by_group`. With an interval: `metric_interval` ([both](inference.md)). What each metric sees and what it
+misses: [what each metric rewards](ideas/what_metrics_reward.md).
+
+## How all of them are called
+
+Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None, sample_weight=None)`, and `confidence=`,
+`loss=` if it reads how sure and how wrong a row is. A weight of 2 equals the row twice. The order of rows does not matter
+(except to a bootstrap of clusters), and rows of equal confidence are accepted or rejected together.
 
 ## The table
 
+Written by `python docs/make_metrics_table.py` from `skselect.metrics.SPECS`, the one table of names in the code.
 In the formulas c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
 S(t) the accepted rows, n the rows, h the normalised entropy.
 
@@ -47,15 +55,14 @@ Functions beside the table: `cwsa_contributions` (what each row adds to CWSA), `
 `cw_roc_curve`, `cau_components`, `review_at_reliability`; the tests `csr_test`, `ecce_test`, `ecd_test`
 and `t_cal_test`; and [intervals, comparisons and subgroups](inference.md).
 
-CWSA and CWSA+ reward sharpness as such: choose calibrators by log loss or CSR, not by CWSA+. They also
-rise as the threshold falls below the lowest confidence, although no decision changes: compare models
-at one threshold.
+CWSA and CWSA+ rise with every confidence of a right answer, deserved or not: choose calibrators by log loss
+or CSR. They also rise as the threshold falls below the lowest confidence, although no decision changes:
+compare models at one threshold.
 
 Calibration errors, `csr` and the confidence-weighted family read the confidence as the probability of
-being right. On every path (function, `evaluate`, scorer, interval, comparison, by group, report) they are
-given the probability of the answer, whatever confidence the threshold is about and whatever name
-`confidence=` says. Only the values of an array or a callable are read as they are: a learnt chance of
-being right, say.
+being right. Everywhere (function, `evaluate`, scorer, interval, comparison, by group, report) they get the
+probability of the answer, whatever confidence the threshold is applied to and whatever name `confidence=`
+gives. Only an array or a callable is read as it is: it may be a learnt probability of being right.
 """
 
 

@@ -1,6 +1,6 @@
 """
-What abstaining buys
-====================
+What abstaining gains
+=====================
 
 Sort the answers of a classifier from the surest down and cut: each cut has a coverage (the share of
 cases that are answered) and a selective risk (the share of errors among the answers).
@@ -28,7 +28,7 @@ y_probas = {
 # %%
 # The linear model starts at 8 % errors. With every fifth case handed over 1 % is left. Naive Bayes
 # starts higher and gains less. Half of its answers have the same confidence, 1: no threshold can
-# part them, so that its curve begins there.
+# separate them, so that its curve begins there.
 for name, proba in y_probas.items():
     curve = RiskCoverageCurve.from_proba(y, proba)
     risks = {f"{share:.0%}": f"{curve.risk_at_coverage(share):.1%}" for share in (1, 0.9, 0.8, 0.5)}

@@ -37,13 +37,13 @@ print(
 )
 
 # %%
-# The dot is the threshold. The whisker is the bound that it would have had if it had been fixed
-# beforehand; the steps bound all thresholds at once, whichever is picked after looking at them.
+# The dot is the threshold. The whisker is the bound for a threshold that was fixed beforehand; the
+# steps bound all thresholds at once, so that one may be chosen after looking at them.
 RiskCoverageDisplay.from_selection(tuner.selection_)
 plt.show()
 
 # %%
-# A target out of reach is refused, with what would help.
+# A target out of reach is refused, and the error says what would help.
 try:
     ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.001).fit(X_fresh, y_fresh)
 except InfeasibleTargetError as error:

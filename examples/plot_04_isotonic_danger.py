@@ -45,5 +45,5 @@ for ax, calibration in zip(axes, (None, "isotonic", "temperature"), strict=True)
 plt.show()
 
 # %%
-# Isotonic regression says "certain" where it has not seen an error yet. No threshold gets rid of
-# such errors: nothing is surer. Temperature scaling never reaches 1.
+# Isotonic regression says "certain" where it has not seen an error yet. No threshold removes
+# such errors: no answer is surer. Temperature scaling never reaches 1.

@@ -37,7 +37,8 @@ print(table.attrs["note"])
 table.round(4)
 
 # %%
-# Intervals that overlap do not make models equal: what is hard for both cancels out in the pairs.
+# Models can differ although their intervals overlap: rows that are hard for both cancel out in the
+# comparison of pairs.
 figure, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 shown = table.iloc[::-1]
 reach = [shown["estimate"] - shown["low"], shown["high"] - shown["estimate"]]

@@ -56,5 +56,5 @@ tuner.fit(X_fresh, y_fresh)
 tuner.selection_.to_frame().round(3)
 
 # %%
-# Held against the new rows: each group keeps it.
+# On the new rows each group keeps the promise.
 by_group(tuner).round(3)

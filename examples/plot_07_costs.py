@@ -47,7 +47,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# And a promise in these units. Costs are graded losses, certified by bets.
+# A promise in these units: costs are graded losses, which the method "betting" certifies.
 in_costs = {"decision": "min_cost", "cost_matrix": costs}
 split = {"cv": 0.6, "refit": False, "random_state": 0}
 tuner = ThresholdTuner(model, objective="risk", target=0.7, **in_costs, **split)

@@ -2,7 +2,7 @@
 A table of predictions of any model
 ===================================
 
-A deep net, an LLM, a service: often there is no estimator, only a table of what it said.
+A deep net, an LLM, a service: often there is no estimator, only a table of its predictions.
 """
 
 import matplotlib.pyplot as plt
@@ -42,8 +42,8 @@ RiskCoverageDisplay.from_selection(selection)
 plt.show()
 
 # %%
-# ``PrecomputedClassifier`` serves the table as a fitted classifier. So everything that works on
-# estimators works on it: calibration, searches, and here a threshold for each scanner.
+# ``PrecomputedClassifier`` makes a fitted classifier of the table. What works with estimators works
+# with it: calibration, searches, and here a threshold for each scanner.
 stored = PrecomputedClassifier(range(10), columns=digits)
 tuner = ThresholdTuner(
     stored, objective="risk", target=0.03, group_by="scanner", cv=0.7, refit=False, random_state=0

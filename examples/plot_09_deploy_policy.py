@@ -47,7 +47,7 @@ labelled = Predictions.from_proba(y_new, raw, labels=policy.classes)
 print(certify(policy, labelled, target=0.04))
 
 # %%
-# Without labels the confidences at least can be watched. Here the scanner has become noisy.
+# Without labels one can at least compare confidences. Here the scanner has become noisy.
 noisy = policy.decide(tuner.raw_scores(X_new + 4 * (X_new[::-1] > 8)))
 print(f"answered at calibration: {policy.coverage:.1%}")
 for name, table in {"now": decisions, "with noise": noisy}.items():

@@ -29,8 +29,8 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 plt.show()
 
 # %%
-# Five characters whose truth is known. "Overconfident" is right in 90 % as well, but as sure where
-# it is wrong: CWSA falls below CWSA+ by the weight of its errors.
+# Five simulated classifiers. "Overconfident" is right in 90 % as well, but its errors are as sure
+# as its right answers: CWSA is below CWSA+ by the weight of the errors.
 thresholds = [0.5, 0.7, 0.9]
 for kind in ("calibrated", "overconfident", "underconfident", "perfect", "random"):
     drawn = make_model_profile(kind, 10_000, random_state=0)

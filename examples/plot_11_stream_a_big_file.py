@@ -2,8 +2,8 @@
 Stream a big file
 =================
 
-Two million predictions in Parquet files, counted piece by piece. The state that is left behind
-gives the bits that all rows in memory would give, and thresholds and pictures go on from it.
+Two million predictions in Parquet files, counted piece by piece. The resulting state gives the same
+bits as all rows in memory, and thresholds and pictures can be made from it.
 """
 
 from pathlib import Path

@@ -20,7 +20,7 @@ report = calibration_report(GaussianNB(), X, y, random_state=0)
 report[["log_loss", "csr", "csr_p_value", "smooth_ece", "aurc"]].round(4)
 
 # %%
-# In a picture: log loss for what is honest near certainty, and for what is not.
+# In a picture: log loss of calibrations that are overconfident near certainty, and of the others.
 honest = report["csr_p_value"] >= 0.01
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 ax.barh(

@@ -2,8 +2,8 @@
 A ROC curve that counts confidence
 ==================================
 
-Each row counts by the confidence in its predicted class. Where the curve lies above the plain one
-(dashed), the classifier is surer of the rows that it ranks well.
+The weight of each row is the confidence in its predicted class. Where the curve lies above the
+plain one (dashed), the classifier is surer of the rows that it ranks well.
 """
 
 import matplotlib.pyplot as plt

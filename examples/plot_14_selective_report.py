@@ -2,8 +2,8 @@
 A report for the people who decide
 ==================================
 
-``selective_report`` gathers what there is to say about one model, or several, at a threshold: how
-good it is, how far its confidence can be trusted, how each group fares, its most confident errors.
+``selective_report`` describes one model, or several, at a threshold: how good it is, how far its
+confidence can be trusted, how good it is in each group, and its most confident errors.
 """
 
 from pathlib import Path
@@ -36,7 +36,7 @@ report = selective_report(
 print(report)
 
 # %%
-# The same as one web page that asks the network for nothing, and as a table to work with.
+# The same as one web page that loads nothing from the network, and as a table to work with.
 with TemporaryDirectory() as folder:
     path = Path(folder) / "report.html"
     report.to_html(path)

@@ -1,6 +1,7 @@
 """The site shows everything public, and what its pages point at is there."""
 
 import importlib.util
+import json
 import pkgutil
 import re
 import runpy
@@ -14,6 +15,7 @@ import skselect
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
 def script(name):
@@ -76,3 +78,14 @@ def test_examples_are_short_and_numbered(example):
 def test_examples_run(example, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
     runpy.run_path(str(example))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_notebooks_run_and_hold_no_output(notebook, monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
+    cells = json.loads(notebook.read_text())["cells"]
+    names = {}
+    for cell in [cell for cell in cells if cell["cell_type"] == "code"]:
+        assert not cell["outputs"]
+        assert cell["execution_count"] is None
+        exec("".join(cell["source"]), names)
