@@ -473,7 +473,7 @@ def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
         getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
 
 
-TRUTH, PROBA = [0, 1, 1, 0], [0.25, 0.875, 0.625, 0.75]
+TRUTH_ROC, PROBA_ROC = [0, 1, 1, 0], [0.25, 0.875, 0.625, 0.75]
 
 quiet_roc = pytest.mark.filterwarnings("ignore:cw_auc is undefined")
 
@@ -618,24 +618,26 @@ def test_the_curve_is_its_definition(case):
 def test_known_curves():
     # Masses .75 .875 .625 .75; positives .875 and .625, the negative .75 stands between.
     expected = (0.875 * 1.5 + 0.625 * 0.75) / (1.5 * 1.5)
-    assert_close(metrics.cw_auc_score(TRUTH, PROBA), expected)
-    fpr, tpr, thresholds = metrics.cw_roc_curve(TRUTH, PROBA)
+    assert_close(metrics.cw_auc_score(TRUTH_ROC, PROBA_ROC), expected)
+    fpr, tpr, thresholds = metrics.cw_roc_curve(TRUTH_ROC, PROBA_ROC)
     assert_close(tpr, [0, 0.875 / 1.5, 0.875 / 1.5, 1, 1])
     assert_close(fpr, [0, 0, 0.5, 0.5, 1])
     assert thresholds.tolist() == [math.inf, 0.875, 0.75, 0.625, 0.25]
 
 
 def test_the_other_class_can_be_positive():
-    y_proba = np.column_stack([1 - np.array(PROBA), PROBA])
-    fpr, tpr, thresholds = metrics.cw_roc_curve(TRUTH, y_proba, pos_label=0)
+    y_proba = np.column_stack([1 - np.array(PROBA_ROC), PROBA_ROC])
+    fpr, tpr, thresholds = metrics.cw_roc_curve(TRUTH_ROC, y_proba, pos_label=0)
     assert thresholds.tolist() == [math.inf, 0.75, 0.375, 0.25, 0.125]
     assert_close(tpr, [0, 0.5, 0.5, 1, 1])
     assert_close(fpr, [0, 0, 0.625 / 1.5, 0.625 / 1.5, 1])
 
 
 def test_a_row_of_weight_zero_is_no_point_of_the_curve():
-    curve = metrics.cw_roc_curve(TRUTH, PROBA, sample_weight=[1, 1, 1, 0])
-    for mine, without in zip(curve, metrics.cw_roc_curve(TRUTH[:3], PROBA[:3]), strict=True):
+    curve = metrics.cw_roc_curve(TRUTH_ROC, PROBA_ROC, sample_weight=[1, 1, 1, 0])
+    for mine, without in zip(
+        curve, metrics.cw_roc_curve(TRUTH_ROC[:3], PROBA_ROC[:3]), strict=True
+    ):
         assert_close(mine[1:], without[1:])
 
 
@@ -671,7 +673,7 @@ def test_without_any_confidence_the_area_is_nan_with_a_warning():
 @pytest.mark.parametrize("average", ["micro", "binary", "samples"])
 def test_an_average_that_is_not_over_classes_is_refused(average):
     with pytest.raises(ValueError, match="average"):
-        metrics.cw_auc_score(TRUTH, PROBA, average=average)
+        metrics.cw_auc_score(TRUTH_ROC, PROBA_ROC, average=average)
 
 
 def test_the_curve_needs_two_classes_that_both_have_rows():
@@ -686,4 +688,4 @@ def test_the_curve_needs_two_classes_that_both_have_rows():
 @pytest.mark.parametrize("name", ["cw_auc_score", "cw_roc_curve"])
 def test_curves_refuse_confidences_that_are_no_probabilities(name):
     with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
-        getattr(metrics, name)(TRUTH, PROBA, confidence=[1.5, 0.2, 0.3, 0.4])
+        getattr(metrics, name)(TRUTH_ROC, PROBA_ROC, confidence=[1.5, 0.2, 0.3, 0.4])
