@@ -382,9 +382,6 @@ def test_a_bad_argument_is_named(name, options, argument):
         getattr(metrics, name)(TRUTH, PROBA, **options)
 
 
-TRUTH_TCE, PROBA_TCE = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
-
-
 # Definition, slowly ----------------------------------------------------------------------
 
 
@@ -469,7 +466,7 @@ def test_many_rows(levels):
 
 def test_known_values():
     # One bin of four, half of them right: only a confidence beyond .95 or so is refuted.
-    assert metrics.tce_score(TRUTH_TCE, PROBA_TCE) == 0.0
+    assert metrics.tce_score(TRUTH, PROBA) == 0.0
     y_true, y_proba = np.repeat([0, 1], [40, 60]), np.repeat([0.6, 0.9], 50)
     # .6 was right in 10 of 50, .9 in 50 of 50: two bins, the first refuted.
     assert metrics.tce_score(y_true, y_proba) == 50.0
@@ -546,15 +543,13 @@ def test_tied_rows_may_come_in_any_order():
 @pytest.mark.parametrize("confidence", [[0.5, 0.6, 0.7, 0.8], [0.6] * 4], ids=["apart", "tied"])
 def test_weights_that_are_not_whole_are_refused(weight, confidence):
     with pytest.raises(ValueError, match=r"sample_weight.*tce_score.*whole"):
-        metrics.tce_score(TRUTH_TCE, PROBA_TCE, sample_weight=weight, confidence=confidence)
+        metrics.tce_score(TRUTH, PROBA, sample_weight=weight, confidence=confidence)
 
 
 @pytest.mark.parametrize("confidence", [[0.5, 0.6, 0.7, 0.8], [0.6] * 4], ids=["apart", "tied"])
 def test_graded_losses_are_refused(confidence):
     with pytest.raises(ValueError, match=r"loss.*tce_score"):
-        metrics.tce_score(
-            TRUTH_TCE, PROBA_TCE, loss=lambda a, b: (a != b) / 2, confidence=confidence
-        )
+        metrics.tce_score(TRUTH, PROBA, loss=lambda a, b: (a != b) / 2, confidence=confidence)
 
 
 BAD_TCE = {
@@ -570,4 +565,4 @@ BAD_TCE = {
 @pytest.mark.parametrize(("options", "argument"), BAD_TCE.values(), ids=BAD_TCE)
 def test_a_bad_argument_of_tce_is_named(options, argument):
     with pytest.raises(ValueError, match=argument):
-        metrics.tce_score(TRUTH_TCE, PROBA_TCE, **options)
+        metrics.tce_score(TRUTH, PROBA, **options)
