@@ -34,7 +34,7 @@ from xgboost import XGBClassifier
 
 from skselect import PrecomputedClassifier, Predictions, evaluate
 from skselect.calibration import CALIBRATORS
-from skselect.calibration._scopes import fitted_calibration
+from skselect.calibration._scopes import fit_calibration
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 
@@ -107,8 +107,8 @@ def raw(_scores, _codes, new):
 
 def calibrated(kind, scope):
     def calibrate(scores, codes, new):
-        fitted = fitted_calibration(kind, scope, "predict_proba", scores, codes, scores.shape[1])
-        proba = fitted.proba_of(new)
+        fitted = fit_calibration(kind, scope, "predict_proba", scores, codes, scores.shape[1])
+        proba = fitted.predict_proba(new)
         return proba, fitted.honest(proba.max(axis=1))
 
     return calibrate

@@ -1,7 +1,7 @@
-"""Anything array-like becomes a numpy array, or the argument is named.
+"""Anything array-like becomes a numpy array, or an error that names the argument.
 
-Arrays of other libraries come in here and nowhere else: what is computed is computed by numpy,
-whose sort of packed keys outruns theirs, and in the same bits whatever the library.
+Arrays of other libraries come in here and nowhere else: numpy computes everything, so results
+have the same bits whatever the library.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _LONG, _LONGEST = 10, 200
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
-    """Return an array, or say which argument is none."""
+    """Return a numpy array, or say which argument cannot become one."""
     if hasattr(values, "tocsr"):
         raise ValueError(f"{name} must be a dense array, got a sparse matrix; use .toarray().")
-    if np.ma.is_masked(values):  # numpy would pass on what lies below the mask
+    if np.ma.is_masked(values):  # np.asarray would ignore the mask
         raise ValueError(f"{name} has masked values; drop those rows, or fill them, first.")
     try:
-        if hasattr(values, "detach"):  # torch: off the graph, into the machine's own memory
+        if hasattr(values, "detach"):  # torch: without its gradient, from the GPU
             values = values.detach().cpu()
         elif hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
             return np.from_dlpack(values)
@@ -33,7 +33,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message: in full if that is short, else what it is and its size."""
+    """Return a value for a message: in full if that is short, else its type and size."""
     kind, shape = type(value).__name__, getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"{kind} of shape {shape}"

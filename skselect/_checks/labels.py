@@ -13,8 +13,8 @@ from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 
 
 def label_array(values: Any, name: str) -> LabelArray:
-    """Return labels as an array in which each is still what it was."""
-    # Of the list ["a", nan] numpy would make strings, of [True, 2] numbers, without a word.
+    """Return labels as an array that keeps the type of each."""
+    # numpy would silently turn the list ["a", nan] into strings, and [True, 2] into numbers.
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__") or hasattr(values, "tocsr"):
         return as_array(values, name)
     return np.asarray(values, dtype=object)
@@ -116,12 +116,12 @@ def check_two_classes(classes: LabelArray, option: str, remedy: str = "") -> Non
 
 
 def check_more_classes(classes: LabelArray, why: str) -> None:
-    """Refuse a task with a single class."""
+    """Refuse labels of a single class."""
     if len(classes) < 2:
         raise ValueError(f"y has one class only, {classes.tolist()}: {why}.")
 
 
 def check_both_kinds(weight: FloatArray, positive: BoolArray, purpose: str) -> None:
-    """Refuse rows of one class only where two are compared."""
+    """Refuse rows of a single class where two are compared."""
     if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
         raise ValueError(f"y_true: {purpose} needs rows of both classes with positive weight.")

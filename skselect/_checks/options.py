@@ -1,4 +1,4 @@
-"""Numbers and names that choose: options, targets, thresholds."""
+"""Options: names, numbers, costs, labels for "no answer", and what is to be calibrated."""
 
 from __future__ import annotations
 
@@ -24,27 +24,6 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     return value
 
 
-def check_calibration(calibration: Any, known: Iterable[str]) -> None:
-    """Refuse what is neither None, nor the name of a calibration, nor a calibrator object."""
-    if isinstance(calibration, str) and calibration == "sigmoid":
-        raise ValueError(
-            "calibration='sigmoid' is scikit-learn's name for a logistic map, which it fits to "
-            "probabilities where a classifier has no decision_function. Use calibration='platt', "
-            "which is fitted to log-odds."
-        )
-    is_object = not isinstance(calibration, type) and all(
-        hasattr(calibration, method) for method in ("fit", "predict", "get_params")
-    )
-    known = list(known)
-    named = isinstance(calibration, str) and calibration in known
-    if calibration is not None and not is_object and not named:
-        raise ValueError(
-            f"calibration must be one of {known}, None, or a calibrator: a scikit-learn estimator "
-            "object with fit(score, y, sample_weight) and predict(score); "
-            f"got {shown(calibration)}."
-        )
-
-
 def check_number(
     name: str,
     value: Any,
@@ -57,8 +36,8 @@ def check_number(
     left = "[" if closed in ("both", "left") else "("
     right = "]" if closed in ("both", "right") else ")"
     wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{wanted}, got {shown(value)}.")  # noqa: TRY004 - one kind of error
+    if not _is_number(value):
+        raise ValueError(f"{wanted}, got {shown(value)}.")
     number = float(value)
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
@@ -67,27 +46,15 @@ def check_number(
     return number
 
 
-def check_delta(value: Any, name: str = "delta") -> float:
-    """Return how often a promise may fail; above 0.5 somebody means how often it holds."""
-    delta = check_number(name, value, 0.0, 1.0, closed="neither")
-    if delta > 0.5:
-        raise ValueError(
-            f"{name} must be at most 0.5, got {delta:g}: it is the chance that the promise fails, "
-            f"not the confidence, so that this one would fail {100.0 * delta:g} times in 100. Did "
-            f"you mean {1.0 - delta:.6g}?"
-        )
-    return delta
+def check_threshold(value: Any, name: str = "threshold") -> float:
+    """Return a threshold: any number, `inf` (nothing is accepted) included, but not nan."""
+    if not _is_number(value) or math.isnan(value):
+        raise ValueError(f"{name} must be a number (inf accepts nothing), got {shown(value)}.")
+    return float(value)
 
 
-def check_risk_limit(value: float, name: str = "target") -> float:
-    """Return the largest share of errors; above 0.5 somebody means the accuracy."""
-    if value > 0.5:
-        raise ValueError(
-            f"{name} must be at most 0.5, got {value:g}: it is the largest share of errors, not "
-            f"the accuracy, so that {100.0 * value:g} % of the answers might be wrong. Did you "
-            f"mean {1.0 - value:.6g}?"
-        )
-    return value
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
 def check_count(name: str, value: Any, low: int = 1) -> int:
@@ -97,33 +64,49 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
-def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
-    """Return the names of at least two models, one of which may be the baseline."""
-    if not isinstance(models, Mapping) or len(models) < 2:
-        size = f" with {len(models)}" if isinstance(models, Mapping) else ""
-        raise ValueError(
-            f"{argument} must hold at least two models by name, such as {{'forest': ..., "
-            f"'boosting': ...}}, got {type(models).__name__}{size}."
-        )
-    names = list(models)
-    if baseline is not None and baseline not in names:
-        raise ValueError(f"baseline must be one of {names}, got {shown(baseline)}.")
-    return names
+def check_delta(value: Any, name: str = "delta") -> float:
+    """Return how often a promise may fail."""
+    delta = check_number(name, value, 0.0, 1.0, closed="neither")
+    return _check_at_most_half(delta, name, (
+        "the chance that the promise fails, not the confidence, so that this one would fail "
+        f"{100.0 * delta:g} times in 100"
+    ))  # fmt: skip
 
 
-def check_shared_confidence(confidence: Any) -> None:
-    """Refuse an array of confidences where each model has its own."""
-    if confidence is not None and not isinstance(confidence, str) and not callable(confidence):
+def check_risk_limit(value: float, name: str = "target") -> float:
+    """Return the largest share of errors, which is checked to be a number already."""
+    return _check_at_most_half(value, name, (
+        "the largest share of errors, not the accuracy, so that "
+        f"{100.0 * value:g} % of the answers might be wrong"
+    ))  # fmt: skip
+
+
+def _check_at_most_half(value: float, name: str, meaning: str) -> float:
+    """Refuse a share above 0.5: somebody has named the opposite."""
+    if value > 0.5:
         raise ValueError(
-            "confidence: one array cannot be the confidence of several models; pass a name or a "
-            "function of the probabilities."
+            f"{name} must be at most 0.5, got {value:g}: it is {meaning}. Did you mean "
+            f"{1.0 - value:.6g}?"
         )
+    return value
+
+
+def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
+    """Return one or many thresholds for CWSA or CWSA+ as a vector."""
+    thresholds = np.atleast_1d(as_array(values, name))
+    is_vector = thresholds.ndim == 1 and thresholds.dtype.kind in "fiu"
+    if not is_vector or not np.all((thresholds >= 0) & (thresholds < 1)):
+        raise ValueError(
+            f"{name} must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{shown(values)}."
+        )
+    return thresholds.astype(np.float64)
 
 
 def check_generator(random_state: Any) -> np.random.Generator:
     """Return a random generator from a seed, a generator or None."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31)  # a generator of scikit-learn's kind
+    if isinstance(random_state, np.random.RandomState):  # as scikit-learn takes
+        random_state = random_state.randint(2**31)
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
@@ -132,27 +115,11 @@ def check_generator(random_state: Any) -> np.random.Generator:
         ) from error
 
 
-def check_threshold(value: Any, name: str = "threshold") -> float:
-    """Return a threshold: any number, `inf` (nothing is accepted) included, but not nan."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not number or math.isnan(value):
-        raise ValueError(f"{name} must be a number (inf accepts nothing), got {shown(value)}.")
-    return float(value)
-
-
-def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
-    """Return one or many thresholds for the CWSA family as a vector."""
-    thresholds = np.atleast_1d(as_array(values, name))
-    if (
-        thresholds.dtype.kind not in "fiu"
-        or thresholds.ndim > 1
-        or not np.all((thresholds >= 0) & (thresholds < 1))
-    ):
-        raise ValueError(
-            f"{name} must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
-            f"{shown(values)}."
-        )
-    return thresholds.astype(np.float64)
+def check_given(value: Any, name: str, purpose: str) -> Any:
+    """Return what must not be None."""
+    if value is None:
+        raise ValueError(f"{name} is missing: {purpose} needs it.")
+    return value
 
 
 def check_has_costs(decision: str, cost_matrix: Any) -> None:
@@ -162,13 +129,6 @@ def check_has_costs(decision: str, cost_matrix: Any) -> None:
             "cost_matrix is missing: decision='min_cost' needs what each answer costs, rows true "
             "classes and columns answers, for example cost_matrix=[[0, 1], [10, 0]]."
         )
-
-
-def check_given(value: Any, name: str, purpose: str) -> Any:
-    """Refuse None where something is needed after all."""
-    if value is None:
-        raise ValueError(f"{name} is missing: {purpose} needs it.")
-    return value
 
 
 def check_costs(values: Any) -> FloatArray:
@@ -236,8 +196,39 @@ def check_has_fit(estimator: Any) -> None:
         )
 
 
+def check_calibration(calibration: Any, known: Iterable[str]) -> None:
+    """Refuse what is neither None, nor the name of a calibration, nor a calibrator object."""
+    if isinstance(calibration, str) and calibration == "sigmoid":
+        raise ValueError(
+            "calibration='sigmoid' is scikit-learn's name for a logistic map, which it fits to "
+            "probabilities where a classifier has no decision_function. Use calibration='platt', "
+            "which is fitted to log-odds."
+        )
+    is_object = not isinstance(calibration, type) and all(
+        hasattr(calibration, method) for method in ("fit", "predict", "get_params")
+    )
+    known = list(known)
+    is_name = isinstance(calibration, str) and calibration in known
+    if not (calibration is None or is_object or is_name):
+        raise ValueError(
+            f"calibration must be one of {known}, None, or a calibrator: a scikit-learn estimator "
+            "object with fit(score, y, sample_weight) and predict(score); "
+            f"got {shown(calibration)}."
+        )
+
+
+def check_scope(scope: str, response: str, estimator: Any) -> None:
+    """Refuse to calibrate the confidence of a classifier without probabilities."""
+    if scope == "confidence" and response != "predict_proba":
+        raise ValueError(
+            "calibration_scope='confidence' leaves predict_proba as it is, but "
+            f"{type(estimator).__name__} has none; use calibration_scope='probabilities'."
+        )
+
+
 def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
-    """Count the rows whose class the model of their fold did not know."""
+    """Warn about rows whose class the model of their fold did not know."""
+    # No splitter helps the single row of a class.
     n_unseen = int(np.sum(~seen & (np.bincount(codes)[codes] > 1)))
     if n_unseen:
         warnings.warn(
@@ -247,22 +238,37 @@ def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
         )
 
 
+def check_models(argument: str, models: Any, baseline: Any) -> list[Any]:
+    """Return the names of at least two models, one of which may be the baseline."""
+    if not isinstance(models, Mapping) or len(models) < 2:
+        size = f" with {len(models)}" if isinstance(models, Mapping) else ""
+        raise ValueError(
+            f"{argument} must hold at least two models by name, such as {{'forest': ..., "
+            f"'boosting': ...}}, got {type(models).__name__}{size}."
+        )
+    names = list(models)
+    if baseline is not None and baseline not in names:
+        raise ValueError(f"baseline must be one of {names}, got {shown(baseline)}.")
+    return names
+
+
+def check_shared_confidence(confidence: Any) -> None:
+    """Refuse an array of confidences where each model has its own."""
+    if confidence is not None and not isinstance(confidence, str) and not callable(confidence):
+        raise ValueError(
+            "confidence: one array cannot be the confidence of several models; pass a name or a "
+            "function of the probabilities."
+        )
+
+
 def check_abstain_label(label: Any, classes: LabelArray) -> Any:
     """Return the label for "no answer": outside the classes, and of a kind they can hold."""
     plain = plain_labels(np.asarray(classes), "classes")
     kind = plain.dtype.kind
-    # With an abstain label beside them False and True are predicted as 0 and 1.
+    # Beside an abstain label False and True are predicted as 0 and 1.
     taken = [0, 1] if kind == "b" else plain.tolist()
     if isinstance(label, str) and label == "auto":
-        if kind == "b" or (kind in "iuf" and not set(plain.tolist()) <= {-1, 1}):
-            label = -1
-        elif kind in "US":
-            label = "abstain"
-        else:
-            raise ValueError(
-                f"abstain_label='auto' has no safe choice for the classes {plain.tolist()}: pass a "
-                "label of your own that is not one of them, for example abstain_label=-9."
-            )
+        label = _automatic_label(plain)
     if kind in "US":
         if not isinstance(label, str):
             raise ValueError(
@@ -292,17 +298,21 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
     return label
 
 
+def _automatic_label(classes: LabelArray) -> Any:
+    """Return "abstain" beside strings, -1 beside numbers other than -1 and 1."""
+    if classes.dtype.kind in "US":
+        return "abstain"
+    if classes.dtype.kind == "b" or not set(classes.tolist()) <= {-1, 1}:
+        return -1
+    raise ValueError(
+        f"abstain_label='auto' has no safe choice for the classes {classes.tolist()}: pass a label "
+        "of your own that is not one of them, for example abstain_label=-9."
+    )
+
+
 def _holds(dtype: np.dtype[Any], label: Any) -> bool:
+    """Tell whether an array of this type can hold the label unchanged."""
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return float(label).is_integer() and info.min <= label <= info.max
     return bool(dtype.type(label) == label)
-
-
-def check_scope(scope: str, response: str, estimator: Any) -> None:
-    """Refuse to calibrate the confidence of a classifier without probabilities."""
-    if scope == "confidence" and response != "predict_proba":
-        raise ValueError(
-            "calibration_scope='confidence' leaves predict_proba as it is, but "
-            f"{type(estimator).__name__} has none; use calibration_scope='probabilities'."
-        )

@@ -13,8 +13,6 @@ from skselect._typing import FloatArray, LabelArray
 
 #: How far a row of probabilities may be from summing to one (tables are often rounded).
 SUM_TOLERANCE = 1e-3
-
-
 #: How far a single probability may leave [0, 1] by rounding inside a model.
 RANGE_TOLERANCE = 1e-6
 
@@ -42,16 +40,6 @@ def check_proba(values: Any, name: str = "y_proba") -> FloatArray:
     return _check_simplex(proba, name)
 
 
-def check_has_proba(proba: FloatArray | None, metric: str) -> FloatArray:
-    """Refuse predictions without probabilities where a metric reads those of every class."""
-    if proba is None:
-        raise ValueError(
-            f"{metric} reads the probability of every class, but these predictions hold labels and "
-            "a confidence only; build them with Predictions.from_proba(y_true, y_proba)."
-        )
-    return proba
-
-
 def _check_simplex(proba: Any, name: str) -> Any:
     low, high = float(np.min(proba)), float(np.max(proba))
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -73,6 +61,16 @@ def _check_simplex(proba: Any, name: str) -> Any:
             "column for every class, or divide each row by its sum."
         )
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+
+
+def check_has_proba(proba: FloatArray | None, metric: str) -> FloatArray:
+    """Return the probabilities of predictions, for a metric that needs those of every class."""
+    if proba is None:
+        raise ValueError(
+            f"{metric} reads the probability of every class, but these predictions hold labels and "
+            "a confidence only; build them with Predictions.from_proba(y_true, y_proba)."
+        )
+    return proba
 
 
 def check_positive_proba(values: Any, name: str = "y_proba") -> FloatArray:
@@ -111,7 +109,7 @@ def resolve_pos_label(classes_seen: LabelArray, pos_label: Any) -> Any:
 
 
 def refuse_one_row_or_two(values: Any, n_classes: int, name: str = "y_proba") -> None:
-    """Refuse two bare numbers for two classes: nobody knows whether they are one row or two."""
+    """Refuse two bare numbers for two classes: they may be one row or two."""
     table = values if hasattr(values, "shape") else as_array(values, name)
     if n_classes == 2 and tuple(table.shape) == (2,):
         first, second = as_array(values, name)
@@ -128,7 +126,7 @@ def match_columns(
     name: str = "y_proba",
     remedy: str = "or pass an array with its columns in the order of labels=",
 ) -> list[int]:
-    """Return where each class stands among the columns of a frame, matched by name."""
+    """Return the position of each class among the columns of a table, by name."""
     wanted = classes.tolist()
     position = {column: i for i, column in enumerate(names)}
     if not all(label in position for label in wanted):

@@ -1,4 +1,4 @@
-"""Numbers with one entry per row: confidence, loss, weight."""
+"""What has one entry per row: confidence, loss, weight, subgroup; and tables of the same rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skselect._array_ops import are_constant, is_graded
 from skselect._checks.arrays import as_array
 from skselect._typing import FloatArray, IntArray, LabelArray
 
-#: Sums of weights beyond it, or below its inverse, soon leave the range of floats.
+#: Sums of larger weights, or of weights below its inverse, may leave the range of floats.
 _LARGEST = 1e200
 
 
@@ -25,11 +25,18 @@ def check_length(name: str, values: Any, n: int, other: str = "y_true") -> None:
         raise ValueError(f"{name} has {len(values)} rows, but {other} has {n}.")
 
 
+def check_any_rows(n: int, table: str) -> None:
+    """Refuse a table without rows, such as a file."""
+    if n == 0:
+        raise ValueError(f"{table} has no rows.")
+
+
 def check_vector(values: Any, name: str) -> FloatArray:
+    """Return one number per row, as float64."""
     vector = as_array(values, name)
     try:
         if vector.dtype.kind == "c":
-            raise TypeError  # noqa: TRY301 - complex numbers are no numbers here
+            raise TypeError  # noqa: TRY301 - else numpy would drop the imaginary part
         vector = vector.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers, got {type(values).__name__}.") from error
@@ -37,6 +44,7 @@ def check_vector(values: Any, name: str) -> FloatArray:
 
 
 def check_one_per_row(vector: Any, name: str) -> Any:
+    """Return an array if it has one dimension and at least one row."""
     if vector.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
     if vector.size == 0:
@@ -79,7 +87,7 @@ def check_loss(values: Any, name: str = "loss") -> FloatArray:
 
 
 def refuse_judged(confidence: Any, loss: Any) -> None:
-    """Refuse another confidence or loss where rows are judged already."""
+    """Refuse a confidence or loss beside Outcomes or a curve, which have their own."""
     if confidence is not None or loss != "zero_one":
         raise ValueError(
             "confidence and loss go with Predictions; Outcomes and curves hold theirs already."
@@ -93,7 +101,7 @@ def check_subgroups(
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
     elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
-        values = as_array(values, name)  # items of a tensor would all be different
+        values = as_array(values, name)  # equal items of a tensor are different objects
     if isinstance(values, pd.DataFrame | Mapping):
         frame = pd.DataFrame(values)
         if not frame.columns.is_unique:
@@ -101,8 +109,7 @@ def check_subgroups(
     elif isinstance(values, str) or np.ndim(values) != 1:
         raise ValueError(
             f"{name} must hold one value per row, such as X['sex'], or be a DataFrame with a "
-            "column per attribute, "
-            f"got {type(values).__name__} of shape {np.shape(values)}."
+            f"column per attribute, got {type(values).__name__} of shape {np.shape(values)}."
         )
     else:
         title = getattr(values, "name", None)
@@ -170,14 +177,14 @@ def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -
 
 @contextmanager
 def no_word_on_weights() -> Iterator[None]:
-    """Keep :func:`warn_small_total` quiet where it is said once for several fits."""
+    """Keep :func:`warn_small_total` quiet during all fits but one."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
         yield
 
 
 def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") -> None:
-    """Refuse weights that are not constant where rows must be independent draws."""
+    """Refuse unequal weights where rows must be independent draws."""
     if not are_constant(weight):
         raise ValueError(
             f"sample_weight: {purpose} counts independent rows, and a weight is not a number of "
@@ -186,13 +193,13 @@ def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") ->
 
 
 def refuse_weighted_rows(weight: FloatArray | None, *, bets: bool) -> None:
-    """Refuse weights where a certificate counts; `bets` says whether bets could read them."""
+    """Refuse weights where a certificate counts rows; `bets`: method="betting" could use them."""
     betting = ", use method='betting' if they are importance weights" if bets else ""
     refuse_weights(weight, "a certificate", f"{betting}, or use a metric objective")
 
 
 def refuse_among(among: Any, other: str) -> None:
-    """Refuse a promise about some rows where there is one per subgroup."""
+    """Refuse `among` (a promise about some rows) where each subgroup has its own promise."""
     if among is not None:
         raise ValueError(f"among does not go with {other}, which has a promise of its own each.")
 
@@ -210,7 +217,7 @@ def refuse_second_truth(y_true: Any) -> None:
 
 
 def check_same_rows(tables: Mapping[str, tuple[IntArray, LabelArray]]) -> IntArray:
-    """Return the true classes, the same for all models."""
+    """Return the true classes of several models, which must be the same."""
     (first, (truth, classes)), *others = tables.items()
     for name, (other, other_classes) in others:
         if not (np.array_equal(truth, other) and np.array_equal(classes, other_classes)):

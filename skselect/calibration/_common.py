@@ -1,19 +1,25 @@
-"""What calibrators share: protocol, safeguard, log-odds, checked rows, blocks of equal scores."""
+"""What calibrators share: how they are fitted, the safeguard, log-odds, equal scores."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skselect._checks.rows import check_confidence, check_length, check_loss, check_weight
+from skselect._checks.rows import (
+    check_confidence,
+    check_length,
+    check_loss,
+    check_weight,
+    warn_small_weights,
+)
 from skselect._typing import FloatArray
 from skselect.curve.packing import run_starts
 
-#: What keeps the log-odds of 0 and 1 finite where nothing larger is known.
+#: Keeps the log-odds of 0 and 1 finite where no larger offset is known.
 LEAST_OFFSET = 1e-15
 
 
@@ -27,14 +33,60 @@ class Calibrator(Protocol):
         """Return a probability for each score."""
 
 
+class ScoreCalibrator(BaseEstimator, ABC):
+    """A calibrator of the library: `fit` checks the rows, and `_fit` learns from them."""
+
+    #: The fitted numbers that a policy file keeps, without the underscore at the end.
+    stored: tuple[str, ...]
+    #: Whether the sum of the weights counts as a number of rows.
+    counts_weights = True
+
+    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        score : array-like of shape (n,)
+            Finite scores, larger ones where y = 1 is more likely: log-odds or decision values
+            for Platt, beta and temperature scaling, numbers of any kind for the others.
+        y : array-like of shape (n,)
+            Outcomes in [0, 1].
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        scores = check_confidence(score, "score")
+        outcome = check_loss(y, "y")
+        check_length("score", scores, len(outcome), "y")
+        weight = check_weight(sample_weight, len(outcome))
+        if weight is None:
+            weight = np.ones(len(outcome))
+        if self.counts_weights:
+            warn_small_weights(weight, type(self).__name__)
+        counted = weight > 0
+        self._fit(scores[counted], outcome[counted], weight[counted])
+        return self
+
+    @abstractmethod
+    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+        """Learn the map from checked rows of positive weight."""
+
+    @abstractmethod
+    def predict(self, score: Any) -> FloatArray:
+        """Return a probability for each score."""
+
+
 class Safeguarded(BaseEstimator, ABC):
     """A fitted map q, mixed with a guess: (1 - share) q + share prior.
 
-    On separable rows a map of few parameters runs to certainty; n rows cannot tell more than
+    On separable rows a map of few parameters runs to certainty, but n rows justify no more than
     about 1 - 1/n.
     """
 
-    #: Whether probabilities are turned into log-odds before they come here.
+    #: Its scores are log-odds; probabilities are turned into them first.
     reads_log_odds = True
 
     share_: float
@@ -63,8 +115,8 @@ def log_odds(probability: FloatArray, offset: float = LEAST_OFFSET) -> FloatArra
 def expit(x: FloatArray) -> FloatArray:
     """Return 1/(1 + exp(-x)).
 
-    numpy's own arithmetic, as exact as scipy's, so that a policy written as a Python file finds
-    the same bits with numpy alone.
+    It uses numpy alone, as exact as scipy's, so that a policy written as a Python file computes
+    the same bits without scipy.
     """
     return np.asarray(1.0 / (1.0 + np.exp(-x)))
 
@@ -75,11 +127,12 @@ def softmax(logits: FloatArray) -> FloatArray:
     return np.asarray(relative / np.sum(relative, axis=1, keepdims=True))
 
 
-def offset_of(probability: FloatArray) -> float:
-    """Return half the smallest distance of the probabilities inside (0, 1) to its ends.
+def log_odds_offset(probability: FloatArray) -> float:
+    """Return what to add to p and 1 - p before log-odds are taken, so that 0 and 1 are finite.
 
-    Added before the log-odds are taken, it lets an exact 0 or 1 say a little more than the
-    surest of the others. A classifier that states nothing between 0 and 1 has no such scale.
+    It is half the smallest distance of a probability inside (0, 1) to 0 or 1: an exact 0 or 1 then
+    counts as a little surer than the surest of the others. Where all probabilities are 0 or 1, it
+    is `LEAST_OFFSET`.
     """
     p = np.asarray(probability, dtype=np.float64)
     distance = np.minimum(p, 1.0 - p)
@@ -87,21 +140,7 @@ def offset_of(probability: FloatArray) -> float:
     return max(0.5 * float(inside.min()), LEAST_OFFSET) if inside.size else LEAST_OFFSET
 
 
-def checked_rows(
-    score: Any, y: Any, sample_weight: Any
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return scores, outcomes and weights of the rows that count."""
-    scores = check_confidence(score, "score")
-    outcome = check_loss(y, "y")
-    check_length("score", scores, len(outcome), "y")
-    weight = check_weight(sample_weight, len(outcome))
-    if weight is None:
-        return scores, outcome, np.ones(len(outcome))
-    counted = weight > 0
-    return scores[counted], outcome[counted], weight[counted]
-
-
-def blocks_of(
+def group_by_score(
     score: FloatArray, y: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the distinct scores, ascending, with the weight and the weighted sum of y of each."""

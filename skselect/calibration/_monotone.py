@@ -6,15 +6,27 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skselect._checks.rows import warn_small_weights
 from skselect._typing import FloatArray
-from skselect.calibration._common import blocks_of, checked_rows
+from skselect.calibration._common import ScoreCalibrator, group_by_score
 
 
-class IsotonicCalibrator(BaseEstimator):
+class _Interpolation(ScoreCalibrator):
+    """A map that is linear between knots, and flat outside them."""
+
+    stored = ("knots", "values")
+
+    knots_: FloatArray
+    values_: FloatArray
+
+    def predict(self, score: Any) -> FloatArray:
+        """Return a probability for each score, in [0, 1]."""
+        check_is_fitted(self)
+        return np.interp(np.asarray(score, dtype=np.float64), self.knots_, self.values_)
+
+
+class IsotonicCalibrator(_Interpolation):
     """Fit the best non-decreasing map from score to probability.
 
     Between its knots the map is linear, outside it is flat. It reaches 0 and 1 exactly, so
@@ -42,41 +54,18 @@ class IsotonicCalibrator(BaseEstimator):
     array([0.  , 0.25, 0.5 , 1.  ])
     """
 
-    #: What a policy file keeps.
-    stored = ("knots", "values")
+    counts_weights = False
 
-    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> IsotonicCalibrator:
-        """Learn the map.
-
-        Parameters
-        ----------
-        score : array-like of shape (n,)
-            Finite scores; larger speaks for y = 1.
-        y : array-like of shape (n,)
-            Outcomes in [0, 1].
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        knots, total, success = blocks_of(*checked_rows(score, y, sample_weight))
+    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+        knots, total, success = group_by_score(score, y, weight)
         values = np.clip(isotonic_regression(success / total, weights=total).x, 0.0, 1.0)
         # Inside a plateau only its two ends shape the map.
         flat = values[1:] == values[:-1]
         inner = np.append(False, flat) & np.append(flat, False)
-        self.knots_: FloatArray = knots[~inner]
-        self.values_: FloatArray = values[~inner]
-        return self
-
-    def predict(self, score: Any) -> FloatArray:
-        """Return a probability for each score, in [0, 1]."""
-        check_is_fitted(self)
-        return np.interp(np.asarray(score, dtype=np.float64), self.knots_, self.values_)
+        self.knots_, self.values_ = knots[~inner], values[~inner]
 
 
-class SmoothIsotonicCalibrator(BaseEstimator):
+class SmoothIsotonicCalibrator(_Interpolation):
     """Fit a non-decreasing map without plateaus that never claims certainty.
 
     Each block of the isotonic fit is worth (successes + 1)/(rows + 2) instead of their ratio,
@@ -110,49 +99,24 @@ class SmoothIsotonicCalibrator(BaseEstimator):
     array([0.333, 0.417, 0.5  , 0.667])
     """
 
-    #: What a policy file keeps.
-    stored = ("knots", "values")
-
-    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> SmoothIsotonicCalibrator:
-        """Learn the map.
-
-        Parameters
-        ----------
-        score : array-like of shape (n,)
-            Finite scores; larger speaks for y = 1.
-        y : array-like of shape (n,)
-            Outcomes in [0, 1].
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        rows = checked_rows(score, y, sample_weight)
-        warn_small_weights(rows[2], "SmoothIsotonicCalibrator")
-        knots, total, success = blocks_of(*rows)
+    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+        knots, total, success = group_by_score(score, y, weight)
         fit = isotonic_regression(success / total, weights=total)
         starts = fit.blocks[:-1]
-        weight = np.add.reduceat(total, starts)
-        smoothed = (np.add.reduceat(success, starts) + 1.0) / (weight + 2.0)
-        # Small blocks are shrunk more than large ones, which can turn their order.
-        values = isotonic_regression(smoothed, weights=weight).x
-        lowest = knots[starts]  # relative to it the mean of huge scores does not overflow
-        spread = np.add.reduceat(total * (knots - np.repeat(lowest, np.diff(fit.blocks))), starts)
-        self.knots_: FloatArray = lowest + spread / weight
+        block_weight = np.add.reduceat(total, starts)
+        smoothed = (np.add.reduceat(success, starts) + 1.0) / (block_weight + 2.0)
+        # Small blocks move towards 1/2 more than large ones, which can reverse their order.
+        values = isotonic_regression(smoothed, weights=block_weight).x
+        # The mean score of a block, as a distance from its first: huge scores do not overflow.
+        first = knots[starts]
+        beyond = np.add.reduceat(total * (knots - np.repeat(first, np.diff(fit.blocks))), starts)
+        self.knots_ = first + beyond / block_weight
         bound = 1.0 / (np.sum(total) + 2.0)
-        self.values_: FloatArray = np.clip(values, bound, 1.0 - bound)
-        return self
-
-    def predict(self, score: Any) -> FloatArray:
-        """Return a probability for each score, strictly inside (0, 1)."""
-        check_is_fitted(self)
-        return np.interp(np.asarray(score, dtype=np.float64), self.knots_, self.values_)
+        self.values_ = np.clip(values, bound, 1.0 - bound)
 
 
-class VennAbersCalibrator(BaseEstimator):
-    """Fit an inductive Venn-Abers predictor: two isotonic fits for every score, and between.
+class VennAbersCalibrator(ScoreCalibrator):
+    """Fit an inductive Venn-Abers predictor: two isotonic fits for every score, made into one.
 
     For a score s, p0 and p1 are the isotonic fits to the calibration rows and (s, 0), or
     (s, 1). One of the two is calibrated whatever the law of the data, if rows are
@@ -188,33 +152,14 @@ class VennAbersCalibrator(BaseEstimator):
     (array([0.333]), array([0.667]))
     """
 
-    #: What a policy file keeps.
     stored = ("knots", "lower", "upper")
 
-    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> VennAbersCalibrator:
-        """Learn both fits at every distinct score.
-
-        Parameters
-        ----------
-        score : array-like of shape (n,)
-            Finite scores; larger speaks for y = 1.
-        y : array-like of shape (n,)
-            Outcomes in [0, 1].
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        rows = checked_rows(score, y, sample_weight)
-        warn_small_weights(rows[2], "VennAbersCalibrator")
-        self.knots_, total, success = blocks_of(*rows)
+    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
+        self.knots_, total, success = group_by_score(score, y, weight)
         self.upper_: FloatArray = _fits_with_a_success(total, success)
-        # A failure is a success of the mirrored problem.
+        # One more failure is one more success if scores and outcomes change their sign.
         mirrored = _fits_with_a_success(total[::-1], (total - success)[::-1])
         self.lower_: FloatArray = 1.0 - mirrored[::-1]
-        return self
 
     def predict(self, score: Any) -> FloatArray:
         """Return a probability for each score, strictly inside (0, 1)."""
@@ -222,7 +167,10 @@ class VennAbersCalibrator(BaseEstimator):
         return high / (1.0 - low + high)
 
     def predict_interval(self, score: Any) -> tuple[FloatArray, FloatArray]:
-        """Return p0 and p1 for each score; between two knots they are those next to it."""
+        """Return p0 and p1 for each score.
+
+        Between two knots p0 is that of the knot below, and p1 that of the knot above.
+        """
         check_is_fitted(self)
         scores = np.asarray(score, dtype=np.float64)
         above = np.append(self.upper_, 1.0)[np.searchsorted(self.knots_, scores, side="left")]
@@ -236,18 +184,18 @@ def _fits_with_a_success(total: FloatArray, success: FloatArray) -> FloatArray:
 
     In the diagram of cumulative successes over cumulative weight, the fit is the slope of the
     greatest convex minorant. A success at block i shifts all later points by (1, 1). The line
-    across i then starts at an earlier point and ends at a corner of the old minorant: for a
-    start k its slope is least over the corners from the end of k's own piece on, and the fit
-    at i is the largest of these slopes over k < i. The corners are convex, so the least
-    slope is found by bisection, for all k at once.
+    across i then starts at an earlier point k <= i and ends at a corner of the old minorant: its
+    slope is the least from k to any corner after k, and the fit at i is the largest of these
+    slopes over all k <= i. The corners are convex, so the least slope is found by bisection, for
+    all k at once.
     """
     blocks = isotonic_regression(success / total, weights=total).blocks
     weight = np.concatenate([[0.0], np.cumsum(total)])
     count = np.concatenate([[0.0], np.cumsum(success)])
     corner_weight, corner_count = weight[blocks], count[blocks]
     start = np.arange(len(total))
-    x, y = weight[:-1] - 1.0, count[:-1] - 1.0  # the corners shifted, seen from point k
-    low = np.searchsorted(blocks, start, side="right")  # the end of k's own piece
+    x, y = weight[:-1] - 1.0, count[:-1] - 1.0  # shifting corners by 1 is shifting k by -1
+    low = np.searchsorted(blocks, start, side="right")  # the first corner after k
     high = np.full(len(start), len(blocks) - 1)
     # The slope from k falls along the corners until the next one lies above the line.
     while np.any(open_ := low < high):

@@ -1,33 +1,32 @@
 """Calibrators with two or three parameters, fitted by maximum likelihood: Platt and beta.
 
-They read log-odds (or decision values), so that an honest classifier can be left as it is.
-Each mixes its map with the base rate of the calibration rows, which keeps it from certainty.
+They read log-odds (or decision values), so that a calibrated classifier can be left as it is.
+Each mixes its map with the base rate of the calibration rows, so that it never reaches 0 or 1.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special
 
-from skselect._checks.rows import warn_small_weights
 from skselect._typing import FloatArray
-from skselect.calibration._common import Safeguarded, checked_rows, expit
+from skselect.calibration._common import Safeguarded, ScoreCalibrator, expit
 
-#: A relative spread below this is rounding.
+#: A smaller relative spread is a rounding error.
 _SAME = 1e-13
-#: Curvature that tells equally good slopes apart, far below what rows can tell.
+#: A ridge penalty that prefers small slopes among equally good ones, and changes no others.
 _RIDGE = 1e-10
 
 
-class PlattCalibrator(Safeguarded):
+class PlattCalibrator(Safeguarded, ScoreCalibrator):
     """Fit a logistic curve to log-odds: p = expit(slope * score + intercept).
 
-    Feed it log-odds (or decision values), not probabilities: only then can it leave an
-    already honest classifier as it is. The targets are smoothed as Platt did, so that it
-    stays finite on separable rows. The curve never falls: where scores speak against y = 1
-    it is flat.
+    Pass log-odds (or decision values), not probabilities: only then can it leave a calibrated
+    classifier as it is. Outcomes must be 0 or 1; they are smoothed as Platt did, so that the
+    curve stays finite on separable rows. It never falls: if larger scores make y = 1 less
+    likely, it is flat.
 
     Parameters
     ----------
@@ -53,44 +52,25 @@ class PlattCalibrator(Safeguarded):
     array([0.42, 0.5 , 0.58])
     """
 
-    #: What a policy file keeps.
     stored = ("slope", "intercept", "share", "prior")
 
-    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> PlattCalibrator:
-        """Learn slope and intercept by weighted maximum likelihood.
-
-        Parameters
-        ----------
-        score : array-like of shape (n,)
-            Finite log-odds or decision values; larger speaks for y = 1.
-        y : array-like of shape (n,)
-            Outcomes, 0 or 1.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        score, y, weight = checked_rows(score, y, sample_weight)
-        warn_small_weights(weight, "PlattCalibrator")
+    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
         positive = np.sum(weight * y)
         negative = np.sum(weight) - positive
         target = np.where(y > 0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
         fit = _fit_logistic([score], target, weight)
-        if fit.slopes[0] < 0.0:  # the score speaks against y = 1: the best rising map is flat
+        if fit.slopes[0] < 0.0:  # then the best curve that does not fall is flat
             fit = _fit_logistic([], target, weight)
         self.slope_ = fit.slopes[0] if fit.slopes else 0.0
         self.intercept_ = fit.intercept
-        return self
 
     def _map(self, score: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):  # as certain as can be
+        with np.errstate(over="ignore"):  # exp(inf) is right here
             return expit(self.slope_ * score + self.intercept_)
 
 
-class BetaCalibrator(Safeguarded):
+class BetaCalibrator(Safeguarded, ScoreCalibrator):
     """Fit a beta map: log-odds of p = a log q - b log(1 - q) + c, with a, b >= 0.
 
     It can be steeper on one side than on the other, and has the identity in it (a = b = 1,
@@ -121,30 +101,11 @@ class BetaCalibrator(Safeguarded):
     array([0.28, 0.5 , 0.72])
     """
 
-    #: What a policy file keeps.
     stored = ("a", "b", "c", "share", "prior")
 
-    def fit(self, score: Any, y: Any, sample_weight: Any = None) -> BetaCalibrator:
-        """Learn a, b and c by weighted maximum likelihood.
-
-        Parameters
-        ----------
-        score : array-like of shape (n,)
-            Finite log-odds log(q/(1 - q)), or decision values; larger speaks for y = 1.
-        y : array-like of shape (n,)
-            Outcomes in [0, 1].
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        score, y, weight = checked_rows(score, y, sample_weight)
-        warn_small_weights(weight, "BetaCalibrator")
+    def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
         self.a_, self.b_, self.c_ = _fit_beta(score, y, weight)
-        return self
 
     def _map(self, score: FloatArray) -> FloatArray:
         low, high = _sides(score)
@@ -159,21 +120,21 @@ def _sides(score: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _base_rate(y: FloatArray, weight: FloatArray) -> float:
-    """Return the share of y = 1; where a class is missing, what n rows can tell about it."""
+    """Return the share of y = 1, at least 1/(n + 2) and at most 1 - 1/(n + 2) for n rows."""
     total = float(np.sum(weight))
     least = 1.0 / (total + 2.0)
     return min(max(float(np.sum(weight * y)) / total, least), 1.0 - least)
 
 
 def _laplace_share(weight: FloatArray, safeguard: bool) -> float:
-    """Return the share of the base rate: as if one row more had been seen."""
+    """Return the share of the base rate: it counts as one more row."""
     return 1.0 / (float(np.sum(weight)) + 1.0) if safeguard else 0.0
 
 
 def _fit_beta(score: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float, float]:
-    """Return the best a, b >= 0 and c: inside the allowed quarter, or on its edges."""
+    """Return the best c and a, b >= 0: those of the unbounded fit, or with a = 0 or b = 0."""
     low, high = _sides(score)
-    # low and high are nearly parallel for small scores; their sum and difference are not.
+    # For small scores low and high are nearly collinear; their sum and difference are not.
     free = _fit_logistic([score, high - low], y, weight)
     a, b = free.slopes[0] - free.slopes[1], free.slopes[0] + free.slopes[1]
     if a >= 0.0 and b >= 0.0:

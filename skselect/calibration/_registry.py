@@ -30,16 +30,16 @@ CALIBRATORS: dict[str, type[Any]] = {
     "temperature": TemperatureCalibrator,
 }
 
-#: What policies written before the safeguard leave out.
+#: Policy files from before the safeguard lack these.
 _OLDER = {"share": 0.0, "prior": 0.0}
 
 
 def unfitted(calibrator: Any) -> Any:
-    """Return a calibrator to be fitted: by its name, or a copy of the one given."""
+    """Return an unfitted calibrator: the one of this name, or a copy of the one given."""
     return CALIBRATORS[calibrator]() if isinstance(calibrator, str) else clone(calibrator)
 
 
-def name_of(calibrator: Any) -> str:
+def calibrator_name(calibrator: Any) -> str:
     """Return the name of a built-in calibrator, or one that says it is not built in."""
     if isinstance(calibrator, str):
         return calibrator
@@ -49,11 +49,14 @@ def name_of(calibrator: Any) -> str:
     return f"external:{type(calibrator).__name__}"
 
 
-def fitted_map(template: Any, score: FloatArray, y: FloatArray, weight: FloatArray) -> Any:
-    """Fit a copy of a calibrator; where one of yours fails, say to what it was fitted."""
+def fit_map(template: Any, score: FloatArray, y: FloatArray, weight: FloatArray) -> Any:
+    """Fit a copy of a calibrator; if one of the user's own fails, say what it was fitted to."""
     if type(template) in CALIBRATORS.values():
         return clone(template).fit(score, y, weight)
-    _check_takes_weights(template)
+    if not has_fit_parameter(template, "sample_weight"):
+        raise ValueError(
+            f"calibration: {type(template).__name__}.fit must take (score, y, sample_weight)."
+        )
     try:
         return clone(template).fit(score, y, weight)
     except Exception as error:
@@ -63,63 +66,12 @@ def fitted_map(template: Any, score: FloatArray, y: FloatArray, weight: FloatArr
         ) from error
 
 
-def predicted(fitted: Any, score: FloatArray) -> FloatArray:
-    """Return what a fitted map makes of the scores; the result of one of yours is checked."""
+def apply_map(fitted: Any, score: FloatArray) -> FloatArray:
+    """Return the probabilities of scores; those of a user's own calibrator are checked."""
     mapped = fitted.predict(score)
     if type(fitted) in CALIBRATORS.values():
         return np.asarray(mapped)
     return _check_mapped(mapped, len(score), type(fitted).__name__)
-
-
-def stored_maps(
-    kind: str, maps: tuple[Any, ...], *, allow_external: bool = False
-) -> list[dict[str, Any]]:
-    """Return fitted maps as plain numbers; a calibrator of yours leaves its name only."""
-    if kind in CALIBRATORS:
-        return [
-            {name: np.asarray(getattr(m, f"{name}_")).tolist() for name in m.stored} for m in maps
-        ]
-    if allow_external:
-        return []
-    raise ValueError(
-        f"calibration: {kind.removeprefix('external:')} is a calibrator of your own, which cannot "
-        "be saved as JSON. Use a named calibration, or pass allow_external=True and hand it over "
-        "yourself after loading."
-    )
-
-
-def restored_maps(kind: str, stored: list[dict[str, Any]]) -> tuple[Any, ...]:
-    """Rebuild fitted maps from plain numbers."""
-    if str(kind).startswith("external:"):
-        return (Missing(kind),)
-    calibrator = CALIBRATORS[check_choice("kind", kind, CALIBRATORS)]
-    return tuple(_restored(calibrator, given) for given in stored)
-
-
-def _restored(calibrator: type[Any], given: dict[str, Any]) -> Any:
-    native = np.ndim(given.get("prior", 0.0)) == 1
-    restored = SoftmaxTemperature() if native else calibrator()
-    older = {name: x for name, x in _OLDER.items() if name in restored.stored}
-    parameters = {**older, **given}
-    if sorted(parameters) != sorted(restored.stored):
-        raise ValueError(f"maps need {restored.stored}, got {sorted(parameters)}.")
-    for name, number in _check_map(parameters).items():
-        setattr(restored, f"{name}_", number if number.ndim else float(number))
-    return restored
-
-
-class Missing:
-    """Stands for a calibrator that the file could not hold."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def predict(self, _: Any) -> FloatArray:
-        """Say what to do."""
-        raise ValueError(
-            f"calibration: the file names {self.kind!r} but cannot hold it; hand the fitted "
-            "calibration over with dataclasses.replace(policy, calibration=...)."
-        )
 
 
 def _check_mapped(values: Any, n_rows: int, calibrator: str) -> FloatArray:
@@ -134,18 +86,49 @@ def _check_mapped(values: Any, n_rows: int, calibrator: str) -> FloatArray:
     return mapped
 
 
-def _check_takes_weights(calibrator: Any) -> None:
-    """Refuse a calibrator of the user's own whose fit takes no weights."""
-    if not has_fit_parameter(calibrator, "sample_weight"):
-        raise ValueError(
-            f"calibration: {type(calibrator).__name__}.fit must take (score, y, sample_weight)."
-        )
+def store_maps(
+    kind: str, maps: tuple[Any, ...], *, allow_external: bool = False
+) -> list[dict[str, Any]]:
+    """Return fitted maps as plain numbers; nothing for a calibrator of the user's own."""
+    if kind in CALIBRATORS:
+        return [
+            {name: np.asarray(getattr(m, f"{name}_")).tolist() for name in m.stored} for m in maps
+        ]
+    if allow_external:
+        return []
+    raise ValueError(
+        f"calibration: {kind.removeprefix('external:')} is a calibrator of your own, which cannot "
+        "be saved as JSON. Use a named calibration, or pass allow_external=True and hand it over "
+        "yourself after loading."
+    )
+
+
+def restore_maps(kind: str, stored: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """Rebuild fitted maps from plain numbers."""
+    if str(kind).startswith("external:"):
+        return (Missing(kind),)
+    calibrator = CALIBRATORS[check_choice("kind", kind, CALIBRATORS)]
+    return tuple(_restore(calibrator, given) for given in stored)
+
+
+def _restore(calibrator: type[Any], given: dict[str, Any]) -> Any:
+    native = np.ndim(given.get("prior", 0.0)) == 1
+    restored = SoftmaxTemperature() if native else calibrator()
+    older = {name: x for name, x in _OLDER.items() if name in restored.stored}
+    parameters = {**older, **given}
+    if sorted(parameters) != sorted(restored.stored):
+        raise ValueError(f"maps need {restored.stored}, got {sorted(parameters)}.")
+    for name, number in _check_map(parameters).items():
+        setattr(restored, f"{name}_", number if number.ndim else float(number))
+    return restored
 
 
 def _rises(x: FloatArray) -> bool:
+    """Tell whether numbers in [0, 1] do not fall, but for rounding."""
     return bool(np.all(np.diff(x) >= -1e-12) and np.all((x >= 0) & (x <= 1)))
 
 
+#: What each stored parameter must be; all others must be finite.
 _RULES: dict[str, tuple[str, Callable[[FloatArray], Any]]] = {
     "share": ("in [0, 1]", lambda x: (x >= 0) & (x <= 1)),
     "prior": ("in [0, 1]", lambda x: (x >= 0) & (x <= 1)),
@@ -158,8 +141,7 @@ _RULES: dict[str, tuple[str, Callable[[FloatArray], Any]]] = {
     "lower": ("rising in [0, 1]", _rises),
     "upper": ("rising in [0, 1]", _rises),
 }
-
-
+#: Parameters with one number per knot.
 _CURVES = ("knots", "values", "lower", "upper")
 
 
@@ -179,3 +161,17 @@ def _check_map(parameters: Mapping[str, Any]) -> dict[str, FloatArray]:
     if len(lengths) > 1:
         raise ValueError(f"maps: knots and values must have one length, got {sorted(lengths)}.")
     return numbers
+
+
+class Missing:
+    """Takes the place of a user's own calibrator, which a file cannot hold."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def predict(self, _: Any) -> FloatArray:
+        """Raise an error that says how to hand the calibrator over."""
+        raise ValueError(
+            f"calibration: the file names {self.kind!r} but cannot hold it; hand the fitted "
+            "calibration over with dataclasses.replace(policy, calibration=...)."
+        )

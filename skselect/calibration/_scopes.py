@@ -1,4 +1,4 @@
-"""What a calibration may be about: the class probabilities, or the confidence alone."""
+"""What is calibrated: the class probabilities, or the confidence alone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from skselect._checks.options import check_choice
 from skselect._checks.rows import no_word_on_weights
 from skselect._typing import ConfidenceSpec, FloatArray, IntArray
-from skselect.calibration._common import LEAST_OFFSET, log_odds, offset_of
+from skselect.calibration._common import LEAST_OFFSET, log_odds, log_odds_offset
 from skselect.calibration._registry import (
     Missing,
-    fitted_map,
-    name_of,
-    predicted,
-    restored_maps,
-    stored_maps,
+    apply_map,
+    calibrator_name,
+    fit_map,
+    restore_maps,
+    store_maps,
     unfitted,
 )
 from skselect.calibration._temperature import SoftmaxTemperature
@@ -27,9 +27,9 @@ from skselect.predictions.confidence import confidence_of_proba
 
 @dataclass(frozen=True, eq=False)
 class ClassCalibration:
-    """Honest class probabilities from raw scores: one map for two classes, else one per class.
+    """Calibrated class probabilities from raw scores: one map for two classes, else one per class.
 
-    Temperature scaling has one map for any number of classes.
+    Temperature scaling needs one map for any number of classes.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class ClassCalibration:
     maps : tuple of calibrators
     offset : float, default=1e-15
         Added to p and 1 - p before log-odds are taken: half the smallest raw probability of the
-        calibration rows, so that a forest's 0 of 200 trees speaks like half a tree and not like
+        calibration rows, so that 0 of 200 trees of a forest counts like half a tree, and not as
         certainty.
     """
 
@@ -68,19 +68,20 @@ class ClassCalibration:
         response : str
         scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
         codes : ndarray of shape (n,)
-            Class codes 0..K-1. A class without rows gets the map of "never".
+            Class codes 0..K-1. A class without rows gets a map to almost 0.
         n_classes : int
         sample_weight : ndarray of shape (n,), default=None
 
         Notes
         -----
-        A score of nan (the decision value of a class that a fold's model does not know) says
-        nothing, so the map of that class leaves the row out.
+        A score of nan is the decision value of a class that a fold's model does not know; the map
+        of that class is fitted without the row.
         """
         template = unfitted(calibrator)
-        kind = name_of(template)
+        kind = calibrator_name(template)
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        offset = offset_of(scores[weight > 0]) if response == "predict_proba" else LEAST_OFFSET
+        is_proba = response == "predict_proba"
+        offset = log_odds_offset(scores[weight > 0]) if is_proba else LEAST_OFFSET
         if _is_native(kind, n_classes):
             softmax = SoftmaxTemperature(safeguard=template.safeguard)
             fitted = softmax.fit(_logits(response, scores, offset), codes, weight)
@@ -91,23 +92,23 @@ class ClassCalibration:
         for column, k in zip(columns, positives, strict=True):
             known = ~np.isnan(column)
             outcome = (codes[known] == k).astype(np.float64)
-            # What the first map says about the weights holds for all.
+            # The first map may warn about the weights; the others would repeat it.
             with no_word_on_weights() if maps else nullcontext():
-                maps.append(fitted_map(template, column[known], outcome, weight[known]))
+                maps.append(fit_map(template, column[known], outcome, weight[known]))
         return cls(kind, response, tuple(maps), offset)
 
-    def proba_of(self, scores: FloatArray) -> FloatArray:
+    def predict_proba(self, scores: FloatArray) -> FloatArray:
         """Return probabilities of shape (n, K) that sum to one in each row.
 
-        A row for which every class map says "never" gets equal probabilities. A decision
-        value of nan, of a class that the model does not know, speaks against it.
+        A row to which all maps give 0 gets equal probabilities. A class whose decision value is
+        nan, because the model does not know it, gets 0.
         """
         first = self.maps[0]
         if isinstance(first, SoftmaxTemperature | Missing):  # one map for all classes, or none
             logits = _logits(self.response, scores, self.offset)
             return first.predict(np.where(np.isnan(logits), -np.inf, logits))
         columns = _columns(first, self.response, scores, self.offset)
-        mapped = [_of_known(m, x) for m, x in zip(self.maps, columns, strict=True)]
+        mapped = [_apply_where_known(m, x) for m, x in zip(self.maps, columns, strict=True)]
         if len(mapped) == 1:
             return np.column_stack([1.0 - mapped[0], mapped[0]])
         proba = np.column_stack(mapped)
@@ -116,12 +117,12 @@ class ClassCalibration:
         return np.divide(proba, total, out=uniform, where=total > 0)
 
     def honest(self, confidence: FloatArray) -> FloatArray:
-        """Return the confidence as it is: the probabilities it comes from are honest."""
+        """Return the confidence as it is: it comes from calibrated probabilities."""
         return confidence
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
-        maps = stored_maps(self.kind, self.maps, allow_external=allow_external)
+        maps = store_maps(self.kind, self.maps, allow_external=allow_external)
         return {
             "scope": "probabilities", "kind": self.kind, "response": self.response,
             "offset": self.offset, "maps": maps,
@@ -130,12 +131,12 @@ class ClassCalibration:
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> ClassCalibration:
         """Rebuild the maps from plain numbers."""
-        maps = restored_maps(stored["kind"], stored["maps"])
+        maps = restore_maps(stored["kind"], stored["maps"])
         offset = _check_offset(stored.get("offset", LEAST_OFFSET))
         return cls(stored["kind"], stored["response"], maps, offset)
 
     def check_fits(self, n_classes: int, response: str) -> None:
-        """Refuse to be used for another number of classes or another kind of scores."""
+        """Refuse another number of classes, or another kind of scores, than the maps are for."""
         if isinstance(self.maps[0], Missing):
             return
         native = _is_native(self.kind, n_classes)
@@ -150,7 +151,7 @@ class ClassCalibration:
 
 
 def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) -> list[FloatArray]:
-    """Return what each map reads: log-odds if it asks for them, else the score itself."""
+    """Return what each map reads."""
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim == 1:
         columns = [scores]
@@ -158,18 +159,28 @@ def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) 
         columns = [scores[:, 1]]
     else:
         columns = list(scores.T)
-    wants_log_odds = getattr(calibrator, "reads_log_odds", False) and response == "predict_proba"
-    return [log_odds(column, offset) for column in columns] if wants_log_odds else columns
+    known = offset if response == "predict_proba" else None
+    return [_map_input(calibrator, column, known) for column in columns]
 
 
-def _of_known(fitted: Any, column: FloatArray) -> FloatArray:
-    """Return what a map makes of a column, 0 where the class is not known."""
+def _map_input(calibrator: Any, score: FloatArray, offset: float | None) -> FloatArray:
+    """Return what a map reads: log-odds if it asks for them, else the score itself.
+
+    The offset is None for scores that are no probabilities.
+    """
+    if offset is None or not getattr(calibrator, "reads_log_odds", False):
+        return score
+    return log_odds(score, offset)
+
+
+def _apply_where_known(fitted: Any, column: FloatArray) -> FloatArray:
+    """Return what a map makes of a column, 0 where the score is nan."""
     unknown = np.isnan(column)
     if not unknown.any():
-        return predicted(fitted, column)
+        return apply_map(fitted, column)
     mapped = np.zeros(len(column))
     if not unknown.all():
-        mapped[~unknown] = predicted(fitted, column[~unknown])
+        mapped[~unknown] = apply_map(fitted, column[~unknown])
     return mapped
 
 
@@ -188,7 +199,8 @@ def _logits(response: str, scores: FloatArray, offset: float) -> FloatArray:
 class ConfidenceCalibration:
     """One rising map from confidence to the chance that the answer is right.
 
-    So answers and probabilities stay, and rows keep their order but for new ties.
+    Answers and probabilities stay as they are, and so does the order of the rows, except that
+    some may tie.
 
     Parameters
     ----------
@@ -239,52 +251,44 @@ class ConfidenceCalibration:
         """
         template = unfitted(calibrator)
         weight = np.ones(len(correct)) if sample_weight is None else sample_weight
-        offset = offset_of(confidence[weight > 0]) if is_probability else None
-        fitted = fitted_map(template, _readable(template, confidence, offset), correct, weight)
-        return cls(name_of(template), fitted, offset)
+        offset = log_odds_offset(confidence[weight > 0]) if is_probability else None
+        fitted = fit_map(template, _map_input(template, confidence, offset), correct, weight)
+        return cls(calibrator_name(template), fitted, offset)
 
-    def proba_of(self, scores: FloatArray) -> FloatArray:
+    def predict_proba(self, scores: FloatArray) -> FloatArray:
         """Return the class probabilities as they are."""
         return scores
 
     def honest(self, confidence: FloatArray) -> FloatArray:
         """Return the chance of being right, shape (n,)."""
-        return predicted(self.map, _readable(self.map, confidence, self.offset))
+        return apply_map(self.map, _map_input(self.map, confidence, self.offset))
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the map as plain numbers; a calibrator of yours leaves its name only."""
-        maps = stored_maps(self.kind, (self.map,), allow_external=allow_external)
+        maps = store_maps(self.kind, (self.map,), allow_external=allow_external)
         return {"scope": "confidence", "kind": self.kind, "offset": self.offset, "maps": maps}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> ConfidenceCalibration:
         """Rebuild the map from plain numbers."""
-        (restored,) = restored_maps(stored["kind"], stored["maps"])
+        (restored,) = restore_maps(stored["kind"], stored["maps"])
         offset = stored["offset"]
         return cls(stored["kind"], restored, None if offset is None else _check_offset(offset))
 
     def check_fits(self, n_classes: int, response: str) -> None:  # noqa: ARG002 - any number
-        """Refuse to be used for scores that are no probabilities."""
+        """Refuse scores that are no probabilities, and a map of all classes at once."""
         check_choice("response", response, ["predict_proba"])
         if np.ndim(getattr(self.map, "prior_", 0.0)):
             raise ValueError("calibration: a map of class probabilities cannot map a confidence.")
 
 
-def _readable(calibrator: Any, confidence: FloatArray, offset: float | None) -> FloatArray:
-    """Return what the map reads: log-odds if it asks for them, else the confidence itself."""
-    if offset is None or not getattr(calibrator, "reads_log_odds", False):
-        return confidence
-    return log_odds(confidence, offset)
-
-
 #: Names accepted by `calibration_scope=`.
 SCOPES = ("probabilities", "confidence")
 
-#: What makes a classifier's confidence honest.
 Calibration = ClassCalibration | ConfidenceCalibration
 
 
-def fitted_calibration(
+def fit_calibration(
     calibrator: Any,
     scope: str,
     response: str,
@@ -294,7 +298,7 @@ def fitted_calibration(
     sample_weight: FloatArray | None = None,
     confidence: ConfidenceSpec = "max_proba",
 ) -> Calibration:
-    """Fit either calibration to raw scores of rows that the classifier has not seen."""
+    """Fit the calibration of a scope to raw scores of rows that the classifier has not seen."""
     if scope == SCOPES[0]:
         return ClassCalibration.fit(calibrator, response, scores, codes, n_classes, sample_weight)
     return ConfidenceCalibration.fit(
@@ -306,15 +310,15 @@ def fitted_calibration(
     )
 
 
-def restored_calibration(stored: dict[str, Any]) -> Calibration:
-    """Rebuild either calibration from plain numbers."""
+def restore_calibration(stored: dict[str, Any]) -> Calibration:
+    """Rebuild a calibration of any scope from plain numbers."""
     scope = check_choice("scope", stored.get("scope", SCOPES[0]), SCOPES)
     kind: type[Calibration] = ClassCalibration if scope == SCOPES[0] else ConfidenceCalibration
     return kind.from_dict(stored)
 
 
 def _check_offset(value: Any) -> float:
-    """Return the offset of log-odds."""
+    """Return the stored offset of log-odds, which must be a positive share."""
     offset = float(value)
     if not 0.0 < offset <= 0.5:
         raise ValueError(f"offset must lie in (0, 0.5], got {value!r}.")

@@ -16,8 +16,8 @@ import pandas as pd
 
 from skselect._checks.labels import check_classes, check_labels
 from skselect._checks.proba import check_class_columns
-from skselect._checks.rows import refuse_threshold_and_policy
-from skselect._files import check_any_rows, check_output, import_extra, whole_file, write_together
+from skselect._checks.rows import check_any_rows, refuse_threshold_and_policy
+from skselect._files import check_output, import_extra, whole_file, write_together
 from skselect._typing import LabelArray
 from skselect.cli.tables import (
     PARQUET,
@@ -27,12 +27,12 @@ from skselect.cli.tables import (
     always_enough,
     check_table_columns,
     check_table_file,
-    classes_of,
+    find_classes,
     known_numbers,
-    numbers_of_text,
     read_outcomes,
     read_predictions,
-    resolved_columns,
+    resolve_columns,
+    text_to_numbers,
 )
 from skselect.policy.policy import AbstentionPolicy, External, nullable
 from skselect.report import selective_report
@@ -162,10 +162,10 @@ def _described(
     elif given.classes:
         classes = _classes_named(file, given)
     else:
-        classes = classes_of(file, resolved_columns(file, described, None))
+        classes = find_classes(file, resolve_columns(file, described, None))
         if described["answer"] is None:
             _check_two_classes_seen(classes.tolist(), given.label)
-    columns = resolved_columns(file, described, classes.tolist())
+    columns = resolve_columns(file, described, classes.tolist())
     check_table_columns(columns.used, file.names, file.path.name)
     remembered = [] if policy is None else policy.metadata.get(_COLUMNS, {}).get("proba", [])
     known = bool(remembered) and sorted(columns.proba) == sorted(remembered)
@@ -230,7 +230,7 @@ def _classes_named(file: TableFile, given: Namespace) -> LabelArray:
         labels = check_labels(first.dropna(), f"column {given.label!r}")
         if labels.dtype.kind == "U":
             return check_classes(named, "--classes")
-    return check_classes(numbers_of_text(named), "--classes")
+    return check_classes(text_to_numbers(named), "--classes")
 
 
 def _remembered(columns: Columns) -> dict[str, Any]:

@@ -28,13 +28,13 @@ from skselect.estimators.tuner import ThresholdTuner
 from skselect.metrics import evaluate
 from skselect.predictions.predictions import Predictions
 
-# Shares of the rows: the rest, 45 %, trains the classifier and its calibration.
+# Shares of the rows; the other 45 % train the classifier and its calibration.
 _CERTIFY, _TEST = 0.30, 0.25
-# scikit-learn's gradient boosting takes no more levels of a category than this.
+# The most levels of a category that scikit-learn's gradient boosting takes.
 _MAX_LEVELS = 255
 # Rows x features up to which one thread trains as fast as many.
 _SMALL = 1_000_000
-# Of the out-of-fold calibration.
+# Folds of the out-of-fold calibration.
 _FOLDS = 5
 
 
@@ -70,9 +70,26 @@ def run(options: DemoOptions) -> int:
     say = _Progress(6)
     X, y, what = load(options)
     options.out.mkdir(parents=True, exist_ok=True)
-    # Threads that wait for each other on a busy machine take minutes for what one does at once.
+    # On a busy machine threads wait for each other: minutes for what one thread does in seconds.
     with threadpool_limits(1 if X.size <= _SMALL else None):
         return _run(options, say, X, y, what)
+
+
+def _check_options(options: DemoOptions) -> None:
+    """Refuse what cannot work before anything is trained."""
+    max_risk = check_number("--max-risk", options.max_risk, 0.0, 1.0, closed="neither")
+    check_risk_limit(max_risk, "--max-risk")
+    check_delta(options.delta, "--delta")
+    if options.target is not None and options.data is None:
+        raise ValueError("--target goes with --data FILE; without it the demo reads digits.")
+    if options.out.exists() and not options.out.is_dir():
+        raise ValueError(f"--out must be a folder, but {str(options.out)!r} is a file.")
+    try:
+        import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
+    except ImportError as error:
+        raise ValueError(
+            "The demo draws a picture, which needs matplotlib: pip install 'skselect[demo]'."
+        ) from error
 
 
 def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: str) -> int:
@@ -123,7 +140,7 @@ def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
     for name, model in models.items():
         predictions = Predictions.from_proba(y, model.predict_proba(X), labels=model.classes_)
         own = {"threshold": model.policy_.threshold}
-        # CWSA+ has no meaning without a threshold; 0.5 is where scorers put it.
+        # CWSA+ needs a threshold; without one take 0.5, as the scorers do.
         at = own if model.abstains else {"threshold": 0.5}
         answers = model.policy_.threshold < np.inf
         metrics: dict[str, dict[str, Any]] = {"coverage": own}
@@ -142,6 +159,17 @@ def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
             "ECE": values["ece"],
         }
     return pd.DataFrame(table)
+
+
+class _Progress:
+    """One line per step, on standard error."""
+
+    def __init__(self, steps: int) -> None:
+        self.step, self.steps = 0, steps
+
+    def __call__(self, text: str) -> None:
+        self.step += 1
+        print(f"[{self.step}/{self.steps}] {text}", file=sys.stderr, flush=True)
 
 
 # Data --------------------------------------------------------------------------------------
@@ -174,8 +202,18 @@ def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
     return prepare(features), y, options.data.name
 
 
+def _refuse_measurements(y: Any, target: str) -> None:
+    """Refuse a column with as many values as measurements or identifiers have."""
+    n_classes = len(np.unique(y))
+    if n_classes > max(20, len(y) // 20):
+        raise ValueError(
+            f"--target: column {target!r} has {n_classes} different values in {len(y)} rows; it "
+            "looks like a measurement or an identifier, not like classes."
+        )
+
+
 def prepare(X: pd.DataFrame) -> pd.DataFrame:
-    """Turn every column into what gradient boosting digests: numbers or categories.
+    """Turn every column into numbers or categories, which gradient boosting can read.
 
     The columns are numbered: XGBoost refuses names such as "Glucose [mg/dL]".
     """
@@ -224,18 +262,8 @@ def _is_text(column: pd.Series) -> bool:
     )
 
 
-def _refuse_measurements(y: Any, target: str) -> None:
-    """Refuse a column of measurements or identifiers as classes."""
-    n_classes = len(np.unique(y))
-    if n_classes > max(20, len(y) // 20):
-        raise ValueError(
-            f"--target: column {target!r} has {n_classes} different values in {len(y)} rows; it "
-            "looks like a measurement or an identifier, not like classes."
-        )
-
-
 def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
-    """Split at random; only where a class would be lost, keep the share of each class."""
+    """Split at random; stratify only where a class would be lost otherwise."""
     parts = train_test_split(X, y, test_size=share, random_state=seed)
     if set(np.unique(parts[2])) == set(np.unique(y)):
         return parts
@@ -246,7 +274,7 @@ def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
 
 
 def _free_label(y: Any) -> Any:
-    """Return an abstain label where "auto" would have to ask."""
+    """Return an abstain label that is no class; "auto" is enough for most classes."""
     classes = set(np.unique(y).tolist())
     if y.dtype.kind == "U":
         label = "abstain"
@@ -271,7 +299,7 @@ def _folds(y: Any, target: str | None) -> int:
     return min(_FOLDS, most)
 
 
-# Model, progress, results --------------------------------------------------------------------
+# Model and results ----------------------------------------------------------------------------
 
 
 def make_booster(seed: int) -> tuple[Any, str]:
@@ -289,7 +317,7 @@ def make_booster(seed: int) -> tuple[Any, str]:
 
 
 def _fit_and_listen(tuner: ThresholdTuner, X: pd.DataFrame, y: Any) -> str:
-    """Fit a tuner; return what it warned about, which the table shows anyway."""
+    """Fit a tuner, and return its warnings as text."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         tuner.fit(X, y)
@@ -308,31 +336,3 @@ def _save(options: DemoOptions, tuner: ThresholdTuner, table: pd.DataFrame, X: A
     )
     with whole_file(options.out / "risk_coverage.png") as part:
         display.figure_.savefig(part, dpi=120, format="png")
-
-
-def _check_options(options: DemoOptions) -> None:
-    """Refuse what cannot work before anything is trained."""
-    max_risk = check_number("--max-risk", options.max_risk, 0.0, 1.0, closed="neither")
-    check_risk_limit(max_risk, "--max-risk")
-    check_delta(options.delta, "--delta")
-    if options.target is not None and options.data is None:
-        raise ValueError("--target goes with --data FILE; without it the demo reads digits.")
-    if options.out.exists() and not options.out.is_dir():
-        raise ValueError(f"--out must be a folder, but {str(options.out)!r} is a file.")
-    try:
-        import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
-    except ImportError as error:
-        raise ValueError(
-            "The demo draws a picture, which needs matplotlib: pip install 'skselect[demo]'."
-        ) from error
-
-
-class _Progress:
-    """One line per step, on standard error."""
-
-    def __init__(self, steps: int) -> None:
-        self.step, self.steps = 0, steps
-
-    def __call__(self, text: str) -> None:
-        self.step += 1
-        print(f"[{self.step}/{self.steps}] {text}", file=sys.stderr, flush=True)

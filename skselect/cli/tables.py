@@ -16,7 +16,8 @@ import pandas as pd
 
 from skselect._checks.labels import check_labels
 from skselect._checks.proba import check_positive_proba
-from skselect._files import check_any_rows, import_extra, read_or_name
+from skselect._checks.rows import check_any_rows
+from skselect._files import import_extra, read_or_name
 from skselect._typing import BoolArray, IntArray, LabelArray
 from skselect.predictions.confidence import confidence_of
 from skselect.predictions.outcomes import Outcomes
@@ -24,8 +25,13 @@ from skselect.predictions.predictions import Predictions
 
 #: Rows read together.
 _PIECE = 1 << 18
+#: Bytes of a CSV file that are looked at together, and the rest of their last line.
+_BLOCK = 1 << 22
 #: Endings of Parquet files; all other tables are CSV.
 PARQUET = (".parquet", ".pq")
+WORKBOOKS = (".xlsx", ".xls", ".ods")
+#: What stands for "no number" in a column of numbers, in small letters.
+_MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
 
@@ -51,16 +57,19 @@ class TableFile:
 
     @classmethod
     def open(cls, path: Path, argument: str = "TABLE") -> TableFile:
-        """Look at a file; refuse a CSV file whose rows are not all as long as the first line."""
+        """Read the names of the columns; refuse a CSV file with rows of different lengths."""
         check_table_file(path, argument)
         if path.suffix.lower() in PARQUET:
             parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
             known = read_or_name(parquet.read_metadata, path)
             names = known.schema.to_arrow_schema().names
         else:
-            names = _check_csv_head(_first_line(path, argument), path, argument)
-            _check_cells(path, len(names), argument)
-        _check_distinct_columns(names, path.name)
+            with _naming_csv(path, argument):
+                names = _read_header(path, argument)
+                _check_row_lengths(path, len(names), argument)
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{path.name} has several columns of the name {twice}; rename them.")
         return cls(path, tuple(names))
 
     @property
@@ -76,14 +85,14 @@ class TableFile:
             return pd.read_csv(self.path, low_memory=False, index_col=False)
 
     def pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Read columns piece by piece; those of a text file as they are written."""
+        """Read some columns piece by piece; the cells of a text file stay text."""
         wanted = list(dict.fromkeys(columns))
         check_table_columns(wanted, self.names, self.path.name)
         for piece in self._text(wanted) if self.is_text else self._batches(wanted, None):
             yield piece[wanted]
 
     def rows(self) -> Iterator[pd.DataFrame]:
-        """Read all columns piece by piece, with types that can be written as they were read."""
+        """Read all columns piece by piece, so that they can be written as they were read."""
         return self._text(self.names) if self.is_text else self._batches(self.names, pd.ArrowDtype)
 
     def _text(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -106,17 +115,121 @@ class TableFile:
                 piece = batch.to_pandas(ignore_metadata=True, types_mapper=types)
                 yield piece.set_axis(range(first, first + len(piece)))
                 first += len(piece)
-        # What Arrow keeps for the next batch may be as much as all that is computed afterwards.
+        # Arrow keeps memory for another batch, which may be more than all that follows needs.
         import_extra("pyarrow", "pyarrow", "parquet").default_memory_pool().release_unused()
 
 
-def _first_line(path: Path, argument: str) -> list[str]:
-    """Return the cells of the header, none if the file is empty."""
+def check_table_file(path: Path, argument: str) -> None:
+    """Refuse a path without a file, and a workbook."""
+    if not path.is_file():
+        raise ValueError(f"{argument}: there is no file {str(path)!r}.")
+    if path.suffix.lower() in WORKBOOKS:
+        raise ValueError(f"{argument}: {path.name} is a workbook; save the sheet as CSV.")
+
+
+def _read_header(path: Path, argument: str) -> list[str]:
+    """Return the cells of the first line of a CSV file that is not blank."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        header = next((cells for cells in csv.reader(file) if cells), [])
+    if not header:
+        raise ValueError(f"{argument}: {path.name} is no CSV table with commas: it is empty.")
+    if len(header) == 1:
+        raise ValueError(
+            f"{argument}: {path.name} has one column only, {header[0]!r}; a table has several, and "
+            "its separator must be a comma."
+        )
+    return header
+
+
+@contextmanager
+def _naming_csv(path: Path, argument: str = "TABLE") -> Iterator[None]:
+    """Say which file cannot be read as CSV, and why."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return next((cells for cells in csv.reader(file) if cells), [])
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise _no_csv(path, argument, error) from error
+        yield
+    except (
+        csv.Error,
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        UnicodeDecodeError,
+    ) as error:
+        raise ValueError(
+            f"{argument}: {path.name} is no CSV table with commas: {error}. Save it as CSV in "
+            "UTF-8."
+        ) from error
+
+
+def _check_row_lengths(path: Path, width: int, argument: str) -> None:
+    """Refuse a CSV file with a row that has more or fewer cells than the first line.
+
+    pandas silently cuts, shifts or fills up such a row.
+    """
+    unequal = _unequal_row(path, width)
+    if unequal is not None:
+        line, n_cells = unequal
+        raise ValueError(
+            f"{argument}: {path.name}: line {line} has {n_cells} cells, the first line has {width}."
+        )
+
+
+def _unequal_row(path: Path, width: int) -> tuple[int, int] | None:
+    """Return line and cells of the first row that does not have `width` cells, None if all do."""
+    bare = any(block.count(b"\r") > block.count(b"\r\n") for block in _blocks(path))
+    if bare or any(b'"' in block for block in _blocks(path)):
+        # After a blank line that ends with a bare \r pandas loses the next comma.
+        return _unequal_quoted_row(path, width, may_be_blank=not bare)
+    before = 0
+    for block in _blocks(path):
+        found = _unequal_line(block, width)
+        if found is not None:
+            return before + found[0], found[1]
+        before += block.count(b"\n")
+    return None
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file in blocks of whole lines."""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK) + file.readline():
+            yield block
+
+
+def _unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
+    """Return number and cells of the first unequal line, if none has quotes; skip blank lines."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    signs = np.frombuffer(block, np.uint8)
+    places = np.flatnonzero((signs == ord(",")) | (signs == ord("\n")))
+    ends = np.flatnonzero(signs[places] == ord("\n"))
+    n_cells = np.diff(ends, prepend=-1)
+    for line in np.flatnonzero(n_cells != width).tolist():
+        start = 0 if line == 0 else places[ends[line - 1]] + 1
+        if block[start : places[ends[line]]].strip(b" \t\r\n"):
+            return line + 1, int(n_cells[line])
+    return None
+
+
+def _unequal_quoted_row(path: Path, width: int, *, may_be_blank: bool) -> tuple[int, int] | None:
+    """Look at rows one by one: cells in quotes may hold commas and ends of lines."""
+    with _cells_of_any_length(), path.open(newline="", encoding="utf-8-sig") as file:
+        reader, start = csv.reader(file), 1
+        for cells in reader:
+            blank = not cells or (len(cells) == 1 and not cells[0].strip(" \t"))
+            if len(cells) != width and not (blank and may_be_blank):
+                return start, len(cells)
+            start = reader.line_num + 1
+    return None
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Let the csv module read cells above its limit of 128 KiB."""
+    usual = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
+
+
+# Which column means what --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -152,8 +265,62 @@ class Columns:
         return list(filter(None, [self.label, self.answer]))
 
 
-def classes_of(file: TableFile, columns: Columns) -> LabelArray:
-    """Return the classes that occur, sorted; those of a text file as numbers if all of them are."""
+def resolve_columns(
+    file: TableFile, given: Mapping[str, Any], classes: Sequence[Any] | None
+) -> Columns:
+    """Return which columns to read, from the command line and the names of the file."""
+    proba = tuple(given.get("proba") or ())
+    answer, confidence = given.get("answer"), given.get("confidence_column")
+    if (answer is None) != (confidence is None):
+        raise ValueError("--answer and --confidence-column go together: name both columns.")
+    if proba and answer is not None:
+        raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
+    _check_named_once([given.get("label"), *proba, answer, confidence])
+    if not proba and answer is None and classes is not None:
+        proba = tuple(str(label) for label in classes)
+        _check_class_columns(proba, file.names, file.path.name)
+    return Columns(given.get("label"), proba, answer, confidence,
+                   tuple(given.get("subgroups") or ()))  # fmt: skip
+
+
+def _check_named_once(columns: Sequence[str | None]) -> None:
+    """Refuse a column with two meanings."""
+    given = [name for name in columns if name is not None]
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"Columns {twice} are named twice; label, answer, confidence and probabilities are "
+            "columns of their own."
+        )
+
+
+def _check_class_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
+    """Refuse a table without a column per class where no columns of probabilities are named."""
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise ValueError(
+            f"{table} has no columns {missing}, one for each class. Name the columns of the "
+            "probabilities: --proba p_no p_yes --classes no yes; or those of an answer and its "
+            f"confidence: --answer ... --confidence-column .... Its columns: {list(present)[:20]}."
+        )
+
+
+def check_table_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
+    """Refuse columns that a table lacks, and say which ones are spelled like them."""
+    for name in wanted:
+        if name not in present:
+            near = difflib.get_close_matches(name, present)
+            meant = f" Did you mean {near}?" if near else ""
+            raise ValueError(
+                f"{table} has no column {name!r}.{meant} Its columns are {list(present)[:20]}."
+            )
+
+
+# Predictions, their classes and subgroups ----------------------------------------------------
+
+
+def find_classes(file: TableFile, columns: Columns) -> LabelArray:
+    """Return the classes that occur, sorted; those of a text file as numbers if all are numbers."""
     seen: set[Any] = set()
     for piece in file.pieces(columns.labels):
         for name in columns.labels:
@@ -162,22 +329,17 @@ def classes_of(file: TableFile, columns: Columns) -> LabelArray:
             seen.update(pd.unique(piece[name]).tolist())
     check_any_rows(len(seen), file.path.name)
     classes = check_labels(list(seen), f"column {columns.label!r}")
-    return np.unique(numbers_of_text(classes) if file.is_text else classes)
+    return np.unique(text_to_numbers(classes) if file.is_text else classes)
 
 
-def numbers_of_text(labels: LabelArray) -> LabelArray:
-    """Return text as booleans, integers or numbers, where all of it is written like them.
-
-    Text such as "01" stays text: it would not come back as it was.
-    """
-    distinct = np.unique(labels)
-    if set(distinct.tolist()) <= {"True", "False"}:
-        return np.asarray(labels == "True")
-    if not all(map(_NUMBER.fullmatch, distinct.tolist())):
-        return labels
-    kind = np.int64 if all(map(_INTEGER.fullmatch, distinct.tolist())) else np.float64
-    two_of_one = len(np.unique(distinct.astype(kind))) < len(distinct)  # such as "1" and "1.0"
-    return labels if two_of_one else labels.astype(kind)
+def _check_plain_values(values: Any, name: str, table: str) -> None:
+    """Refuse a column of lists, structures or other things that are no labels."""
+    first = values.iloc[0] if len(values) else ""
+    if not isinstance(first, str | bool | int | float | np.generic):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"{table}: column {name!r} holds values of the type {type(first).__name__}; labels "
+            "are strings, numbers or booleans."
+        )
 
 
 def read_predictions(
@@ -186,17 +348,20 @@ def read_predictions(
     """Read all predictions of a file, and the columns of the subgroups."""
     parts = list(_predictions(file, columns, classes))
     check_any_rows(len(parts), file.path.name)
-    first, fields = parts[0][0], ("y_true", "y_pred", "y_proba", "confidence")
-    joined = {name: _joined([getattr(found, name) for found, _ in parts]) for name in fields}
+    first = parts[0][0]
+    joined: dict[str, Any] = {}
+    for name in ("y_true", "y_pred", "y_proba", "confidence"):
+        if getattr(first, name) is not None:
+            joined[name] = np.concatenate([getattr(found, name) for found, _ in parts])
     return replace(first, **joined), typed_subgroups(file, [groups for _, groups in parts])
 
 
 def read_outcomes(
     file: TableFile, columns: Columns, classes: LabelArray, confidence: str | None
 ) -> tuple[Outcomes, pd.DataFrame, IntArray]:
-    """Read how sure and how wrong each row is, the columns of the subgroups, and count the classes.
+    """Read confidence and loss of each row, the columns of the subgroups, and the class counts.
 
-    Probabilities are forgotten piece by piece, so that many rows fit in memory.
+    The probabilities of one piece at a time are in memory.
     """
     wrong, sure, groups = [], [], []
     counts = np.zeros(len(classes), dtype=np.int64)
@@ -210,39 +375,6 @@ def read_outcomes(
     return outcomes, typed_subgroups(file, groups), counts
 
 
-def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str | None:
-    """Say that a model which always gives the commonest answer would meet a target, if it would."""
-    others = 1.0 - float(np.max(counts) / np.sum(counts))
-    if others > target:
-        return None
-    commonest = str(classes[np.argmax(counts)])
-    return (
-        f"always answering {commonest!r} would meet this target: {100 * others:.3g} % of the rows "
-        "are of another class."
-    )
-
-
-def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return subgroups as one table; those of a text file as numbers where all of them are."""
-    table = pd.concat(pieces)
-    if not file.is_text:
-        return table
-    columns: dict[str, pd.Series] = {}
-    for name in table.columns:
-        present = (table[name] != "").to_numpy()
-        typed = numbers_of_text(table[name].to_numpy(dtype=str)[present])
-        kind = "Int64" if typed.dtype.kind == "i" else None  # which has room for missing ones
-        column: Any = pd.Series(typed, index=table.index[present], dtype=kind)
-        columns[name] = column.reindex(table.index)
-    return pd.DataFrame(columns, index=table.index)
-
-
-def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tuple[Any, BoolArray]:
-    """Return columns as numbers with nan in rows that lack one, and which rows lack none."""
-    numbers = _check_numbers(piece[list(names)], table)
-    return numbers, ~np.isnan(numbers).any(axis=1)
-
-
 def _predictions(
     file: TableFile, columns: Columns, classes: LabelArray
 ) -> Iterator[tuple[Predictions, pd.DataFrame]]:
@@ -251,202 +383,27 @@ def _predictions(
     for piece in file.pieces(columns.used):
         if len(piece) == 0:
             continue
-        y_true = _labels(piece[str(columns.label)], classes, file)
+        y_true = _read_labels(piece[str(columns.label)], classes, file)
         if columns.proba:
             proba = _check_numeric(piece[list(columns.proba)], table)
-            if proba.shape[1] == 1:  # the second of two classes, whatever their order
+            if proba.shape[1] == 1:  # of the second of two classes
                 positive = check_positive_proba(proba[:, 0])
                 proba = np.column_stack([1.0 - positive, positive])
             found = Predictions.from_proba(y_true, proba, labels=classes)
         else:
-            answer = _labels(piece[str(columns.answer)], classes, file)
+            answer = _read_labels(piece[str(columns.answer)], classes, file)
             sure = _check_numeric(piece[[str(columns.confidence)]], table)
             found = Predictions.from_labels(y_true, answer, sure[:, 0], labels=classes)
         yield found, piece[list(columns.subgroups)]
 
 
-def _labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
+def _read_labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
+    """Return a column of labels; text as it stands if the classes are text."""
     _check_no_missing(values, str(values.name), file.path.name)
     if not file.is_text:
         return check_labels(values, f"column {values.name!r}")
     text = values.to_numpy(dtype=str)
-    return text if classes.dtype.kind == "U" else numbers_of_text(text)
-
-
-def _joined(parts: list[Any]) -> Any:
-    return None if parts[0] is None else np.concatenate(parts)
-
-
-def resolved_columns(
-    file: TableFile, given: Mapping[str, Any], classes: Sequence[Any] | None
-) -> Columns:
-    """Return which columns to read, from what the command line says and what is there."""
-    proba = tuple(given.get("proba") or ())
-    answer, confidence = given.get("answer"), given.get("confidence_column")
-    _check_one_way(proba, answer, confidence)
-    _check_one_role([given.get("label"), *proba, answer, confidence])
-    if not proba and answer is None and classes is not None:
-        proba = tuple(str(label) for label in classes)
-        _check_class_named(proba, file.names, file.path.name)
-    return Columns(given.get("label"), proba, answer, confidence,
-                   tuple(given.get("subgroups") or ()))  # fmt: skip
-
-
-WORKBOOKS = (".xlsx", ".xls", ".ods")
-
-
-#: What stands for "no number" in a column of numbers, in small letters.
-_MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
-
-
-# Bytes read at once; the last line among them is then read to its end.
-_BLOCK = 1 << 22
-
-
-def check_table_file(path: Path, argument: str) -> None:
-    """Refuse a path behind which there is no file."""
-    if not path.is_file():
-        raise ValueError(f"{argument}: there is no file {str(path)!r}.")
-    if path.suffix.lower() in WORKBOOKS:
-        raise ValueError(f"{argument}: {path.name} is a workbook; save the sheet as CSV.")
-
-
-def _no_csv(path: Path, argument: str, error: Exception) -> ValueError:
-    """Return the error that says that a file is no CSV table."""
-    return ValueError(
-        f"{argument}: {path.name} is no CSV table with commas: {error}. Save it as CSV in UTF-8."
-    )
-
-
-@contextmanager
-def _naming_csv(path: Path) -> Iterator[None]:
-    """Say which file cannot be read as CSV, and why."""
-    try:
-        yield
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise _no_csv(path, "TABLE", error) from error
-
-
-def _check_csv_head(header: list[str], path: Path, argument: str) -> list[str]:
-    """Return the columns of a CSV file, or say what is wrong with its first line."""
-    if not header:
-        raise ValueError(f"{argument}: {path.name} is no CSV table with commas: it is empty.")
-    if len(header) == 1:
-        raise ValueError(
-            f"{argument}: {path.name} has one column only, {header[0]!r}; a table has several, and "
-            "its separator must be a comma."
-        )
-    return header
-
-
-def _check_cells(path: Path, width: int, argument: str) -> None:
-    """Refuse a CSV file with a row that has more or fewer cells than the first line.
-
-    What pandas reads of such a row is cut, shifted or filled up without a word.
-    """
-    try:
-        line, n_cells = _unequal_row(path, width) or (0, width)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise _no_csv(path, argument, error) from error
-    if n_cells != width:
-        raise ValueError(
-            f"{argument}: {path.name}: line {line} has {n_cells} cells, the first line has {width}."
-        )
-
-
-def _unequal_row(path: Path, width: int) -> tuple[int, int] | None:
-    """Return line and cells of the first row that does not have `width` cells, None if all do."""
-    bare = any(block.count(b"\r") > block.count(b"\r\n") for block in _blocks(path))
-    if bare or any(b'"' in block for block in _blocks(path)):
-        # After a blank line that ends with a bare \r pandas loses the next comma.
-        return _unequal_row_of_reader(path, width, may_be_blank=not bare)
-    before = 0
-    for block in _blocks(path):
-        found = _unequal_line(block, width)
-        if found is not None:
-            return before + found[0], found[1]
-        before += block.count(b"\n")
-    return None
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, whole lines together."""
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK) + file.readline():
-            yield block
-
-
-def _unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
-    """Look at lines without quotes: count the commas of all of them at once; skip blank ones."""
-    block = block if block.endswith(b"\n") else block + b"\n"
-    signs = np.frombuffer(block, np.uint8)
-    places = np.flatnonzero((signs == ord(",")) | (signs == ord("\n")))
-    ends = np.flatnonzero(signs[places] == ord("\n"))
-    n_cells = np.diff(ends, prepend=-1)
-    for line in np.flatnonzero(n_cells != width).tolist():
-        start = 0 if line == 0 else places[ends[line - 1]] + 1
-        if block[start : places[ends[line]]].strip(b" \t\r\n"):
-            return line + 1, int(n_cells[line])
-    return None
-
-
-def _unequal_row_of_reader(path: Path, width: int, *, may_be_blank: bool) -> tuple[int, int] | None:
-    """Look at rows of any kind, one by one: cells may hold commas and ends of lines."""
-    with _cells_of_any_length(), path.open(newline="", encoding="utf-8-sig") as file:
-        reader, start = csv.reader(file), 1
-        for cells in reader:
-            blank = not cells or (len(cells) == 1 and not cells[0].strip(" \t"))
-            if len(cells) != width and not (blank and may_be_blank):
-                return start, len(cells)
-            start = reader.line_num + 1
-    return None
-
-
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """Let the csv module read cells above its limit of 128 KiB."""
-    usual = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(usual)
-
-
-def _check_distinct_columns(names: Sequence[str], table: str) -> None:
-    """Refuse a table with two columns of one name."""
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
-        raise ValueError(f"{table} has several columns of the name {twice}; rename them.")
-
-
-def _check_one_role(columns: Sequence[str | None]) -> None:
-    """Refuse a column that would be two things at once."""
-    given = [name for name in columns if name is not None]
-    twice = sorted({name for name in given if given.count(name) > 1})
-    if twice:
-        raise ValueError(f"Columns {twice} are named twice; label, answer, confidence and "
-                         "probabilities are columns of their own.")  # fmt: skip
-
-
-def _check_plain_values(values: Any, name: str, table: str) -> None:
-    """Refuse a column of lists, structures or other things that are no labels."""
-    first = values.iloc[0] if len(values) else ""
-    if not isinstance(first, str | bool | int | float | np.generic):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"{table}: column {name!r} holds values of the type {type(first).__name__}; labels "
-            "are strings, numbers or booleans."
-        )
-
-
-def check_table_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
-    """Refuse columns that a table lacks, and say which ones are spelled like them."""
-    for name in wanted:
-        if name not in present:
-            near = difflib.get_close_matches(name, present)
-            meant = f" Did you mean {near}?" if near else ""
-            raise ValueError(
-                f"{table} has no column {name!r}.{meant} Its columns are {list(present)[:20]}."
-            )
+    return text if classes.dtype.kind == "U" else text_to_numbers(text)
 
 
 def _check_no_missing(values: Any, name: str, table: str) -> None:
@@ -465,6 +422,57 @@ def _refuse_missing(missing: Any, values: Any, name: str, table: str) -> None:
         )
 
 
+def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return subgroups as one table; a column of a text file as numbers if all are numbers."""
+    table = pd.concat(pieces)
+    if not file.is_text:
+        return table
+    columns: dict[str, pd.Series] = {}
+    for name in table.columns:
+        present = (table[name] != "").to_numpy()
+        typed = text_to_numbers(table[name].to_numpy(dtype=str)[present])
+        kind = "Int64" if typed.dtype.kind == "i" else None  # integers that may be missing
+        column: Any = pd.Series(typed, index=table.index[present], dtype=kind)
+        columns[name] = column.reindex(table.index)
+    return pd.DataFrame(columns, index=table.index)
+
+
+def text_to_numbers(labels: LabelArray) -> LabelArray:
+    """Return text as booleans, integers or numbers, where all of it is written like them.
+
+    Text such as "01" stays text: it would not come back as it was.
+    """
+    distinct = np.unique(labels)
+    if set(distinct.tolist()) <= {"True", "False"}:
+        return np.asarray(labels == "True")
+    if not all(map(_NUMBER.fullmatch, distinct.tolist())):
+        return labels
+    kind = np.int64 if all(map(_INTEGER.fullmatch, distinct.tolist())) else np.float64
+    two_of_one = len(np.unique(distinct.astype(kind))) < len(distinct)  # such as "1" and "1.0"
+    return labels if two_of_one else labels.astype(kind)
+
+
+def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str | None:
+    """Return a note if a model that always gives the commonest answer would meet the target."""
+    others = 1.0 - float(np.max(counts) / np.sum(counts))
+    if others > target:
+        return None
+    commonest = str(classes[np.argmax(counts)])
+    return (
+        f"always answering {commonest!r} would meet this target: {100 * others:.3g} % of the rows "
+        "are of another class."
+    )
+
+
+# Numbers ------------------------------------------------------------------------------------
+
+
+def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tuple[Any, BoolArray]:
+    """Return columns as numbers with nan in rows that lack one, and which rows lack none."""
+    numbers = _check_numbers(piece[list(names)], table)
+    return numbers, ~np.isnan(numbers).any(axis=1)
+
+
 def _check_numeric(frame: Any, table: str) -> Any:
     """Return columns as an array of finite numbers, or name the first value that is none."""
     numbers = _check_numbers(frame, table)
@@ -474,7 +482,7 @@ def _check_numeric(frame: Any, table: str) -> Any:
 
 
 def _check_numbers(frame: Any, table: str) -> Any:
-    """Return columns as an array of numbers, nan where one is missing; name what is none."""
+    """Return columns as an array of numbers, nan where one is missing."""
     columns = []
     for name in frame.columns:
         column = frame[name]
@@ -492,9 +500,10 @@ def _check_numbers(frame: Any, table: str) -> Any:
 
 
 def _with_nan(column: Any) -> Any:
-    """Return a column as numbers, with nan for usual words for a missing one."""
+    """Return a column as numbers, nan for missing ones and for words such as "n/a"."""
     if pd.api.types.is_numeric_dtype(column):
-        return column.to_numpy(dtype=_float_like(column), na_value=np.nan)
+        kind = np.float32 if column.dtype == np.float32 else np.float64
+        return column.to_numpy(dtype=kind, na_value=np.nan)
     try:
         return column.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
@@ -525,27 +534,3 @@ def _no_number(wanted: str, column: Any, bad: Any, table: str) -> ValueError:
         f"{table}: column {column.name!r} must hold {wanted}, but row {row} (counted from 0) holds "
         f"{column.loc[row]!r}."
     )
-
-
-def _float_like(column: Any) -> type[Any]:
-    """Return the type of a column's numbers: single precision stays what it is."""
-    return np.float32 if column.dtype == np.float32 else np.float64
-
-
-def _check_one_way(proba: Sequence[str], answer: str | None, confidence: str | None) -> None:
-    """Refuse half of a description, and two of them."""
-    if (answer is None) != (confidence is None):
-        raise ValueError("--answer and --confidence-column go together: name both columns.")
-    if proba and answer is not None:
-        raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
-
-
-def _check_class_named(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
-    """Refuse to guess the columns of the probabilities."""
-    missing = [name for name in wanted if name not in present]
-    if missing:
-        raise ValueError(
-            f"{table} has no columns {missing}, one for each class. Name the columns of the "
-            "probabilities: --proba p_no p_yes --classes no yes; or those of an answer and its "
-            f"confidence: --answer ... --confidence-column .... Its columns: {list(present)[:20]}."
-        )

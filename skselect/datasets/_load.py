@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 from sklearn.utils import Bunch
 
 from skselect.datasets import _sources as sources
-from skselect.datasets._registry import TARGET, Entry, entry_of, registry
+from skselect.datasets._registry import TARGET, Entry, find_entry, registry
 from skselect.exceptions import DatasetNotFoundError
 
 
@@ -26,7 +25,7 @@ def load_dataset(
 
     It is looked for in `data_home`, in the folder that the environment variable
     ``SKSELECT_DATA`` names, in a cache below scikit-learn's data home, and among the tables that
-    scikit-learn ships; last it is downloaded from OpenML or UCI and kept in the cache.
+    scikit-learn ships; else it is downloaded from OpenML or UCI and kept in the cache.
 
     Parameters
     ----------
@@ -52,11 +51,11 @@ def load_dataset(
         ``feature_names``, ``target_names``     all columns but the target; the classes, sorted
         ``categorical_names``                   columns of categories
         ``positive_class``                      the class of interest of two, or None
-        ``n_train``                             the first so many rows are the official training
-                                                part; None where there is none
+        ``n_train``                             that many rows at the top are the official
+                                                training part; None where there is none
         ``leaky_features``                      columns to leave out of an honest model
         ``license``, ``citation``, ``source``   texts; where this copy was found
-        ``DESCR``                               all of it for reading, with the known traps
+        ``DESCR``                               all of this as text, with the known pitfalls
         ======================================  =================================================
 
     Raises
@@ -64,7 +63,7 @@ def load_dataset(
     ValueError
         If the name is unknown, or a file's contents are not those of the registered table.
     skselect.datasets.DatasetNotFoundError
-        If it is nowhere to be had; says what was tried and how to get it. An OSError.
+        If it is not found; says what was tried and how to get it. It is an OSError.
     ImportError
         If a package to read or download it is missing.
 
@@ -79,13 +78,18 @@ def load_dataset(
     >>> bunch.data.shape, bunch.target_names, bunch.positive_class, bunch.source
     ((569, 30), ['benign', 'malignant'], 'malignant', 'scikit-learn')
     """
-    entry = entry_of(name)
-    frame, source = _found(entry, data_home, download_if_missing)
+    entry = find_entry(name)
+    frame, source = _find(entry, data_home, download_if_missing)
     n_train = entry.n_train
-    description = _described(entry)
+    description = _describe(entry)
     if dropna:
         whole = frame.notna().all(axis=1).to_numpy()
-        _check_whole_rows(frame, whole, name)
+        if not whole.any():
+            empty = [column for column in frame.columns if frame[column].isna().all()]
+            raise ValueError(
+                f"dropna=True would leave no row of {name!r}: the columns {empty} have no values; "
+                "leave them out yourself."
+            )
         description += f"\nHere: the {whole.sum():,} rows without missing cells."
         n_train = None if n_train is None else int(whole[:n_train].sum())
         frame = frame[whole].reset_index(drop=True)
@@ -114,9 +118,9 @@ def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per data set, indexed by name. ``n_categorical`` and ``n_text`` of the features are
-        categories and free text, ``majority`` is the accuracy of a constant answer, ``found``
-        where it would come from without a download ("" if from nowhere).
+        One row per data set, indexed by name. ``n_categorical`` and ``n_text`` count the features
+        that are categories and free text, ``majority`` is the accuracy of a constant answer,
+        ``found`` says where it would come from without a download ("" if nowhere).
 
     Examples
     --------
@@ -128,29 +132,30 @@ def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
     ['accelerometer', 'adult', 'bank_marketing']
     """
     places = list(sources.folders(data_home))
-    rows = {name: _summary(entry, places) for name, entry in registry().items()}
+    rows = {name: _summarize(entry, places) for name, entry in registry().items()}
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name")
     return table.astype(dict.fromkeys(["n_train", "openml", "uci"], "Int64"))
 
 
-def _found(entry: Entry, data_home: Any, download_if_missing: bool) -> sources.Found:
-    """Return the table from the first place that has it, or raise with all that was tried."""
+def _find(entry: Entry, data_home: Any, download_if_missing: bool) -> sources.Found:
+    """Return the table from the first place that has it, or say where it was looked for."""
     tried = []
-    first = None
     for place, folder in sources.folders(data_home):
-        first = first or folder
-        path = sources.file_of(entry, folder)
+        path = sources.find_file(entry, folder)
         if path is not None:
             return sources.read(path, entry), place
         tried.append(f"{place}: no {entry.name}.parquet in {folder}")
-    found = sources.embedded_in_sklearn(entry)
+    found = sources.load_embedded(entry)
     if found is None and download_if_missing:
-        keep = first if data_home is not None and first is not None else sources.cache_folder()
-        found = sources.downloaded(entry, keep, tried)
+        keep_in = sources.cache_folder() if data_home is None else Path(data_home).expanduser()
+        found = sources.download(entry, keep_in, tried)
     elif found is None:
         tried.append("no download: download_if_missing=False")
     if found is None:
-        _refuse_missing_dataset(entry.name, tried, _advice(entry))
+        lines = [f"The data set {entry.name!r} is not on this machine. Tried:"]
+        lines += [f"  - {one}" for one in tried]
+        lines += ["To get it:", *(f"  - {one}" for one in _advice(entry))]
+        raise DatasetNotFoundError("\n".join(lines))
     return found
 
 
@@ -168,8 +173,8 @@ def _advice(entry: Entry) -> list[str]:
     return advice
 
 
-def _summary(entry: Entry, places: list[tuple[str, Path]]) -> dict[str, Any]:
-    here = [place for place, folder in places if sources.file_of(entry, folder) is not None]
+def _summarize(entry: Entry, places: list[tuple[str, Path]]) -> dict[str, Any]:
+    here = [place for place, folder in places if sources.find_file(entry, folder) is not None]
     here += ["scikit-learn"] if "scikit-learn" in entry.sources else []
     return {
         "title": entry.title, "n_rows": entry.n_rows, "n_features": len(entry.features),
@@ -182,7 +187,7 @@ def _summary(entry: Entry, places: list[tuple[str, Path]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _described(entry: Entry) -> str:
+def _describe(entry: Entry) -> str:
     counts = ", ".join(f"{label}: {n:,}" for label, n in entry.class_counts.items())
     lines = [
         f"{entry.title} ({entry.name})",
@@ -198,22 +203,3 @@ def _described(entry: Entry) -> str:
         lines.append(f"Leave out of an honest model: {', '.join(entry.leaky_features)}.")
     lines += [entry.notes] if entry.notes else []
     return "\n".join([*lines, "", f"Licence: {entry.license}", f"Citation: {entry.citation}"])
-
-
-def _refuse_missing_dataset(name: str, tried: Sequence[str], advice: Sequence[str]) -> NoReturn:
-    """Say what was tried, and how to get a data set."""
-    lines = [f"The data set {name!r} is not on this machine. Tried:"]
-    lines += [f"  - {one}" for one in tried]
-    lines += ["To get it:"]
-    lines += [f"  - {one}" for one in advice]
-    raise DatasetNotFoundError("\n".join(lines))
-
-
-def _check_whole_rows(frame: Any, whole: Any, name: str) -> None:
-    """Refuse to leave out every row."""
-    if not whole.any():
-        empty = [column for column in frame.columns if frame[column].isna().all()]
-        raise ValueError(
-            f"dropna=True would leave no row of {name!r}: the columns {empty} have no values; "
-            "leave them out yourself."
-        )

@@ -1,11 +1,10 @@
-"""What is known about each data set: its shape, its classes, its contents, its traps."""
+"""What is known about each data set: its shape, its classes, its contents, its pitfalls."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -13,6 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+TARGET = "target"
+# How public files write a missing value.
+_MISSING = ["?", "", "nan", "None"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +36,14 @@ class Entry:
     positive_class : object
         The class of interest of two, or None.
     n_train : int or None
-        So many rows, the first ones, are the official training part.
+        The number of rows, at the top, that are the official training part.
     leaky_features : list of str
-        Columns that say more about the target than is known in time.
+        Columns that contain what is not yet known when a prediction is needed.
     sources : dict of str to object
         Where to get it: scikit-learn's loader, OpenML's and UCI's number.
     license, citation, notes : str
     digest : str
-        Of the contents, see :func:`skselect.datasets._registry.digest_of`.
+        Of the contents, see `compute_digest`.
     texts : list of str
         Columns of text that are no categories.
     """
@@ -83,21 +86,23 @@ def registry() -> dict[str, Entry]:
     return {name: Entry(name=name, **known) for name, known in sorted(json.loads(text).items())}
 
 
-def entry_of(name: Any) -> Entry:
-    """Return one entry, or say which names there are."""
-    return registry()[_check_dataset_name(name, list(registry()))]
+def find_entry(name: Any) -> Entry:
+    """Return the entry of this name, or say which names are spelled like it."""
+    known = registry()
+    if isinstance(name, str) and name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3) if isinstance(name, str) else []
+    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    raise ValueError(
+        f"name must be one of the {len(known)} of list_datasets(), got {name!r}{meant}"
+    )
 
 
-TARGET = "target"
-# How public files write a missing value.
-_MISSING = ["?", "", "nan", "None"]
-
-
-def digest_of(frame: pd.DataFrame) -> str:
+def compute_digest(frame: pd.DataFrame) -> str:
     """Return the SHA-256 of names and values of all columns, in their order.
 
-    Numbers count as float64 and everything else as text, so that it depends neither on the file
-    format nor on the versions of the packages that wrote or read it.
+    Numbers are taken as float64 and everything else as text, so that the digest depends neither on
+    the file format nor on the versions of packages.
     """
     found = hashlib.sha256()
     for name in frame.columns:
@@ -113,7 +118,7 @@ def digest_of(frame: pd.DataFrame) -> str:
     return found.hexdigest()
 
 
-def registered_form(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
+def as_registered(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
     """Return a table from elsewhere with the registered names, types and order of columns.
 
     Raises
@@ -122,10 +127,14 @@ def registered_form(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
         If it has other columns, classes or counts than the registered table.
     """
     names = [*entry.features, TARGET]
-    if TARGET not in frame.columns:  # public tables have it last, under a name of their own
+    if TARGET not in frame.columns:  # it is the last column of public tables, under another name
         frame = frame.rename(columns={frame.columns[-1]: TARGET})
     frame = frame[names] if set(names) <= set(frame.columns) else frame
-    _check_dataset_shape(frame.shape, (entry.n_rows, len(names)), entry.name)
+    if frame.shape != (entry.n_rows, len(names)):
+        raise ValueError(
+            f"it has {frame.shape[0]} rows and {frame.shape[1]} columns, {entry.name!r} has "
+            f"{entry.n_rows} and {len(names)}"
+        )
     frame = frame.set_axis(names, axis=1).reset_index(drop=True)
     columns = {}
     for name in entry.features:
@@ -138,23 +147,28 @@ def registered_form(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
             numbers = pd.to_numeric(text, errors="coerce")
             is_text = numbers.isna().sum() > text.isna().sum()
             columns[name] = pd.Series(text.tolist()) if is_text else numbers
-    columns[TARGET] = _labels(frame[TARGET], entry)
+    columns[TARGET] = _read_labels(frame[TARGET], entry)
     result = pd.DataFrame(columns)
     counts = {str(label): int(n) for label, n in result[TARGET].value_counts().items()}
-    _check_dataset_counts("class counts", counts, entry.class_counts, entry.name)
+    _check_count("class counts", counts, entry.class_counts, entry.name)
     n_missing = int(result.isna().sum().sum())
-    _check_dataset_counts("missing cells", n_missing, entry.n_missing, entry.name)
+    _check_count("missing cells", n_missing, entry.n_missing, entry.name)
     return result
 
 
-def _labels(target: pd.Series, entry: Entry) -> pd.Series:
+def _read_labels(target: pd.Series, entry: Entry) -> pd.Series:
     text = _as_text(target).str.removesuffix(".")  # UCI's test part of adult has ">50K."
     if entry.target_dtype != "int64":
         return pd.Series(text.tolist())
     numbers = pd.to_numeric(text, errors="coerce")
-    _check_dataset_counts("labels that are no numbers", int(numbers.isna().sum()), 0,
-                               entry.name)  # fmt: skip
+    _check_count("labels that are no numbers", int(numbers.isna().sum()), 0, entry.name)
     return numbers.astype("int64")
+
+
+def _check_count(what: str, found: Any, registered: Any, name: str) -> None:
+    """Refuse a table with another count than the registered one."""
+    if found != registered:
+        raise ValueError(f"its {what} are {found}, those of {name!r} {registered}")
 
 
 def _is_number(column: pd.Series) -> bool:
@@ -162,34 +176,8 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def _as_text(column: pd.Series) -> Any:
-    """Return text without spaces around it, missing where a public file says so."""
+    """Return text without spaces around it, None where a public file marks a missing value."""
     text = column.astype(object).where(column.notna(), None)
     text = text.map(lambda value: value.decode() if isinstance(value, bytes) else value)
     text = text.map(lambda value: None if value is None else str(value).strip())
     return text.where(~text.isin(_MISSING), None).astype(object)
-
-
-def _check_dataset_name(name: Any, known: Sequence[str]) -> str:
-    """Return `name` if it is a data set, or say which ones are spelled like it."""
-    if isinstance(name, str) and name in known:
-        return name
-    near = difflib.get_close_matches(str(name), known, n=3) if isinstance(name, str) else []
-    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
-    raise ValueError(
-        f"name must be one of the {len(known)} of list_datasets(), got {name!r}{meant}"
-    )
-
-
-def _check_dataset_shape(found: tuple[int, int], registered: tuple[int, int], name: str) -> None:
-    """Refuse a table of another shape."""
-    if tuple(found) != registered:
-        raise ValueError(
-            f"it has {found[0]} rows and {found[1]} columns, {name!r} has {registered[0]} and "
-            f"{registered[1]}"
-        )
-
-
-def _check_dataset_counts(what: str, found: Any, registered: Any, name: str) -> None:
-    """Refuse a table that counts otherwise."""
-    if found != registered:
-        raise ValueError(f"its {what} are {found}, those of {name!r} {registered}")

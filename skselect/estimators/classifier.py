@@ -40,8 +40,8 @@ from skselect._checks.options import (
 from skselect._checks.rows import check_length, check_weight
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS
-from skselect.calibration._registry import name_of
-from skselect.calibration._scopes import SCOPES, Calibration, fitted_calibration
+from skselect.calibration._registry import calibrator_name
+from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
 from skselect.estimators.fitting import (
     RawClassifier,
     Task,
@@ -365,7 +365,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             warn_unseen(seen, codes, "they are left out of the calibration")
             scores, codes = scores[seen], codes[seen]
             weight = None if weight is None else weight[seen]
-        return fitted_calibration(
+        return fit_calibration(
             self.calibration, self.calibration_scope, raw.response, scores, codes, n_classes,
             weight, self.resolved_confidence,
         )  # fmt: skip
@@ -386,7 +386,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         check_cv(self.cv)
         check_calibration(self.calibration, CALIBRATORS)
         if self.calibration is not None:
-            _check_temperature_reads(name_of(self.calibration), self.calibration_scope, confidence)
+            kind = calibrator_name(self.calibration)
+            _check_temperature_reads(kind, self.calibration_scope, confidence)
 
     def _resolve_label(self, classes: LabelArray) -> Any:
         """Find the abstain label before anything is trained, if it can be needed."""

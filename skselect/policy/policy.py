@@ -43,7 +43,7 @@ from skselect._checks.rows import check_confidence, check_length
 from skselect._files import write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import ConfidenceCalibration
-from skselect.calibration._scopes import Calibration, restored_calibration
+from skselect.calibration._scopes import Calibration, restore_calibration
 from skselect.policy import standalone
 from skselect.policy.certificate import (
     Certificate,
@@ -239,7 +239,7 @@ class AbstentionPolicy:
         """
         # The sums of a row's numbers must not depend on how the table lies in memory.
         scores = np.ascontiguousarray(scores)
-        proba = scores if self.calibration is None else self.calibration.proba_of(scores)
+        proba = scores if self.calibration is None else self.calibration.predict_proba(scores)
         answers = self.rule.answers(proba, y_pred)
         confidence = self.confidence_of(proba, answers)
         if self.groups is not None and self.groups.by_answer:
@@ -584,7 +584,7 @@ class AbstentionPolicy:
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
             threshold=threshold_from_json(stored["threshold"]),
             confidence=confidence,
-            calibration=None if calibration is None else restored_calibration(calibration),
+            calibration=None if calibration is None else restore_calibration(calibration),
             response=stored["response"],
             rule=DecisionRule(stored["decision"], None if costs is None else np.asarray(costs)),
             groups=None if groups is None else GroupThresholds.from_dict(groups),

@@ -25,7 +25,7 @@ from skselect._checks.options import (
 from skselect._checks.rows import check_weight, no_word_on_weights, warn_small_weights
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration import CALIBRATORS
-from skselect.calibration._scopes import SCOPES, fitted_calibration
+from skselect.calibration._scopes import SCOPES, fit_calibration
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     codes_of,
@@ -209,11 +209,11 @@ def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray,
     for train_and_unseen, test in rows.parts:
         train = train_and_unseen[rows.seen[train_and_unseen]]
         weight = None if rows.weight is None else rows.weight[train]
-        fitted = fitted_calibration(
+        fitted = fit_calibration(
             calibrator, scope, rows.response, raw[train], rows.codes[train], len(rows.classes),
             weight,
         )  # fmt: skip
-        proba[test] = fitted.proba_of(raw[test])
+        proba[test] = fitted.predict_proba(raw[test])
         claim[test] = fitted.honest(max_proba(proba[test]))
     return proba, claim
 

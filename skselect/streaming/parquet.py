@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._files import check_any_rows, import_extra, read_or_name
+from skselect._checks.rows import check_any_rows
+from skselect._files import import_extra, read_or_name
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
 from skselect.streaming.state import SelectiveState

@@ -33,7 +33,7 @@ from skselect.calibration import (
     TemperatureCalibrator,
     log_odds,
 )
-from skselect.calibration._scopes import SCOPES, restored_calibration
+from skselect.calibration._scopes import SCOPES, restore_calibration
 from skselect.predictions.confidence import CONFIDENCES
 from tests.calibration.cases import profile
 from tests.calibration.test_labels import rows
@@ -61,16 +61,16 @@ def test_class_probabilities_sum_to_one_and_survive_storage(kind, n_classes, rng
     proba = rng.dirichlet(np.ones(n_classes), 300)
     codes = np.array([rng.choice(n_classes, p=p) for p in proba])
     calibration = ClassCalibration.fit(kind, "predict_proba", proba, codes, n_classes)
-    honest = calibration.proba_of(proba)
+    honest = calibration.predict_proba(proba)
     np.testing.assert_allclose(honest.sum(axis=1), 1.0, atol=1e-12)
     restored = ClassCalibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
-    assert np.array_equal(restored.proba_of(proba), honest)
+    assert np.array_equal(restored.predict_proba(proba), honest)
 
 
 def test_one_vs_rest_is_one_map_per_class_rescaled(rng):
     proba = rng.dirichlet(np.ones(3), 200)
     codes = rng.integers(0, 3, 200)
-    found = ClassCalibration.fit("isotonic", "predict_proba", proba, codes, 3).proba_of(proba)
+    found = ClassCalibration.fit("isotonic", "predict_proba", proba, codes, 3).predict_proba(proba)
     maps = [IsotonicRegression(out_of_bounds="clip").fit(proba[:, k], codes == k) for k in range(3)]
     raw = np.column_stack([m.predict(proba[:, k]) for k, m in enumerate(maps)])
     total = raw.sum(axis=1, keepdims=True)
@@ -85,7 +85,7 @@ def test_a_class_without_rows_never_wins(rng):
         if kind == "temperature":  # its one map knows no classes, and keeps every answer
             continue
         calibration = ClassCalibration.fit(kind, "predict_proba", proba, codes, 3)
-        assert not np.any(calibration.proba_of(proba).argmax(axis=1) == 2)
+        assert not np.any(calibration.predict_proba(proba).argmax(axis=1) == 2)
 
 
 def test_policies_from_before_the_safeguard_are_read():
@@ -94,7 +94,7 @@ def test_policies_from_before_the_safeguard_are_read():
         "response": "predict_proba",
         "maps": [{"slope": 2.0, "intercept": 0.5}],
     }
-    found = ClassCalibration.from_dict(older).proba_of(np.array([[0.4, 0.6]]))
+    found = ClassCalibration.from_dict(older).predict_proba(np.array([[0.4, 0.6]]))
     z = 2.0 * np.log(0.6 / 0.4) + 0.5
     assert found[0, 1] == pytest.approx(1 / (1 + np.exp(-z)))
 
@@ -280,7 +280,7 @@ def test_a_fresh_process_decides_bit_by_bit_the_same(scope, tmp_path):
 def test_a_damaged_scope_is_named():
     stored = fitted("platt")[0].calibration_.to_dict()
     with pytest.raises(ValueError, match="scope must be one of"):
-        restored_calibration(stored | {"scope": "everything"})
+        restore_calibration(stored | {"scope": "everything"})
 
 
 def test_scorers_read_the_calibrated_confidence_as_the_claim():

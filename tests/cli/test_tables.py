@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions
 from skselect.cli import tables
-from skselect.cli.tables import Columns, TableFile, classes_of, read_outcomes, read_predictions
+from skselect.cli.tables import Columns, TableFile, find_classes, read_outcomes, read_predictions
 
 PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
 ANSWER = Columns("truth", answer="said", confidence="score")
@@ -59,7 +59,7 @@ def table_of(labels, rng, n=40):
 def test_probabilities(labels, kind, tmp_path, rng):
     frame = table_of(labels, rng)
     file = written(frame, kind, tmp_path)
-    classes = classes_of(file, PROBA)
+    classes = find_classes(file, PROBA)
     assert classes.tolist() == labels
     found, groups = read_predictions(file, PROBA, classes)
     expected = Predictions.from_proba(
@@ -74,7 +74,7 @@ def test_probabilities(labels, kind, tmp_path, rng):
 def test_answers(labels, kind, tmp_path, rng):
     frame = table_of(labels, rng)
     file = written(frame, kind, tmp_path)
-    found, groups = read_predictions(file, ANSWER, classes_of(file, ANSWER))
+    found, groups = read_predictions(file, ANSWER, find_classes(file, ANSWER))
     np.testing.assert_array_equal(found.y_true == found.y_pred, frame["truth"] == frame["said"])
     np.testing.assert_array_equal(found.confidence, frame["score"])
     assert groups.shape == (40, 0)
@@ -124,7 +124,7 @@ def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
 def test_what_is_wrong_is_named(spoil, message, kind, tmp_path, rng):
     file = written(spoil(table_of(["no", "yes"], rng)), kind, tmp_path)
     with pytest.raises(ValueError, match=message):
-        read_predictions(file, PROBA, classes_of(file, PROBA))
+        read_predictions(file, PROBA, find_classes(file, PROBA))
 
 
 @pytest.mark.parametrize("word", ["", " ", "NA", "n/a", "#N/A", "<NA>", "NaN", "nan", "null",
@@ -195,13 +195,13 @@ def test_files_that_are_none(tmp_path):
     ],
 )  # fmt: skip
 def test_text_that_means_numbers(text, expected):
-    assert tables.numbers_of_text(np.array(text)).tolist() == expected
+    assert tables.text_to_numbers(np.array(text)).tolist() == expected
 
 
 def test_mixed_kinds_of_labels(tmp_path):
     (tmp_path / "t.csv").write_text("truth,p_no,p_yes\n1,.5,.5\nx,.5,.5\n")
     file = TableFile.open(tmp_path / "t.csv")
-    assert classes_of(file, Columns("truth")).tolist() == ["1", "x"]  # text, both of them
+    assert find_classes(file, Columns("truth")).tolist() == ["1", "x"]  # text, both of them
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_labels_that_are_lists_or_dates(tmp_path):
     file = written(frame, "parquet", tmp_path)
     for name, kind in [("truth", "ndarray"), ("when", "Timestamp")]:
         with pytest.raises(ValueError, match=f"column '{name}' holds values of the type {kind}"):
-            classes_of(file, Columns(name))
+            find_classes(file, Columns(name))
 
 
 def test_a_column_has_one_role(tmp_path, rng):
@@ -325,7 +325,7 @@ def test_a_column_has_one_role(tmp_path, rng):
                   {"label": "truth", "proba": ["p_yes", "p_yes"]},
                   {"label": "truth", "answer": "truth", "confidence_column": "score"}]:  # fmt: skip
         with pytest.raises(ValueError, match="are named twice"):
-            tables.resolved_columns(file, said, [0, 1])
+            tables.resolve_columns(file, said, [0, 1])
 
 
 def test_subgroups_are_typed_by_the_whole_column(tmp_path):

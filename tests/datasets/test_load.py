@@ -126,7 +126,7 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch):
     monkeypatch.delenv("SKSELECT_DATA", raising=False)
     monkeypatch.setattr(sources, "getproxies", dict)
     monkeypatch.setattr(sources, "_PATIENCE", 0.05)
-    monkeypatch.setattr(sources, "_addresses_of", lambda host: time.sleep(2) or [host])
+    monkeypatch.setattr(sources, "_look_up", lambda host: time.sleep(2) or [host])
     with pytest.raises(OSError, match="no connection"):
         sources._check_name_resolves("https://data.openml.org/x")
 

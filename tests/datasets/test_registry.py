@@ -5,12 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect.datasets._registry import digest_of, entry_of, registry
+from skselect.datasets._registry import compute_digest, find_entry, registry
 
 
 @pytest.mark.parametrize("name", registry())
 def test_entries_agree_with_themselves(name):
-    entry = entry_of(name)
+    entry = find_entry(name)
     assert sum(entry.class_counts.values()) == entry.n_rows
     assert set(entry.categorical) <= set(entry.features)
     assert set(entry.texts) <= set(entry.features) - set(entry.categorical)
@@ -30,7 +30,7 @@ def test_the_page_is_written_from_the_registry():
     text = runpy.run_path(str(docs / "make_datasets_table.py"))["text"]()
     assert (docs / "datasets.md").read_text() == text
     # Rounded once, from the counts: 11.253 % and 43.651 %.
-    shares = {name: 100 * entry_of(name).majority for name in ["mnist", "wine_quality"]}
+    shares = {name: 100 * find_entry(name).majority for name in ["mnist", "wine_quality"]}
     assert {name: f"{share:.1f}" for name, share in shares.items()} == {
         "mnist": "11.3", "wine_quality": "43.7",
     }  # fmt: skip
@@ -57,7 +57,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_every_change_changes_it(change):
-    assert digest_of(change(TABLE)) != digest_of(TABLE)
+    assert compute_digest(change(TABLE)) != compute_digest(TABLE)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_every_change_changes_it(change):
     ],
 )
 def test_types_do_not_count(same):
-    assert digest_of(same(TABLE)) == digest_of(TABLE)
+    assert compute_digest(same(TABLE)) == compute_digest(TABLE)
 
 
 def test_negative_zero_is_zero():
-    assert digest_of(pd.DataFrame({"a": [-0.0]})) == digest_of(pd.DataFrame({"a": [0.0]}))
+    assert compute_digest(pd.DataFrame({"a": [-0.0]})) == compute_digest(pd.DataFrame({"a": [0.0]}))
 
 
 def test_it_survives_a_file(tmp_path):
     TABLE.to_parquet(tmp_path / "t.parquet")
-    assert digest_of(pd.read_parquet(tmp_path / "t.parquet")) == digest_of(TABLE)
+    assert compute_digest(pd.read_parquet(tmp_path / "t.parquet")) == compute_digest(TABLE)

@@ -8,7 +8,7 @@ import pytest
 
 from skselect.datasets import DatasetNotFoundError, load_dataset
 from skselect.datasets import _sources as sources
-from skselect.datasets._registry import entry_of
+from skselect.datasets._registry import find_entry
 
 
 @pytest.fixture
@@ -19,15 +19,15 @@ def served(monkeypatch, tmp_path):
     tables = {}
 
     def fetched(url, reader):
-        assert url in {address for address, _ in sources.addresses(entry_of("adult")).values()} | {
-            address for address, _ in sources.addresses(entry_of("zoo")).values()
-        }
+        assert url in {
+            address for address, _ in sources.addresses(find_entry("adult")).values()
+        } | {address for address, _ in sources.addresses(find_entry("zoo")).values()}
         for part, table in tables.items():
             if part in url:
                 return table
         raise OSError("no connection")
 
-    monkeypatch.setattr(sources, "_fetched", fetched)
+    monkeypatch.setattr(sources, "_fetch", fetched)
     return tables
 
 
@@ -103,10 +103,10 @@ def test_spellings_of_public_files(served, data_folder):
 
 
 def test_addresses():
-    found = sources.addresses(entry_of("car"))
+    found = sources.addresses(find_entry("car"))
     assert found["OpenML"][0] == "https://data.openml.org/datasets/0004/40975/dataset_40975.pq"
     assert found["UCI"][0] == "https://archive.ics.uci.edu/static/public/19/data.csv"
-    assert sources.addresses(entry_of("digits")) == {}
+    assert sources.addresses(find_entry("digits")) == {}
 
 
 def test_reasons():
@@ -129,5 +129,5 @@ def test_what_is_fetched_is_read(monkeypatch, tmp_path):
         return str(tmp_path / "data.csv")
 
     monkeypatch.setattr(pooch, "retrieve", retrieve)
-    fetched = sources._fetched("https://archive.ics.uci.edu/static/public/2/data.csv", pd.read_csv)
+    fetched = sources._fetch("https://archive.ics.uci.edu/static/public/2/data.csv", pd.read_csv)
     pd.testing.assert_frame_equal(fetched, table)

@@ -277,7 +277,7 @@ def test_calibration_is_out_of_fold_and_the_classifier_sees_all_rows(kind, data)
     scores = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba")
     expected = ClassCalibration.fit(kind, "predict_proba", scores, y, 3)
     raw = GaussianNB().fit(X, y).predict_proba(X)
-    np.testing.assert_array_equal(model.predict_proba(X), expected.proba_of(raw))
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(raw))
 
 
 def test_isotonic_equals_scikit_learn_on_a_frozen_classifier(data):
