@@ -27,6 +27,7 @@ from sklearn.isotonic import IsotonicRegression
 from tqdm import tqdm
 
 from skselect import Outcomes, RiskCoverageCurve, bounds, thresholds
+from skselect.selection.goal import METHODS as RULES
 
 GRID = np.linspace(0, 1, 200_001)
 MIDDLES = (GRID[1:] + GRID[:-1]) / 2
@@ -221,7 +222,7 @@ def ltt_of_mapie(fwer_method):
 
 
 METHODS = {
-    **{name: own(rule) for name, rule in thresholds.RULES["risk"].items()},
+    **{name: own(rule) for name, rule in RULES["risk"].items()},
     "betting": betting,
     "pointwise": own(pointwise),
 }

@@ -60,7 +60,6 @@ HEADINGS = {
         "Graded losses and weights": "_betting",
         "Best value of a metric": "_metric",
         "Planning, and bounds for all thresholds": "_planning",
-        "All rules": "_rules",
     },
     "skselect.datasets": {
         "Real tables": "_load exceptions",

@@ -23,7 +23,7 @@ from skselect import (
     select_threshold,
     thresholds,
 )
-from skselect.selection.goal import Goal
+from skselect.selection.goal import METHODS, Goal
 
 LEVELS = 25
 
@@ -75,8 +75,7 @@ def profiles(r):
 
 
 CERTIFYING = {
-    name: thresholds.RULES["risk"][name]
-    for name in ("band", "combined", "fixed_sequence", "bonferroni")
+    name: METHODS["risk"][name] for name in ("band", "combined", "fixed_sequence", "bonferroni")
 }
 
 
@@ -252,7 +251,7 @@ def test_calibrating_on_the_certifying_rows_is_never_called_exact(rng):
 def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
     """Return how often one of several looks at growing rows certifies a risk just above r."""
     rng = np.random.default_rng(seed_of("looks", n_looks))
-    goal = Goal.checked("risk", r, delta, "combined", "auto", "raise", looks=looks)
+    goal = Goal("risk", delta, "combined", target=r, min_coverage=0.1, looks=looks)
     flat, broken = profiles(r)["flat"], 0
     for _ in range(draws):
         drawn = flat.draw(n_looks * rows, rng)

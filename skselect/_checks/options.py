@@ -168,17 +168,6 @@ def refuse_answers(y_pred: Any, decision: str) -> None:
         )
 
 
-def check_chow(confidence: Any, loss: Any) -> None:
-    """Refuse Chow's rule for a named confidence that is no chance of being right."""
-    honest = ("expected_cost",) if loss == "cost" else ("max_proba", "chosen_proba")
-    if isinstance(confidence, str) and confidence not in honest:
-        raise ValueError(
-            f"method='chow' takes the threshold 1 - target, which is only right for a confidence "
-            f"that is one minus the expected loss: one of {list(honest)} for this loss, not "
-            f"{confidence!r}. Use method='empirical', or another confidence."
-        )
-
-
 def check_has_fit(estimator: Any) -> None:
     """Refuse what cannot be fitted as a classifier, such as a class, a name or a regressor."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):

@@ -128,7 +128,9 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                        "help": "how often tune will be run at most on these growing rows, this "
                                "run included, planned before the first; the runs share --delta "
                                "(default: %(default)s)"}),
-        (["--method"], {"default": "auto", "help": "how it is certified (default: %(default)s)"}),
+        (["--method"], {"default": "auto", "metavar": "NAME",
+                        "help": "how it is found and certified, such as band (default: "
+                                "%(default)s)"}),
         (["--min-coverage"], {"type": _share, "default": "auto", "metavar": "SHARE",
                               "help": "smaller accepted sets do not count (default: %(default)s)"}),
         (["--confidence"], {"default": "max_proba", "metavar": "NAME",

@@ -17,9 +17,7 @@ from sklearn.utils.validation import check_is_fitted, indexable
 from skselect._checks.options import (
     check_abstain_label,
     check_choice,
-    check_chow,
     check_costs,
-    check_delta,
     check_has_fit,
     check_number,
 )
@@ -55,16 +53,14 @@ from skselect.policy.certificate import Certificate, Doubt
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import UNSEEN, asks_for_answers
 from skselect.predictions.confidence import check_confidence_by_row
-from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.decisions import DECISIONS, DecisionRule
 from skselect.predictions.outcomes import Outcomes, resolved_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, policy_facts
 from skselect.selection.goal import Goal
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import rows_among
-
-# Parameters that state the goal and need nothing else.
-_CHOICES = ("selection", "constraint", "starts", "largest_weight", "looks")
+from skselect.thresholds import Betting, FixedSequence
 
 
 class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -95,17 +91,44 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails. Subgroups share it evenly.
     looks : int, default=1
-        How often `fit` will be called at most on the same growing rows, the first time
-        included, planned before the first; see :func:`select_threshold`.
-    method, min_coverage, constraint, selection, starts, largest_weight, among
-        As in :func:`select_threshold`.
+        How often you will call `fit` at most, each time with more rows added to the old ones.
+        Plan it, with the numbers of rows, before the first call. Each look uses `delta` over
+        their number. Fresh rows alone need no plan.
+    method : str, FixedSequence or Betting, default="auto"
+        How the threshold is found, and what is promised; "auto" takes the first one.
+
+        - "risk": "combined", certified, answers most as a rule; "band", certified, for
+          classifiers that are worst where they are surest; "fixed_sequence" or
+          :class:`~skselect.thresholds.FixedSequence`, certified; "bonferroni", certified;
+          "betting" or :class:`~skselect.thresholds.Betting`, certified, for graded losses and
+          importance weights ("auto" takes it for costs of several sizes and for a callable
+          `loss`); "sgr" and "mean", estimates; "empirical", no promise.
+        - "generalized_risk": "binomial", certified; "betting" as above; "empirical".
+        - "coverage": "order_statistic", certified; "mean", an estimate; "empirical".
+        - "cost": "empirical", the least cost on these rows; "chow", the threshold 1 - `target`,
+          which is best where confidences are honest.
+        - a metric: "empirical", the largest value on these rows; "lower_bound", the largest
+          value less 1.645 standard errors, which does not fall for a few lucky rows.
+    min_coverage : float in [0, 1] or "auto", default="auto"
+        Smaller accepted sets are not considered. For a metric or a risk target. "auto": 0.5 for
+        a metric, 0.1 for a certified risk, else 0.
+    constraint : tuple (str, float) or list of them, default=None
+        For a metric: what the rows that choose must also keep, ("risk", .05),
+        ("generalized_risk", .01), ("coverage", .7) or ("selective_accuracy", .9). It promises
+        nothing for new rows.
+    among : tuple ("predicted" or "true", label), default=None
+        The promise is about these rows alone: ("predicted", "healthy") for "at most 1 % wrong
+        among the accepted negatives". The threshold is applied to all rows. Not with `group_by`.
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
         How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
         ``(y_true, y_pred) -> loss`` returns values in [0, 1].
     decision : {"argmax", "estimator", "min_cost"} or None, default=None
-        What is answered, as in :class:`SelectiveClassifier`; None takes its own, or "argmax".
+        What is answered: the most probable class, what the classifier's own ``predict`` says, or
+        the class of the least expected cost. None takes that of a SelectiveClassifier, else
+        "argmax".
     cost_matrix : array-like of shape (K, K), DataFrame or None, default=None
-        What each answer costs, likewise.
+        What each answer costs: true classes as rows, answers as columns, in the order of
+        `classes_` (a DataFrame is matched by name). None takes that of a SelectiveClassifier.
     group_by : column name, list of them, callable or "predicted_class", default=None
         One threshold per subgroup, each certified by itself: columns of X (positions for
         arrays), a function of X that returns the subgroup of each row, or the answers. A
@@ -124,7 +147,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     abstain_label : label, default="auto"
-        As in :class:`SelectiveClassifier`, whose own label counts unless one is named here.
+        What ``predict`` returns for a row that is handed over. "auto" takes the label of a
+        SelectiveClassifier, else -1 for numbers and booleans, "abstain" for strings.
     n_jobs : int, default=None
         Folds fitted at the same time.
     random_state : int, RandomState or None, default=None
@@ -191,12 +215,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         target: Any = None,
         delta: float = 0.05,
         looks: int = 1,
-        method: str = "auto",
+        method: str | FixedSequence | Betting = "auto",
         min_coverage: float | str = "auto",
         constraint: Any = None,
-        selection: str = "best",
-        starts: Any = None,
-        largest_weight: float | None = None,
         among: Any = None,
         loss: Any = "auto",
         decision: str | None = None,
@@ -218,9 +239,6 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.method = method
         self.min_coverage = min_coverage
         self.constraint = constraint
-        self.selection = selection
-        self.starts = starts
-        self.largest_weight = largest_weight
         self.among = among
         self.loss = loss
         self.decision = decision
@@ -296,7 +314,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             subgroups = answers.predictions.answers
         elif subgroups is not None:
             subgroups = take_rows(subgroups, answers.rows)
-        found = self._found(base, answers.predictions, outcomes, subgroups, doubts)
+        found = self._found(base, goal, answers.predictions, outcomes, subgroups, doubts)
         if model is None:
             model = rows.fit(base)
         self._keep(model, base, found, answers, outcomes, subgroups)
@@ -323,6 +341,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     def _found(
         self,
         base: SelectiveClassifier,
+        goal: Goal,
         predictions: Predictions,
         outcomes: Outcomes,
         subgroups: Any,
@@ -333,14 +352,14 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         if self.group_by is None:
             rows, cases = rows_among(predictions, self.among)
             chosen = outcomes if rows is None else outcomes.take(rows)
-            goal = self._goal(base, self.target)
-            return pick(chosen, goal, doubts=doubts, bounded=bounded, cases=cases)
+            goal = goal.with_target(self.target, cases=cases)
+            return pick(chosen, goal, doubts=doubts, bounded=bounded)
         return pick_by_group(
             outcomes,
             subgroups,
             name_of_groups(self.group_by),
             self.target,
-            lambda target, n_groups: self._goal(base, target, n_groups),
+            goal,
             by_answer=asks_for_answers(self.group_by),
             doubts=doubts,
             bounded=bounded,
@@ -350,34 +369,34 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     # What is looked for ------------------------------------------------------------------
 
     def _checked_goal(self, base: SelectiveClassifier) -> Goal:
-        """Check every argument before anything is trained; return the goal of some rows."""
+        """Check every argument before anything is trained; return the goal without target."""
         check_cv(self.cv, takes_share=True)
         if isinstance(self.cv, float | np.floating):
             check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
+        check_choice("decision", base.decision, DECISIONS)
         check_choice("unseen", self.unseen, UNSEEN)
-        if self.method == "chow":
-            check_chow(base.resolved_confidence, self._loss(base))
         if self.group_by is not None:
             refuse_among(self.among, "group_by")
-        many = self.group_by is not None and hasattr(self.target, "items")
-        targets = _check_targets(self.target) if many else [self.target]
-        check_delta(self.delta)
-        goals = [self._goal(base, target) for target in targets]
-        return goals[0]
-
-    def _goal(self, base: SelectiveClassifier, target: Any, n_groups: int = 1) -> Goal:
         costs = None if base.cost_matrix is None else check_costs(base.cost_matrix)
-        return Goal.checked(
+        goal = Goal.checked(
             self.objective,
-            target,
-            self.delta / n_groups,
-            self.method,
-            self.min_coverage,
-            self.on_infeasible,
+            delta=self.delta,
+            looks=self.looks,
+            method=self.method,
+            min_coverage=self.min_coverage,
+            constraint=self.constraint,
+            on_infeasible=self.on_infeasible,
             loss=self._loss(base),
             rule=DecisionRule(base.decision, costs),
-            **{name: getattr(self, name) for name in _CHOICES},
+            confidence=base.resolved_confidence,
         )
+        many = self.group_by is not None and hasattr(self.target, "items")
+        targets = [target for _, target in self.target.items()] if many else [self.target]
+        if not targets:
+            raise ValueError("target is an empty mapping; give each subgroup its target.")
+        for target in targets:
+            goal.with_target(target)
+        return goal
 
     def _loss(self, base: SelectiveClassifier) -> Any:
         return resolved_loss(self.loss, self.objective, has_costs=base.cost_matrix is not None)
@@ -533,14 +552,6 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
         return fit_router(self)
-
-
-def _check_targets(target: Any) -> list[Any]:
-    """Return the targets of a mapping."""
-    targets = [value for _, value in target.items()]
-    if not targets:
-        raise ValueError("target is an empty mapping; give each subgroup its target.")
-    return targets
 
 
 def _check_refit(refit: bool) -> None:

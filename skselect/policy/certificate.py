@@ -16,10 +16,9 @@ import numpy as np
 
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_count, check_number
-from skselect._typing import BoolArray, FloatArray
-from skselect.bounds import BAND_SHARE, betting_upper, clopper_pearson_upper
+from skselect._typing import FloatArray
+from skselect.bounds import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
@@ -75,8 +74,8 @@ SGR_PROOF = Doubt(
     "",
 )
 UNBOUNDED = Doubt(
-    "rows may weigh more than the heaviest of these, of which nothing is known (largest_weight= "
-    "says how heavy they can be)",
+    "rows may weigh more than the heaviest of these, of which nothing is known "
+    "(method=Betting(largest_weight=...) says how heavy they can be)",
     "",
 )
 MEAN_ONLY = Doubt(
@@ -211,7 +210,7 @@ class Certificate:
         """Return the promise in plain words, hedged or left out where it is none."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
-        start = "If" if self.exact else "Only if these doubts did not matter: if"
+        start = "If" if self.exact else "A certificate would say: if"
         how_often = f"in {_of_hundred(self.delta)} of 100 such calibrations"
         if self.looks > 1:
             how_often += f" (each of up to {self.looks} looks)"
@@ -292,91 +291,6 @@ class Certificate:
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-
-def issue(
-    curve: RiskCoverageCurve,
-    n_blocks: int,
-    *,
-    objective: str,
-    target: float,
-    delta: float,
-    looks: int = 1,
-    method: str,
-    threshold: float,
-    rows_needed: int,
-    pointwise_bound: float,
-    n_errors: int,
-    min_coverage: float = 0.0,
-    guarantee: str = "high_probability",
-    loss: str = "zero_one",
-    unit: float = 1.0,
-    cases: str = "",
-    doubts: tuple[Doubt, ...] = (),
-    refusal: str = "",
-    assumptions: tuple[str, ...] = ASSUMPTIONS,
-    notice: str = "",
-) -> Certificate:
-    """Write the certificate for accepting the first `n_blocks` entries of a curve.
-
-    `target` and `pointwise_bound` are in the user's units, the curve's losses in [0, 1].
-    `doubts` say why the promise is not exact, `refusal` why there is none at all.
-    """
-    why_not = tuple(doubt.reason for doubt in doubts)
-    broken = {doubt.broken for doubt in doubts}
-    assumptions = (*assumptions, ONE_LOOK if looks == 1 else PLANNED)
-    coverage, risk = curve.working_point(n_blocks)
-    return Certificate(
-        objective=objective,
-        target=target,
-        delta=delta,
-        method=method,
-        guarantee="none" if refusal else guarantee,
-        exact=not why_not and not refusal,
-        why_not=(*why_not, refusal) if refusal else why_not,
-        threshold=threshold,
-        n=curve.n_rows,
-        n_accepted=int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0,
-        n_errors=n_errors,
-        coverage=coverage,
-        risk=unit * risk,
-        pointwise_bound=pointwise_bound,
-        rows_needed=rows_needed,
-        min_coverage=min_coverage,
-        loss=loss,
-        unit=unit,
-        cases=cases,
-        assumptions=tuple(a for a in assumptions if a not in broken),
-        created=now(),
-        fingerprints={"data": fingerprint(curve)},
-        looks=looks,
-        notice=notice,
-    )
-
-
-def counted_bound(objective: str, n: int, n_accepted: int, n_errors: int, delta: float) -> float:
-    """Return the exact bound for a threshold that was fixed before these rows were seen."""
-    if objective == "risk":
-        return clopper_pearson_upper(n_errors, n_accepted, delta)
-    if objective == "generalized_risk":
-        return clopper_pearson_upper(n_errors, n, delta)
-    return 1.0 - clopper_pearson_upper(n - n_accepted, n, delta)
-
-
-def betting_bound(
-    objective: str,
-    outcomes: Outcomes,
-    accepted: BoolArray,
-    delta: float,
-    largest_weight: float | None = None,
-) -> float:
-    """Return the like for graded losses and importance weights, by bets."""
-    loss, weight = outcomes.loss, outcomes.weight
-    heaviest = float(np.max(weight)) if largest_weight is None else largest_weight
-    if objective == "generalized_risk":
-        silent = np.where(accepted, loss, 0.0)
-        return betting_upper(silent, delta, weight=weight, largest_weight=heaviest)
-    return betting_upper(loss[accepted], delta, weight=weight[accepted], largest_weight=heaviest)
 
 
 def fingerprint(curve: RiskCoverageCurve) -> str:

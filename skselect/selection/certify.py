@@ -23,7 +23,8 @@ from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy, Decisions
 from skselect.predictions.outcomes import Outcomes, loss_of
 from skselect.predictions.predictions import Predictions
-from skselect.selection.goal import check_is_predictions
+from skselect.selection.goal import Goal, check_is_predictions
+from skselect.selection.promise import betting_bound, counted_bound, issue
 
 # A check names so many promises at most, and counts the others.
 _SAID = 10
@@ -91,50 +92,54 @@ def certify(
         check_number("target", target, 0.0, rule.unit, closed="neither")
         if rule.default_loss == "zero_one":
             check_risk_limit(target)
-    level = delta / check_count("looks", looks)
-    judged, outcomes = _judged(policy, predictions, subgroups)
     graded = rule.has_graded_costs  # whatever costs these rows happen to hold
-    n_errors = int(np.sum(outcomes.loss[judged.accepted] > 0))
-    if graded:
-        bound = certificates.betting_bound("risk", outcomes, judged.accepted, level)
-    else:
-        counts = len(outcomes), int(np.sum(judged.accepted)), n_errors
-        bound = certificates.counted_bound("risk", *counts, level)
-    bound *= rule.unit
-    seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
-    same_rows = policy.fingerprints.get("data") == seen
-    answered = replace(predictions, y_pred=judged.y_pred, rule=rule)
-    notice = "" if same_rows else own_promise(policy, answered, judged.accepted, subgroups, level)
-    promised = bound if target is None else target
-    met = bool(np.any(judged.accepted)) and bound <= promised
-    if graded and target is not None:  # bets that aim at the target say more than a bound
-        wealth = betting_log_wealth(outcomes.loss[judged.accepted], target / rule.unit, level)
-        met = bool(wealth >= -math.log(level))
-    refusal = "" if met else _refusal(judged.accepted, bound, promised, rule.default_loss)
-    if target is None and met:  # a bound that was merely measured may be no success
-        refusal = _measured(bound, rule.default_loss, notice)
-    # One level of confidence: what is accepted is fixed, by one threshold or by many.
-    fixed = Outcomes(outcomes.loss, judged.accepted.astype(np.float64))
-    certificate = certificates.issue(
-        RiskCoverageCurve.from_outcomes(fixed),
-        int(np.any(judged.accepted)),
-        objective="risk",
-        target=promised,
-        delta=delta,
-        looks=looks,
-        method="betting" if graded else "clopper-pearson",
-        threshold=policy.threshold if policy.groups is None else math.inf,
-        rows_needed=rows_for_certificate(promised / rule.unit, level),
-        pointwise_bound=bound,
-        n_errors=n_errors,
+    goal = Goal(
+        "risk",
+        delta,
+        "betting" if graded else "clopper-pearson",
+        looks=check_count("looks", looks),
         loss=rule.default_loss,
         unit=rule.unit,
+    )
+    decisions, outcomes = _decided(policy, predictions, subgroups)
+    accepted = decisions.accepted
+    n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
+    if graded:
+        bound = betting_bound("risk", outcomes, accepted, goal.level)
+    else:
+        counts = len(outcomes), int(np.sum(accepted)), n_errors
+        bound = counted_bound("risk", *counts, goal.level)
+    seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
+    same_rows = policy.fingerprints.get("data") == seen
+    answered = replace(predictions, y_pred=decisions.y_pred, rule=rule)
+    notice = "" if same_rows else own_promise(policy, answered, accepted, subgroups, goal.level)
+    promised = rule.unit * bound if target is None else target
+    met = bool(np.any(accepted)) and rule.unit * bound <= promised
+    if graded and target is not None:  # bets that aim at the target say more than a bound
+        wealth = betting_log_wealth(outcomes.loss[accepted], target / rule.unit, goal.level)
+        met = bool(wealth >= -math.log(goal.level))
+    if not met:
+        refusal = _refusal(accepted, rule.unit * bound, promised, rule.default_loss)
+    elif target is None:  # a bound that was merely measured may be no success
+        refusal = _measured(rule.unit * bound, rule.default_loss, notice)
+    else:
+        refusal = ""
+    # One test of all accepted rows together: the curve has one entry for them.
+    together = Outcomes(outcomes.loss, accepted.astype(np.float64))
+    certificate = issue(
+        RiskCoverageCurve.from_outcomes(together),
+        int(np.any(accepted)),
+        goal,
+        threshold=policy.threshold if policy.groups is None else math.inf,
+        n_errors=n_errors,
+        bound=bound,
+        rows_needed=rows_for_certificate(promised / rule.unit, goal.level),
         doubts=(certificates.CHOSEN_HERE,) if same_rows else (),
+        assumed=[certificates.FIXED],
         refusal=refusal,
-        assumptions=(*certificates.ASSUMPTIONS, certificates.FIXED),
         notice=notice,
     )
-    return replace(certificate, fingerprints={"data": seen})
+    return replace(certificate, target=promised, fingerprints={"data": seen})
 
 
 def _refusal(accepted: BoolArray, bound: float, promised: float, loss: str) -> str:
@@ -258,7 +263,7 @@ def _found(
     return f"Found here: {seen} ({counted}; {level} interval {least} to {most})."
 
 
-def _judged(
+def _decided(
     policy: AbstentionPolicy, predictions: Predictions, subgroups: Any
 ) -> tuple[Decisions, Outcomes]:
     """Return the policy's own answers, and what came of them."""
@@ -279,17 +284,12 @@ def _judged(
             f"for {policy.classes.tolist()}; pass labels= in this order."
         )
     refuse_weights(predictions.sample_weight, "a certificate", ", or use a metric objective")
-    _check_same_decision(policy.rule.decision, predictions.rule.decision)
-    judged = policy.judge(predictions.y_proba, predictions.y_pred, subgroups)
-    answered = replace(predictions, y_pred=judged.y_pred, rule=policy.rule)
-    loss = loss_of(answered, policy.rule.default_loss)
-    return judged, Outcomes(loss, judged.confidence)
-
-
-def _check_same_decision(policy: str, predictions: str) -> None:
-    """Refuse predictions without the estimator's own answers where a policy keeps those."""
-    if policy == "estimator" and predictions != "estimator":
+    if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
         raise ValueError(
             "predictions: the policy keeps the classifier's own answers; build them with "
             "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...)."
         )
+    decisions = policy.judge(predictions.y_proba, predictions.y_pred, subgroups)
+    answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
+    loss = loss_of(answered, policy.rule.default_loss)
+    return decisions, Outcomes(loss, decisions.confidence)

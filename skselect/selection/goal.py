@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skselect._checks.arrays import as_array, shown
+from skselect import thresholds
+from skselect._checks.arrays import shown
 from skselect._checks.options import (
     check_choice,
     check_count,
@@ -17,110 +19,180 @@ from skselect._checks.options import (
     check_number,
     check_risk_limit,
 )
+from skselect.bounds import rows_for_betting, rows_for_certificate
 from skselect.predictions.decisions import DecisionRule
-from skselect.thresholds import AT_LEAST, AT_MOST, DEFAULT_STARTS, RULES, TUNABLE_METRICS
+from skselect.thresholds import AT_LEAST, AT_MOST, TUNABLE_METRICS, Betting, FixedSequence
 
-#: The methods of each objective; the first is taken for losses of 0 and 1.
-METHODS = {
-    "risk": (*RULES["risk"], "betting"),
-    "generalized_risk": (*RULES["generalized_risk"], "betting"),
-    "coverage": tuple(RULES["coverage"]),
-    "cost": (*RULES["cost"], "chow"),
-    **dict.fromkeys(TUNABLE_METRICS, ("empirical",)),
+#: The rules of each objective by method; the first method is taken for losses of 0 and 1.
+METHODS: dict[str, dict[str, Callable[..., Any]]] = {
+    "risk": {
+        "combined": thresholds.combined_risk,
+        "band": thresholds.band_risk,
+        "fixed_sequence": FixedSequence(),
+        "bonferroni": thresholds.bonferroni_risk,
+        "sgr": thresholds.sgr_risk,
+        "mean": thresholds.mean_risk,
+        "empirical": thresholds.empirical_risk,
+        "betting": thresholds.betting_risk,
+    },
+    "generalized_risk": {
+        "binomial": thresholds.certified_generalized_risk,
+        "empirical": thresholds.empirical_generalized_risk,
+        "betting": thresholds.betting_generalized_risk,
+    },
+    "coverage": {
+        "order_statistic": thresholds.certified_coverage,
+        "mean": thresholds.mean_coverage,
+        "empirical": thresholds.empirical_coverage,
+    },
+    "cost": {"empirical": thresholds.cheapest, "chow": thresholds.chow},
+    **dict.fromkeys(
+        TUNABLE_METRICS, dict.fromkeys(("empirical", "lower_bound"), thresholds.best_metric)
+    ),
 }
 CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
 OBJECTIVES = (*TUNABLE_METRICS, *CERTIFIED_OBJECTIVES, "cost")
-SELECTIONS = ("best", "lower_bound")
+# What the target of each objective is, for the one who left it out.
+_TARGETS = {
+    "risk": "the largest selective risk, for example target=0.02",
+    "generalized_risk": "the largest rate of silent failures, for example target=0.01",
+    "coverage": "the least coverage, for example target=0.8",
+    "cost": "the cost of abstaining in units of one error, for example target=0.1",
+}
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What to look for, checked: the arguments of :func:`select_threshold` that state it.
+    """What to look for: the arguments of :func:`select_threshold` that say so, checked.
 
     Parameters
     ----------
-    objective, method, on_infeasible, selection : str
-        A method of "auto" waits for the losses, see :meth:`for_losses`.
+    objective : str
+    delta : float
+    method : str
+        "auto" waits for the losses, see :meth:`for_losses`.
     target : float
-        As a share of `unit`; nan where the objective has none.
-    delta, min_coverage : float
+        As a share of `unit`; nan for a metric, and until :meth:`with_target`.
+    min_coverage : float
+    on_infeasible : {"raise", "abstain"}
     looks : int
         How many looks share `delta`.
     constraints : tuple of (str, float)
     starts : tuple of float
         Where a fixed sequence begins.
+    largest_weight : float or None
+        What no importance weight is ever larger than.
     loss : {"zero_one", "cost", "graded"}
         What a loss is, for words.
     unit : float
         What a loss of 1 is in the user's own units.
     graded_costs : bool
         Whether there are costs between nothing and the largest.
-    largest_weight : float or None
-        What no importance weight is ever larger than.
+    cases : str
+        Which cases it is about, for words; "" for all.
     """
 
     objective: str
-    target: float
     delta: float
     method: str
-    min_coverage: float
-    on_infeasible: str
-    selection: str = "best"
+    target: float = math.nan
+    min_coverage: float = 0.0
+    on_infeasible: str = "raise"
+    looks: int = 1
     constraints: tuple[tuple[str, float], ...] = ()
-    starts: tuple[float, ...] = DEFAULT_STARTS
+    starts: tuple[float, ...] = FixedSequence().starts
+    largest_weight: float | None = None
     loss: str = "zero_one"
     unit: float = 1.0
     graded_costs: bool = False
-    largest_weight: float | None = None
-    looks: int = 1
+    cases: str = ""
 
     @classmethod
     def checked(
         cls,
         objective: str,
-        target: float | None,
-        delta: float,
-        method: str,
-        min_coverage: float | str,
-        on_infeasible: str,
         *,
-        selection: str = "best",
-        constraint: Any = None,
-        starts: Any = None,
-        loss: Any = "zero_one",
-        rule: DecisionRule | None = None,
-        largest_weight: float | None = None,
-        looks: int = 1,
+        delta: float,
+        looks: int,
+        method: Any,
+        min_coverage: Any,
+        constraint: Any,
+        on_infeasible: str,
+        loss: Any,
+        rule: DecisionRule,
+        confidence: Any,
     ) -> Goal:
-        """Check each argument and resolve "auto" where the losses do not matter."""
+        """Check everything but the target: the arguments of the user, and what they go with.
+
+        `loss` is resolved, `rule` says what errors cost, and `confidence` is a name, a function,
+        or None for an array.
+        """
         check_choice("objective", objective, OBJECTIVES)
-        if method != "auto":
-            named = f"method (of objective={objective!r})"
-            check_choice(named, method, ["auto", *METHODS[objective]])
-        _check_loss_of_metric(objective, loss, TUNABLE_METRICS)
+        named = _check_method(objective, method)
         check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
         check_delta(delta)
-        costly = rule is not None and isinstance(loss, str) and loss == "cost"
-        own_unit = rule.unit if rule is not None and costly else 1.0
-        aim = _checked_target(objective, target, own_unit)
-        if method != "betting":  # bets also read losses between 0 and 1, so that these decide
-            _check_worth(objective, aim, loss)
+        if objective in TUNABLE_METRICS and isinstance(loss, str) and loss == "cost":
+            raise ValueError(
+                f"loss='cost' does not go with objective={objective!r}, which counts errors; use "
+                "loss='zero_one' (what 'auto' takes here), or objective='risk' or 'cost'."
+            )
+        if named == "chow":
+            _check_chow(confidence, loss)
+        costly = isinstance(loss, str) and loss == "cost"
         return cls(
-            objective=objective,
-            target=aim if objective == "coverage" else aim / own_unit,
-            delta=float(delta),
-            method=method,
-            min_coverage=_checked_min_coverage(objective, method, min_coverage),
+            objective,
+            float(delta),
+            named,
+            min_coverage=_check_min_coverage(objective, named, min_coverage),
             on_infeasible=on_infeasible,
-            selection=_checked_selection(objective, selection),
-            constraints=_checked_constraints(objective, constraint, loss),
-            starts=_checked_starts(method, starts),
+            looks=_check_looks(objective, named, looks),
+            constraints=_check_constraints(objective, constraint, loss),
             loss=loss if isinstance(loss, str) else "graded",
-            unit=own_unit,
-            graded_costs=rule is not None and costly and rule.has_graded_costs,
-            largest_weight=_check_largest_weight(largest_weight, method),
-            looks=_checked_looks(objective, method, looks),
+            unit=rule.unit if costly else 1.0,
+            graded_costs=costly and rule.has_graded_costs,
+            **({} if isinstance(method, str) else vars(method)),
         )
+
+    def with_target(self, target: Any, *, n_subgroups: int = 1, cases: str = "") -> Goal:
+        """Check a target; return the goal of one subgroup of several, which share `delta`."""
+        target = _check_target(self.objective, target, self.unit)
+        if self.method != "betting":  # bets also read losses between 0 and 1: wait for them
+            _check_share_of_errors(self.objective, target, self.loss)
+        share = target if self.objective == "coverage" else target / self.unit
+        return replace(self, target=share, delta=self.delta / n_subgroups, cases=cases)
+
+    def for_losses(self, *, graded: bool, weighted: bool) -> Goal:
+        """Resolve the method: bets where losses can be graded, else the first of the objective.
+
+        What the losses can be is known before the rows are seen: from the costs, or because they
+        come from a function. The losses at hand never choose: of two rules, each of which may
+        fail with probability delta, the one that the rows choose may fail more often. Weighted
+        rows get no bets unasked: only the user knows what the weights mean.
+        """
+        loss = "graded" if graded and self.loss == "zero_one" else self.loss
+        _check_share_of_errors(self.objective, self.target, loss)
+        if self.method != "auto":
+            return replace(self, loss=loss)
+        methods = METHODS[self.objective]
+        can_be_graded = self.loss == "graded" or self.graded_costs
+        bets = can_be_graded and not weighted and "betting" in methods
+        return replace(self, method="betting" if bets else next(iter(methods)), loss=loss)
+
+    @property
+    def rule(self) -> Callable[..., int]:
+        """What counts the entries to accept: of a curve, or with bets of outcomes."""
+        rule = METHODS[self.objective][self.method]
+        if self.method == "betting":
+            return partial(rule, largest_weight=self.largest_weight)
+        return FixedSequence(self.starts) if self.method == "fixed_sequence" else rule
+
+    @property
+    def rows_needed(self) -> int:
+        """The least number of rows that could certify it at all."""
+        if self.objective == "coverage":
+            return 1
+        least = rows_for_betting if self.method == "betting" else rows_for_certificate
+        return least(self.target, self.level)
 
     @property
     def promises(self) -> bool:
@@ -137,23 +209,6 @@ class Goal:
         """Whether a metric is to be largest."""
         return self.objective in TUNABLE_METRICS
 
-    def for_losses(self, *, graded: bool, weighted: bool) -> Goal:
-        """Resolve the method: bets where losses can be graded, else the first of the objective.
-
-        What the losses can be is known before the rows are seen: from the costs, or because they
-        come from a function. The losses at hand never choose: of two rules, each of which may
-        fail with probability delta, the one that the rows choose may fail more often. Weighted
-        rows get no bets unasked: only the user knows what the weights mean.
-        """
-        loss = "graded" if graded and self.loss == "zero_one" else self.loss
-        _check_worth(self.objective, self.target, loss)
-        if self.method != "auto":
-            return replace(self, loss=loss)
-        can_be_graded = self.loss == "graded" or self.graded_costs
-        bets = can_be_graded and not weighted and "betting" in METHODS[self.objective]
-        method = "betting" if bets else METHODS[self.objective][0]
-        return replace(self, method=method, loss=loss)
-
     @property
     def own_target(self) -> float | None:
         """The target in the user's own units, None for a metric."""
@@ -162,7 +217,19 @@ class Goal:
         return self.target if self.objective == "coverage" else self.unit * self.target
 
 
-def _checked_target(objective: str, target: float | None, unit: float) -> float:
+def _check_method(objective: str, method: Any) -> str:
+    """Return the name of a method, or of a method object."""
+    name = method.name if isinstance(method, FixedSequence | Betting) else method
+    known = ["auto", *METHODS[objective]]
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(
+            f"method (of objective={objective!r}) must be one of {known}, got {shown(method)}."
+        )
+    return name
+
+
+def _check_target(objective: str, target: Any, unit: float) -> float:
+    """Return the target in the user's own units, nan for a metric."""
     if objective in TUNABLE_METRICS:
         if target is not None:
             raise ValueError(
@@ -170,14 +237,8 @@ def _checked_target(objective: str, target: float | None, unit: float) -> float:
                 f"target (got {shown(target)}). Leave it out, or use objective='risk'."
             )
         return math.nan
-    wanted = {
-        "risk": "the largest selective risk, for example target=0.02",
-        "generalized_risk": "the largest rate of silent failures, for example target=0.01",
-        "coverage": "the least coverage, for example target=0.8",
-        "cost": "the cost of abstaining in units of one error, for example target=0.1",
-    }[objective]
     if target is None:
-        raise ValueError(f"target is missing: objective={objective!r} needs {wanted}.")
+        raise ValueError(f"target is missing: objective={objective!r} needs {_TARGETS[objective]}.")
     if hasattr(target, "items"):
         raise ValueError(
             f"target={shown(target)} has one entry per subgroup; say what the subgroups are "
@@ -190,13 +251,24 @@ def _checked_target(objective: str, target: float | None, unit: float) -> float:
     return check_number("target", target, 0.0, unit, closed="neither")
 
 
-def _check_worth(objective: str, target: float, loss: Any) -> None:
+def _check_share_of_errors(objective: str, target: float, loss: str) -> None:
     """Refuse "at most 98 % wrong", which promises nothing; mean losses may be large."""
     if objective in AT_MOST and loss == "zero_one":
         check_risk_limit(target)
 
 
-def _checked_looks(objective: str, method: str, looks: Any) -> int:
+def _check_chow(confidence: Any, loss: Any) -> None:
+    """Refuse Chow's rule for a named confidence that is no chance of being right."""
+    honest = ("expected_cost",) if loss == "cost" else ("max_proba", "chosen_proba")
+    if isinstance(confidence, str) and confidence not in honest:
+        raise ValueError(
+            f"method='chow' takes the threshold 1 - target, which is only right for a confidence "
+            f"that is one minus the expected loss: one of {list(honest)} for this loss, not "
+            f"{confidence!r}. Use method='empirical', or another confidence."
+        )
+
+
+def _check_looks(objective: str, method: str, looks: Any) -> int:
     looks = check_count("looks", looks)
     if looks > 1 and (objective not in CERTIFIED_OBJECTIVES or method in ("mean", "empirical")):
         raise ValueError(
@@ -206,7 +278,7 @@ def _checked_looks(objective: str, method: str, looks: Any) -> int:
     return looks
 
 
-def _checked_min_coverage(objective: str, method: str, min_coverage: Any) -> float:
+def _check_min_coverage(objective: str, method: str, min_coverage: Any) -> float:
     metric = objective in TUNABLE_METRICS
     if isinstance(min_coverage, str) and min_coverage == "auto":
         certified = objective == "risk" and method != "empirical"
@@ -219,19 +291,8 @@ def _checked_min_coverage(objective: str, method: str, min_coverage: Any) -> flo
     return check_number("min_coverage", min_coverage, 0.0, 1.0)
 
 
-def _checked_selection(objective: str, selection: str) -> str:
-    check_choice("selection", selection, SELECTIONS)
-    if selection != "best" and objective not in TUNABLE_METRICS:
-        raise ValueError(
-            f"selection={selection!r} goes with a metric objective, not with {objective!r}, whose "
-            "method says how sure the choice is."
-        )
-    return selection
-
-
-def _checked_constraints(
-    objective: str, constraint: Any, loss: Any
-) -> tuple[tuple[str, float], ...]:
+def _check_constraints(objective: str, constraint: Any, loss: Any) -> tuple[tuple[str, float], ...]:
+    """Return one pair of a name and a bound, or a list of them, as pairs."""
     if constraint is None:
         return ()
     if objective not in TUNABLE_METRICS:
@@ -239,25 +300,6 @@ def _checked_constraints(
             f"constraint goes with a metric objective ({', '.join(TUNABLE_METRICS)}), not with "
             f"{objective!r}."
         )
-    pairs = _check_constraints(constraint, [*AT_MOST, *AT_LEAST])
-    for name, bound in pairs if loss == "zero_one" else ():
-        if name in AT_MOST:
-            check_risk_limit(bound, f"constraint {name!r}")
-        elif name == "selective_accuracy":
-            check_number(f"constraint {name!r}", bound, 0.5, 1.0)
-    return pairs
-
-
-def _checked_starts(method: str, starts: Any) -> tuple[float, ...]:
-    if starts is None:
-        return DEFAULT_STARTS
-    if method != "fixed_sequence":
-        raise ValueError(f"starts go with method='fixed_sequence', not with {method!r}.")
-    return _check_shares("starts", starts)
-
-
-def _check_constraints(constraint: Any, names: Iterable[str]) -> tuple[tuple[str, float], ...]:
-    """Return one pair of a name and a bound, or a list of them, as pairs."""
     single = isinstance(constraint, tuple) and len(constraint) == 2
     given = [constraint] if single and isinstance(constraint[0], str) else constraint
     try:
@@ -268,17 +310,12 @@ def _check_constraints(constraint: Any, names: Iterable[str]) -> tuple[tuple[str
             f"{shown(constraint)}."
         ) from None
     for name, bound in pairs:
-        check_choice("constraint", name, names)
-        check_number(f"constraint {name!r}", bound, 0.0, 1.0)
-    return tuple((str(name), float(bound)) for name, bound in pairs)
-
-
-def _check_shares(name: str, values: Any) -> tuple[float, ...]:
-    """Return one share of the rows, or several."""
-    shares = np.atleast_1d(as_array(values, name))
-    if shares.ndim != 1 or len(shares) == 0:
-        raise ValueError(f"{name} must be one share of the rows, or several, got {shown(values)}.")
-    return tuple(check_number(name, share, 0.0, 1.0) for share in shares.tolist())
+        check_choice("constraint", name, [*AT_MOST, *AT_LEAST])
+        least = 0.5 if name == "selective_accuracy" and loss == "zero_one" else 0.0
+        check_number(f"constraint {name!r}", bound, least, 1.0)
+        if name in AT_MOST and loss == "zero_one":
+            check_risk_limit(bound, f"constraint {name!r}")
+    return tuple((name, float(bound)) for name, bound in pairs)
 
 
 def check_is_predictions(source: Any, purpose: str) -> Any:
@@ -289,21 +326,3 @@ def check_is_predictions(source: Any, purpose: str) -> Any:
             "Predictions.from_proba(y_true, y_proba)."
         )
     return source
-
-
-def _check_loss_of_metric(objective: str, loss: Any, metrics: Iterable[str]) -> None:
-    """Refuse costs where a metric counts errors."""
-    if objective in metrics and isinstance(loss, str) and loss == "cost":
-        raise ValueError(
-            f"loss='cost' does not go with objective={objective!r}, which counts errors; use "
-            "loss='zero_one' (what 'auto' takes here), or objective='risk' or 'cost'."
-        )
-
-
-def _check_largest_weight(value: Any, method: str) -> float | None:
-    """Return what no importance weight is ever larger than."""
-    if value is None:
-        return None
-    if method != "betting":
-        raise ValueError(f"largest_weight goes with method='betting', not with {method!r}.")
-    return check_number("largest_weight", value, 0.0, math.inf, closed="neither")

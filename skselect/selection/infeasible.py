@@ -6,7 +6,7 @@ import numpy as np
 
 from skselect import thresholds
 from skselect._array_ops import reaches
-from skselect.bounds import clopper_pearson_upper, rows_for_betting, rows_for_certificate
+from skselect.bounds import clopper_pearson_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
 from skselect.policy.certificate import rounded
@@ -44,17 +44,15 @@ def asking_again(goal: Goal) -> str:
 
 def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | None, list[str]]:
     """Return the least target that was within reach, rows that would do, and both in words."""
+    needed: int | None = goal.rows_needed
     if goal.method == "betting":
-        least_rows = rows_for_betting(goal.target, goal.level)
-        text = f"Bets that certify it take at least {least_rows} accepted rows without any loss"
-        return None, least_rows, [text]
-    needed: int | None = rows_for_certificate(goal.target, goal.level)
+        text = f"Bets that certify it take at least {needed} accepted rows without any loss"
+        return None, needed, [text]
     kind = "accepted rows" if goal.objective == "risk" else "rows"
     advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
     if goal.objective == "risk":
-        rule = thresholds.rule_of("risk", goal.method, goal.starts)
         rows = "fresh rows" if goal.looks == 1 else "rows"
-        least = thresholds.least_risk_target(rule, curve, goal.level, goal.min_coverage)
+        least = thresholds.least_risk_target(goal.rule, curve, goal.level, goal.min_coverage)
         needed = thresholds.rows_like_these(curve, goal.target, goal.level, goal.min_coverage)
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from skselect._checks.arrays import shown
-from skselect._checks.options import check_chow, check_delta
 from skselect._checks.rows import refuse_among, refuse_judged
 from skselect._typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
@@ -21,6 +20,7 @@ from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy_facts
 from skselect.selection.goal import Goal, check_is_predictions
 from skselect.selection.results import GroupedSelection, ThresholdSelection
+from skselect.thresholds import Betting, FixedSequence
 
 
 def select_threshold(
@@ -30,12 +30,9 @@ def select_threshold(
     target: Any = None,
     delta: float = 0.05,
     looks: int = 1,
-    method: str = "auto",
+    method: str | FixedSequence | Betting = "auto",
     min_coverage: float | str = "auto",
     constraint: Any = None,
-    selection: str = "best",
-    starts: Any = None,
-    largest_weight: float | None = None,
     among: tuple[str, Any] | None = None,
     subgroups: Any = None,
     unseen: str = "abstain",
@@ -72,30 +69,28 @@ def select_threshold(
         How often you will ask at most, each time with more rows added to the old ones: planned,
         with the numbers of rows, before the first look. Each look uses `delta` over their
         number, so that `delta` holds for all of them together. Fresh rows alone need no plan.
-    method : str, default="auto"
-        For "risk", exact: "combined" (the default: answers most as a rule), "band" (for
-        classifiers that are worst where they are surest), "fixed_sequence", "bonferroni", and
-        "betting" for graded losses and importance weights (the default for costs of several
-        sizes and for functions; graded Outcomes have to name it). "sgr" and
-        "mean" promise less, and "empirical" nothing: about every second time the truth is
-        worse. For "generalized_risk": "binomial", "betting", "empirical"; for "coverage":
-        "order_statistic", "mean", "empirical"; for "cost": "empirical", or "chow", the
-        threshold 1 - `target` that is best where confidences are honest.
+    method : str, FixedSequence or Betting, default="auto"
+        How the threshold is found, and what is promised; "auto" takes the first one.
+
+        - "risk": "combined", certified, answers most as a rule; "band", certified, for
+          classifiers that are worst where they are surest; "fixed_sequence" or
+          :class:`~skselect.thresholds.FixedSequence`, certified; "bonferroni", certified;
+          "betting" or :class:`~skselect.thresholds.Betting`, certified, for graded losses and
+          importance weights ("auto" takes it for costs of several sizes and for a callable
+          `loss`; graded Outcomes have to name it); "sgr" and "mean", estimates; "empirical",
+          no promise.
+        - "generalized_risk": "binomial", certified; "betting" as above; "empirical".
+        - "coverage": "order_statistic", certified; "mean", an estimate; "empirical".
+        - "cost": "empirical", the least cost on these rows; "chow", the threshold 1 - `target`,
+          which is best where confidences are honest.
+        - a metric: "empirical", the largest value on these rows; "lower_bound", the largest
+          value less 1.645 standard errors, which does not fall for a few lucky rows.
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
         certified risk, else 0.
     constraint : tuple (str, float) or list of them, default=None
         For a metric: what these rows must keep besides, ("risk", .05), ("generalized_risk",
         .01), ("coverage", .7) or ("selective_accuracy", .9). It promises nothing for new rows.
-    selection : {"best", "lower_bound"}, default="best"
-        For a metric: the largest value, or the largest value less 1.645 standard errors, which
-        does not fall for a few lucky rows.
-    starts : float or list of floats in [0, 1], default=None
-        For "fixed_sequence": the share of rows where it begins (None: 0.25). Several share
-        `delta`. They must not come from these rows; see :func:`thresholds.best_start`.
-    largest_weight : float, default=None
-        For importance weights with "betting": what no weight is ever larger than. None takes
-        the largest one here, and the certificate is an estimate then.
     among : tuple ("predicted" or "true", label), default=None
         The promise is about these rows alone: ("predicted", "healthy") for "at most 1 % wrong
         among the accepted negatives", ("true", "sepsis") with "generalized_risk" for "at most
@@ -146,22 +141,27 @@ def select_threshold(
     loss = resolved_loss(loss, objective, has_costs=rule.cost_matrix is not None)
     # Whether confidences came with the rows, as an array.
     own = not isinstance(source, Predictions) or source.confidence is not None
-    if method == "chow":
-        named = None if own else rule.default_confidence
-        check_chow(named if confidence is None else confidence, loss)
-    options = {"selection": selection, "constraint": constraint, "starts": starts, "loss": loss,
-               "rule": rule, "largest_weight": largest_weight, "looks": looks}  # fmt: skip
-
-    def goal(aim: Any, n_groups: int = 1) -> Goal:
-        check_delta(delta)
-        return Goal.checked(
-            objective, aim, delta / n_groups, method, min_coverage, on_infeasible, **options
-        )
-
+    named = None if own else rule.default_confidence
+    goal = Goal.checked(
+        objective,
+        delta=delta,
+        looks=looks,
+        method=method,
+        min_coverage=min_coverage,
+        constraint=constraint,
+        on_infeasible=on_infeasible,
+        loss=loss,
+        rule=rule,
+        confidence=named if confidence is None else confidence,
+    )
     if isinstance(source, RiskCoverageCurve):
         refuse_judged(confidence, loss)
-        _refuse_rows_of_curve(subgroups=subgroups, among=among, largest_weight=largest_weight)
-        return pick_on_curve(source, goal(target))
+        for name, value in {"subgroups": subgroups, "among": among}.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name} needs rows, and a curve holds their sums; pass Predictions."
+                )
+        return pick_on_curve(source, goal.with_target(target))
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     if isinstance(source, Predictions):
         check_confidence_by_row(source.y_proba, confidence)
@@ -183,7 +183,7 @@ def select_threshold(
     else:
         rows, cases = rows_among(source, among)
         chosen = outcomes if rows is None else outcomes.take(rows)
-        found = pick(chosen, goal(target), bounded=bounded, cases=cases)
+        found = pick(chosen, goal.with_target(target, cases=cases), bounded=bounded)
     return _with_policy(found, source, outcomes, confidence, subgroups)
 
 
@@ -197,7 +197,8 @@ def rows_among(
     side, label = _check_among(among, predictions.classes)
     codes = predictions.y_pred if side == "predicted" else predictions.y_true
     rows = (predictions.classes[codes] == label) & (codes >= 0)
-    _check_any_row(rows, among)
+    if not np.any(rows):
+        raise ValueError(f"among={among!r}: there is no such row.")
     kind = "whose answer is" if side == "predicted" else "whose true class is"
     return rows, f"{kind} {label!r}"
 
@@ -225,13 +226,6 @@ def _with_policy(
     return replace(found, policy=policy)
 
 
-def _refuse_rows_of_curve(**given: Any) -> None:
-    """Refuse arguments that tell rows apart where only their curve is known."""
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"{name} needs rows, and a curve holds their sums; pass Predictions.")
-
-
 def _check_among(among: Any, classes: LabelArray) -> tuple[str, Any]:
     """Return which rows a promise is about: ("predicted" or "true", class)."""
     pair = isinstance(among, tuple | list) and len(among) == 2
@@ -242,9 +236,3 @@ def _check_among(among: Any, classes: LabelArray) -> tuple[str, Any]:
         )
     label = among[1]
     return among[0], label.item() if isinstance(label, np.generic) else label
-
-
-def _check_any_row(rows: BoolArray, among: Any) -> None:
-    """Refuse a promise about no row at all."""
-    if not np.any(rows):
-        raise ValueError(f"among={among!r}: there is no such row.")

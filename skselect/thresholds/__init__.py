@@ -4,7 +4,7 @@ A rule returns how many entries of the curve to accept (0: none). Only whole tie
 be accepted, so no rule ever looks inside one.
 """
 
-from skselect.thresholds._betting import betting_generalized_risk, betting_risk
+from skselect.thresholds._betting import Betting, betting_generalized_risk, betting_risk
 from skselect.thresholds._coverage_cost import (
     certified_coverage,
     certified_generalized_risk,
@@ -25,7 +25,7 @@ from skselect.thresholds._metric import (
 )
 from skselect.thresholds._planning import BAND_TARGETS, rows_needed, simultaneous_band
 from skselect.thresholds._risk import (
-    DEFAULT_STARTS,
+    FixedSequence,
     band_risk,
     best_start,
     bonferroni_risk,
@@ -35,19 +35,17 @@ from skselect.thresholds._risk import (
     least_risk_target,
     mean_risk,
     rows_like_these,
-    sequence_rule,
     sgr_risk,
     threshold_below,
 )
-from skselect.thresholds._rules import RULES, rule_of
 
 __all__ = [
     "AT_LEAST",
     "AT_MOST",
     "BAND_TARGETS",
-    "DEFAULT_STARTS",
-    "RULES",
     "TUNABLE_METRICS",
+    "Betting",
+    "FixedSequence",
     "MetricOptimum",
     "band_risk",
     "best_metric",
@@ -71,8 +69,6 @@ __all__ = [
     "mean_risk",
     "rows_like_these",
     "rows_needed",
-    "rule_of",
-    "sequence_rule",
     "sgr_risk",
     "simultaneous_band",
     "threshold_below",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
 
+from skselect._checks.options import check_number
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds import betting_stakes, rows_for_betting, smallest_rank
 from skselect.predictions.outcomes import Outcomes
@@ -16,6 +19,39 @@ from skselect.thresholds._risk import last_passed
 BETTING_START = 0.15
 # More rows than bets need without any loss, so that there may be some.
 _ROOM = 1.5
+
+
+@dataclass(frozen=True)
+class Betting:
+    """Certify graded losses and importance weights by bets: ``method=Betting(...)``.
+
+    ``method="betting"`` is the same without a largest weight. See :func:`betting_risk`.
+
+    Parameters
+    ----------
+    largest_weight : float, default=None
+        What no importance weight is ever larger than. None takes the largest one at hand; where
+        the weights are not all equal, the certificate is an estimate then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, select_threshold
+    >>> from skselect.thresholds import Betting
+    >>> weighted = Outcomes(np.zeros(300), np.arange(300), np.linspace(.5, 1, 300))
+    >>> found = select_threshold(weighted, objective="risk", target=.05,
+    ...                          method=Betting(largest_weight=1))
+    >>> found.certificate.is_certified
+    True
+    """
+
+    name: ClassVar[str] = "betting"
+    largest_weight: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the weight."""
+        if self.largest_weight is not None:
+            check_number("largest_weight", self.largest_weight, 0.0, math.inf, closed="neither")
 
 
 def betting_risk(
@@ -65,7 +101,11 @@ def betting_risk(
 
 
 def betting_generalized_risk(
-    outcomes: Outcomes, target: float, delta: float, largest_weight: float | None = None
+    outcomes: Outcomes,
+    target: float,
+    delta: float,
+    *_: float,
+    largest_weight: float | None = None,
 ) -> int:
     """Return how many entries of the curve have a certified (weighted) rate of silent loss.
 

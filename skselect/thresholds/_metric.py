@@ -61,7 +61,7 @@ def best_metric(
     min_coverage: float,
     constraints: tuple[tuple[str, float], ...] = (),
     *,
-    selection: str = "best",
+    method: str = "empirical",
 ) -> MetricOptimum | None:
     """Scan every threshold that can be best; among equal values take the largest coverage.
 
@@ -73,7 +73,7 @@ def best_metric(
     min_coverage : float in [0, 1]
     constraints : tuple of (str, float), default=()
         Bounds that the accepted rows must also keep.
-    selection : {"best", "lower_bound"}, default="best"
+    method : {"empirical", "lower_bound"}, default="empirical"
         What is to be largest: the value, or the value less 1.645 standard errors.
 
     Returns
@@ -83,7 +83,7 @@ def best_metric(
     """
     found = _candidates(curve, metric)
     scores = found.values
-    if selection == "lower_bound":
+    if method == "lower_bound":
         squares = _mean_squares(curve, metric, found)
         variance = np.maximum(squares - found.values**2, 0.0)
         n_accepted = curve.n_accepted[found.n_blocks - 1]

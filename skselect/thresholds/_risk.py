@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
 
 from skselect._array_ops import reaches, stays_within
+from skselect._checks.arrays import as_array, shown
+from skselect._checks.options import check_number
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import (
     clopper_pearson_upper,
@@ -23,8 +27,6 @@ from skselect.curve.curve import RiskCoverageCurve
 
 # More rows than that are as good as none.
 _MOST_ROWS = 10**9
-#: Where the fixed sequence begins if nothing is said.
-DEFAULT_STARTS = (0.25,)
 
 
 def empirical_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
@@ -68,27 +70,52 @@ def combined_risk(
     return max(by_band, _passed_in_sequence(curve, ranks[begun], sequence[begun]))
 
 
-def sequence_rule(starts: tuple[float, ...] = DEFAULT_STARTS) -> Rule:
-    """Return the rule that tests rank after rank until one fails, from each start in turn.
+@dataclass(frozen=True, init=False)
+class FixedSequence:
+    """Test rank after rank until one fails: ``method=FixedSequence(...)`` of a risk target.
 
-    Several starts share `delta` evenly; each is a share of the rows that was fixed before they
-    were seen (:func:`best_start` finds one on other rows).
+    ``method="fixed_sequence"`` is the same with the default start. As a function of a curve, a
+    target, delta and the least coverage it returns how many entries of the curve to accept.
+
+    Parameters
+    ----------
+    starts : float or sequence of floats in [0, 1], default=0.25
+        Where it begins, as a share of the rows. Several starts share `delta` evenly. They must
+        be fixed before the rows are seen; :func:`best_start` finds one on other rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, select_threshold
+    >>> from skselect.thresholds import FixedSequence
+    >>> outcomes = Outcomes(np.arange(300) < 9, np.arange(300))
+    >>> method = FixedSequence(starts=[0.2, 0.6])
+    >>> found = select_threshold(outcomes, objective="risk", target=.05, method=method)
+    >>> round(found.coverage, 2)
+    0.99
     """
 
-    def sequence_risk(
-        curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
-    ) -> int:
-        return max(
-            _passed_in_sequence(
-                curve,
-                *sequence_limits(
-                    curve.n_rows, target, delta / len(starts), max(start, min_coverage)
-                ),
-            )
-            for start in starts
-        )
+    name: ClassVar[str] = "fixed_sequence"
+    starts: tuple[float, ...]
 
-    return sequence_risk
+    def __init__(self, starts: float | Sequence[float] = 0.25) -> None:
+        shares = np.atleast_1d(as_array(starts, "starts"))
+        if shares.ndim != 1 or len(shares) == 0:
+            raise ValueError(
+                f"starts must be one share of the rows, or several, got {shown(starts)}."
+            )
+        checked = tuple(check_number("starts", share, 0.0, 1.0) for share in shares.tolist())
+        object.__setattr__(self, "starts", checked)
+
+    def __call__(
+        self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
+    ) -> int:
+        """Return how many entries of a curve to accept."""
+        n, share = curve.n_rows, delta / len(self.starts)
+        return max(
+            _passed_in_sequence(curve, *sequence_limits(n, target, share, max(start, min_coverage)))
+            for start in self.starts
+        )
 
 
 def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:

@@ -63,6 +63,8 @@ def predictions_of(frame):
         ({"objective": "coverage", "target": 0.6}, ["--objective", "coverage", "--target", ".6"]),
         ({"objective": "cwsa_plus", "min_coverage": 0.3},
          ["--objective", "cwsa_plus", "--min-coverage", "0.3"]),
+        ({"objective": "selective_accuracy", "method": "lower_bound"},
+         ["--objective", "selective_accuracy", "--method", "lower_bound"]),
     ],
 )  # fmt: skip
 def test_tune_chooses_what_python_chooses(frame, table, options, arguments, capsys):

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner, get_scorer
 from skselect.estimators.cross_fitting import check_decided_by_row, subgroups_of
 from skselect.metrics import selective_accuracy_score
+from skselect.thresholds import Betting
 
 COSTS = [[0, 1], [10, 0]]
 RISK = {"objective": "risk", "target": 0.12, "on_infeasible": "abstain"}
@@ -423,8 +424,8 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     X, y = people
     fitted = FrozenEstimator(model().fit(X[:1000], y[:1000]))
     weight = rng.uniform(0.5, 1.0, 3500)
-    tuner = ThresholdTuner(fitted, objective="risk", target=0.2, method="betting",
-                           largest_weight=1.0)  # fmt: skip
+    tuner = ThresholdTuner(fitted, objective="risk", target=0.2,
+                           method=Betting(largest_weight=1.0))  # fmt: skip
     tuner.fit(X[1000:], y[1000:], sample_weight=weight)
     assert tuner.certificate_.is_certified
     kept = tuner.accepts(X[1000:])
@@ -435,9 +436,7 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     assert tuner.selection_.risk == pytest.approx(1 - accuracy)
     assert tuner.certificate_.coverage == pytest.approx(np.average(kept, weights=weight))
     with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
-        clone(tuner).set_params(method="auto", largest_weight=None).fit(
-            X[1000:], y[1000:], sample_weight=weight
-        )
+        clone(tuner).set_params(method="auto").fit(X[1000:], y[1000:], sample_weight=weight)
 
 
 def test_one_test_part_of_all_rows_in_another_order_keeps_rows_and_answers_together(people, rng):

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 from skselect import PrecomputedClassifier, SelectiveClassifier, ThresholdTuner
 from skselect.calibration import CALIBRATORS
+from skselect.thresholds import Betting
 
 DENSE = "check_sample_weight_equivalence_on_dense_data"
 SPARSE = "check_sample_weight_equivalence_on_sparse_data"
@@ -68,7 +69,7 @@ MORE_CASES = [
     (SelectiveClassifier(GaussianNB(), calibration="venn_abers"), {}),
     (SelectiveClassifier(GaussianNB(), calibration="platt", calibration_scope="confidence"), {}),
     (SelectiveClassifier(LogisticRegression(), decision="estimator"), {}),
-    (ThresholdTuner(GaussianNB(), method="betting", largest_weight=10, **RISK),
+    (ThresholdTuner(GaussianNB(), method=Betting(largest_weight=10), **RISK),
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
     (ThresholdTuner(GaussianNB(), objective="coverage", target=0.5),
      CERTIFIED | {"check_classifiers_train": ABSTAINS}),

@@ -24,6 +24,7 @@ from skselect import (
     ThresholdTuner,
     select_threshold,
 )
+from skselect.thresholds import Betting, FixedSequence
 
 quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
 
@@ -436,3 +437,37 @@ def test_unfitted_use_is_an_error(data):
             getattr(ThresholdTuner(GaussianNB()), method)(data[0])
     with pytest.raises(NotFittedError):
         _ = ThresholdTuner(LogisticRegression()).threshold_
+
+
+# Method objects --------------------------------------------------------------------------------
+
+
+def test_method_objects_are_parameters_like_any_other(data):
+    X, y = data
+    tuner = risk(GaussianNB(), target=0.2, cv=0.5, refit=False, method=FixedSequence([0.3, 0.6]))
+    for copied in (clone(tuner), pickle.loads(pickle.dumps(tuner))):
+        assert copied.get_params()["method"] == FixedSequence([0.3, 0.6])
+    assert "method=FixedSequence(starts=(0.3, 0.6))" in repr(tuner)
+    certificate = tuner.fit(X, y).certificate_
+    assert certificate.method == "fixed_sequence"
+    restored = AbstentionPolicy.from_json(tuner.policy_.to_json())
+    assert restored.certificate == certificate
+    named = clone(tuner).set_params(method="fixed_sequence").fit(X, y)
+    default = clone(tuner).set_params(method=FixedSequence()).fit(X, y)
+    assert named.threshold_ == default.threshold_
+
+
+@pytest.mark.filterwarnings("ignore:No threshold")
+def test_a_grid_holds_names_and_objects(data):
+    X, y = data
+    methods = ["combined", FixedSequence(0.5), Betting(), Betting(largest_weight=1)]
+    tuner = risk(GaussianNB(), target=0.2, cv=0.5, refit=False, on_infeasible="abstain")
+    search = GridSearchCV(tuner, {"method": methods}, cv=2).fit(X, y)
+    assert search.best_params_["method"] in methods
+    assert not np.any(np.isnan(search.cv_results_["mean_test_score"]))
+
+
+def test_a_method_object_of_another_objective_is_named(data):
+    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, method=Betting())
+    with pytest.raises(ValueError, match=r"method \(of objective='coverage'\) .*got Betting\("):
+        tuner.fit(*data)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from skselect import InfeasibleTargetError, Outcomes, Predictions, certify, select_threshold
+from skselect.thresholds import Betting, FixedSequence
 
 COSTS = [[0, 1], [10, 0]]
 
@@ -217,16 +218,14 @@ def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
     with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
         select_threshold(weighted, objective="risk", target=0.2)
     options = {"objective": "risk", "target": 0.2, "method": "betting"}
-    found = select_threshold(weighted, largest_weight=1.0, **options)
+    found = select_threshold(weighted, **options | {"method": Betting(largest_weight=1.0)})
     assert found.certificate.is_certified
     assert "no case weighs more than 1" in found.certificate.assumptions
     unknown = select_threshold(weighted, **options)
     assert "rows may weigh more than the heaviest of these" in str(unknown.certificate)
     assert not unknown.certificate.is_certified
     with pytest.raises(ValueError, match=r"largest_weight=0.9, but sample_weight goes up to"):
-        select_threshold(weighted, largest_weight=0.9, **options)
-    with pytest.raises(ValueError, match="largest_weight goes with method='betting'"):
-        select_threshold(weighted, objective="risk", target=0.2, largest_weight=1.0)
+        select_threshold(weighted, **options | {"method": Betting(largest_weight=0.9)})
     graded = select_threshold(
         predictions_of(table), objective="risk", target=0.2, loss=lambda y, a: 0.5 * (y != a)
     )
@@ -304,17 +303,20 @@ def test_chow_takes_one_minus_the_cost_of_an_honest_confidence(table):
 
 
 def test_several_starts_share_delta(good):
-    options = {"objective": "risk", "target": 0.02, "method": "fixed_sequence"}
-    both = select_threshold(good, starts=[0.1, 0.5], delta=0.1, **options)
-    each = [select_threshold(good, starts=s, delta=0.05, **options) for s in (0.1, 0.5)]
-    assert both.coverage == max(found.coverage for found in each) > 0
+    def found(starts, delta):
+        method = FixedSequence(starts)
+        return select_threshold(good, objective="risk", target=0.02, delta=delta, method=method)
+
+    both = found([0.1, 0.5], 0.1)
+    each = [found(start, 0.05) for start in (0.1, 0.5)]
+    assert both.coverage == max(one.coverage for one in each) > 0
     assert each[0].coverage != each[1].coverage
 
 
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
 def test_constraints_and_lower_bounds(good):
     free = select_threshold(good, objective="cwsa_plus", min_coverage=0.01)
-    safe = select_threshold(good, objective="cwsa_plus", min_coverage=0.01, selection="lower_bound")
+    safe = select_threshold(good, objective="cwsa_plus", min_coverage=0.01, method="lower_bound")
     assert safe.coverage > free.coverage
     assert safe.value < free.value
     bound = select_threshold(

@@ -12,6 +12,7 @@ from skselect import (
     select_threshold,
 )
 from skselect.metrics import cwsa_plus_score
+from skselect.thresholds import Betting, FixedSequence
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -178,11 +179,13 @@ def test_counting_methods_refuse_graded_losses(good):
         ({"objective": "cwsa_plus", "constraint": ("hope", 0.1)}, "constraint must be one of"),
         ({"objective": "cwsa_plus", "constraint": 0.1}, "constraint must be a pair"),
         ({"objective": "risk", "target": 0.1, "constraint": ("risk", 0.1)}, "constraint goes with"),
+        ({"objective": "risk", "target": 0.1, "method": "lower_bound"}, "method .*must be one of"),
         (
-            {"objective": "risk", "target": 0.1, "selection": "lower_bound"},
-            "selection=.* goes with",
+            {"objective": "coverage", "target": 0.1, "method": FixedSequence(0.3)},
+            r"method \(of objective='coverage'\) must be one of .*got FixedSequence\(starts=\(0.3",
         ),
-        ({"objective": "risk", "target": 0.1, "starts": 0.3}, "starts go with"),
+        ({"objective": "cwsa_plus", "method": Betting(2)}, "method .*got Betting"),
+        ({"objective": "risk", "target": 0.1, "method": Betting}, "method .*got <class"),
         ({"objective": "coverage", "target": 0.1, "method": "chow"}, "method .*must be one of"),
         ({"objective": "risk", "target": {1: 0.1}}, "one entry per subgroup"),
         ({"objective": "risk", "target": 0.1, "loss": "hinge"}, "loss must be one of"),

@@ -157,3 +157,18 @@ def test_generalized_risk_counts_the_rejected_rows(rng):
     found = thresholds.betting_generalized_risk(outcomes, 0.03, 0.1)
     assert 0.2 < curve.coverage[found - 1] < 1
     assert curve.generalized_risk[found - 1] < 0.03
+
+
+def test_a_larger_largest_weight_certifies_less(rng):
+    outcomes = graded(rng, rate=0.1)
+    found = [
+        thresholds.betting_generalized_risk(outcomes, 0.03, 0.1, largest_weight=largest)
+        for largest in (1.0, 50.0)
+    ]
+    assert found[1] < found[0] == thresholds.betting_generalized_risk(outcomes, 0.03, 0.1)
+
+
+@pytest.mark.parametrize("largest", [0, -1, np.inf, np.nan, "heavy", True], ids=str)
+def test_largest_weights_that_are_none_are_refused(largest):
+    with pytest.raises(ValueError, match=r"largest_weight must be a number in \(0, inf\)"):
+        thresholds.Betting(largest)

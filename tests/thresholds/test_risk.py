@@ -170,8 +170,20 @@ def test_fixed_sequence_stops_at_the_first_failure(case, target, delta, starts):
             before = ends[b]
         return accepted
 
-    rule = thresholds.sequence_rule(starts)
+    rule = thresholds.FixedSequence(starts)
     assert rule(curve, target, delta, 0.1) == max(map(passed, starts))
+
+
+@pytest.mark.parametrize("starts", [1.2, [], [0.1, -0.1], "early", None, [[0.1]], np.nan], ids=str)
+def test_starts_that_are_no_shares_are_refused(starts):
+    with pytest.raises(ValueError, match="starts must be"):
+        thresholds.FixedSequence(starts)
+
+
+def test_one_start_is_a_list_of_one():
+    assert thresholds.FixedSequence(0.4) == thresholds.FixedSequence(np.array([0.4]))
+    assert thresholds.FixedSequence().starts == (0.25,)
+    assert repr(thresholds.FixedSequence([0.1, 1])) == "FixedSequence(starts=(0.1, 1.0))"
 
 
 @profile
@@ -219,8 +231,8 @@ def test_a_start_from_other_rows_is_where_the_target_is_kept_most_surely(rng):
     best = curve.coverage[chances == chances[curve.coverage >= 0.05].min()]
     assert start in best
     assert start > 0.3  # past the bad top
-    assert thresholds.sequence_rule((start,))(curve, 0.08, 0.1, 0.1) > 0
-    assert thresholds.sequence_rule((0.1,))(curve, 0.08, 0.1, 0.1) == 0
+    assert thresholds.FixedSequence((start,))(curve, 0.08, 0.1, 0.1) > 0
+    assert thresholds.FixedSequence((0.1,))(curve, 0.08, 0.1, 0.1) == 0
 
 
 @profile

@@ -1,0 +1,155 @@
+"""What is promised about accepted rows: the bound they give, and the certificate that states it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skselect._array_ops import are_constant
+from skselect._typing import BoolArray
+from skselect.bounds import betting_upper, clopper_pearson_upper
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.policy import certificate as certificates
+from skselect.policy.certificate import Certificate, Doubt
+from skselect.predictions.outcomes import Outcomes
+from skselect.selection.goal import Goal
+
+
+def promise(
+    curve: RiskCoverageCurve,
+    outcomes: Outcomes | None,
+    n_blocks: int,
+    threshold: float,
+    goal: Goal,
+    doubts: tuple[Doubt, ...],
+) -> Certificate:
+    """Return the certificate of a threshold that these rows chose.
+
+    `n_blocks` is how many entries of the curve it accepts; `outcomes` are the rows of the curve,
+    None where only the curve is known.
+    """
+    n_accepted = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
+    if outcomes is None:
+        n_errors = int(curve.accepted_loss[n_blocks - 1]) if n_blocks else 0
+    else:
+        accepted = outcomes.confidence >= threshold
+        n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
+    if goal.method == "betting":
+        assert outcomes is not None
+        weights = goal.largest_weight
+        bound = betting_bound(goal.objective, outcomes, accepted, goal.level, weights)
+    else:
+        bound = counted_bound(goal.objective, curve.n_rows, n_accepted, n_errors, goal.level)
+    weighted = outcomes is not None and not are_constant(outcomes.sample_weight)
+    return issue(
+        curve,
+        n_blocks,
+        goal,
+        threshold=threshold,
+        n_errors=n_errors,
+        bound=bound,
+        rows_needed=goal.rows_needed,
+        doubts=(*doubts, *_doubts(goal, n_blocks, weighted=weighted)),
+        assumed=_assumed(goal, weighted=weighted),
+    )
+
+
+def _doubts(goal: Goal, n_blocks: int, *, weighted: bool) -> list[Doubt]:
+    """Return why the promise is not exact, whatever rows these are."""
+    doubts = []
+    if goal.method == "sgr":
+        doubts.append(certificates.SGR_PROOF)
+    if goal.method == "mean":
+        doubts.append(certificates.MEAN_ONLY)
+    if weighted and goal.largest_weight is None:
+        doubts.append(certificates.UNBOUNDED)
+    if n_blocks == 0:
+        doubts.append(certificates.NOTHING)
+    return doubts
+
+
+def _assumed(goal: Goal, *, weighted: bool) -> list[str]:
+    """Return what the method takes on trust besides what every certificate does."""
+    assumed = [certificates.WEIGHED] if weighted else []
+    if weighted and goal.largest_weight is not None:
+        assumed.append(f"no case weighs more than {goal.largest_weight:g}")
+    if goal.method == "fixed_sequence":
+        assumed.append(certificates.STARTS)
+    return assumed
+
+
+def issue(
+    curve: RiskCoverageCurve,
+    n_blocks: int,
+    goal: Goal,
+    *,
+    threshold: float,
+    n_errors: int,
+    bound: float,
+    rows_needed: int,
+    doubts: tuple[Doubt, ...] = (),
+    assumed: list[str],
+    refusal: str = "",
+    notice: str = "",
+) -> Certificate:
+    """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
+
+    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `doubts` say why
+    the promise is not exact, `refusal` why there is none at all.
+    """
+    why_not = [*(doubt.reason for doubt in doubts), *([refusal] if refusal else [])]
+    broken = {doubt.broken for doubt in doubts}
+    looks = certificates.ONE_LOOK if goal.looks == 1 else certificates.PLANNED
+    trusted = (*certificates.ASSUMPTIONS, *assumed, looks)
+    kept = "mean" if goal.method == "mean" else "high_probability"
+    coverage, risk = curve.working_point(n_blocks)
+    return Certificate(
+        objective=goal.objective,
+        target=float(goal.own_target or 0.0),
+        delta=goal.delta,
+        looks=goal.looks,
+        method=goal.method,
+        guarantee="none" if refusal else kept,
+        exact=not why_not,
+        why_not=tuple(why_not),
+        threshold=threshold,
+        n=curve.n_rows,
+        n_accepted=int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0,
+        n_errors=n_errors,
+        coverage=coverage,
+        risk=goal.unit * risk,
+        pointwise_bound=bound if goal.objective == "coverage" else goal.unit * bound,
+        rows_needed=rows_needed,
+        min_coverage=goal.min_coverage,
+        loss=goal.loss,
+        unit=goal.unit,
+        cases=goal.cases,
+        assumptions=tuple(one for one in trusted if one not in broken),
+        created=certificates.now(),
+        fingerprints={"data": certificates.fingerprint(curve)},
+        notice=notice,
+    )
+
+
+def counted_bound(objective: str, n: int, n_accepted: int, n_errors: int, delta: float) -> float:
+    """Return the exact bound for accepted rows that were fixed beforehand, by counting errors."""
+    if objective == "risk":
+        return clopper_pearson_upper(n_errors, n_accepted, delta)
+    if objective == "generalized_risk":
+        return clopper_pearson_upper(n_errors, n, delta)
+    return 1.0 - clopper_pearson_upper(n - n_accepted, n, delta)
+
+
+def betting_bound(
+    objective: str,
+    outcomes: Outcomes,
+    accepted: BoolArray,
+    delta: float,
+    largest_weight: float | None = None,
+) -> float:
+    """Return the same for graded losses and importance weights, by bets."""
+    loss, weight = outcomes.loss, outcomes.weight
+    heaviest = float(np.max(weight)) if largest_weight is None else largest_weight
+    if objective == "generalized_risk":
+        silent = np.where(accepted, loss, 0.0)
+        return betting_upper(silent, delta, weight=weight, largest_weight=heaviest)
+    return betting_upper(loss[accepted], delta, weight=weight[accepted], largest_weight=heaviest)
