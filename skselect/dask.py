@@ -1,7 +1,7 @@
 """Evaluation on a Dask cluster: blocks of rows become states, and states merge in a tree.
 
-A state of counts is all that travels. A block that is computed again, because its worker
-died, is counted once all the same: the task that counts it has no side effects.
+Only states, which hold counts, are sent between workers. If a worker dies, its blocks are
+computed again, and still counted once: the tasks have no side effects.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def evaluate(
     metrics : iterable of str, or mapping of str to dict
         As in :func:`skselect.evaluate`; those that read classes are refused.
     labels : array-like of shape (K,), default=None
-        All classes, in the order of the columns. None: the labels that occur, at the price of
-        one pass over `y_true`.
+        All classes, in the order of the columns. None: the labels that occur, which takes one
+        more pass over `y_true`.
     confidence : str or callable, default="max_proba"
     mode : {"exact", "certified"}, default="exact"
     thresholds : array-like in [0, 1], default=None
@@ -81,7 +81,7 @@ def evaluate(
     augrc    0.03125
     dtype: float64
     """
-    requests(metrics)  # a name that is none is told before the rows are read
+    requests(metrics)  # refuses unknown names before the rows are read
     found = state(
         y_true, y_proba, labels=labels, confidence=confidence, mode=mode, thresholds=thresholds
     )
@@ -124,12 +124,18 @@ def state(
     """
     dask = import_extra("dask", "dask", "dask")
     truths, probas = _row_blocks(y_true), _row_blocks(_with_whole_rows(y_proba))
-    _check_same_blocks(len(truths), len(probas))
+    if not truths:
+        raise ValueError("y_true has no blocks of rows; at least one row is needed.")
+    if len(truths) != len(probas):
+        raise ValueError(
+            f"y_true comes in {len(truths)} blocks of rows and y_proba in {len(probas)}; rechunk "
+            "one of them, as in y_true.rechunk(y_proba.chunks[0])."
+        )
     if labels is None:
-        found = dask.compute(*[dask.delayed(_labels_of)(block) for block in truths])
+        found = dask.compute(*[dask.delayed(_distinct_labels)(block) for block in truths])
         labels = np.unique(np.concatenate([part for part in found if len(part)] or [[]]))
     empty = SelectiveState(mode, labels=labels, confidence=confidence, thresholds=thresholds)
-    count = dask.delayed(_state_of_block, pure=True)
+    count = dask.delayed(_count_block, pure=True)
     parts = [count(empty, *pair) for pair in zip(truths, probas, strict=True)]
     return _merged(parts)
 
@@ -173,7 +179,7 @@ def evaluate_parquet(
     requests(metrics)
     dask = import_extra("dask", "dask", "dask")
     files = files_of(paths)
-    # A state is large beside a file: few parts, but enough to keep all workers busy.
+    # A state may be larger than a file: use few parts, but enough to keep all workers busy.
     n_parts = min(len(files), 4 * _n_workers())
     count = dask.delayed(parquet_state, pure=True)
     options = {**options, "progress": False}
@@ -222,17 +228,17 @@ def _with_whole_rows(y_proba: Any) -> Any:
 def _row_blocks(values: Any) -> list[Any]:
     """Return the blocks of a collection, one for each group of rows."""
     if hasattr(values, "to_delayed"):
-        # Optimised, two columns of one frame may come in different partitions.
+        # With its graph optimised, two columns of one frame may come in different partitions.
         return list(np.ravel(values.to_delayed(optimize_graph=False)))
     is_list_of_blocks = isinstance(values, list | tuple) and not any(map(np.isscalar, values))
     return list(values) if is_list_of_blocks else [values]
 
 
-def _labels_of(block: Any) -> Any:
+def _distinct_labels(block: Any) -> Any:
     return np.unique(check_labels(block)) if len(block) else []
 
 
-def _state_of_block(empty: SelectiveState, y_true: Any, y_proba: Any) -> SelectiveState:
+def _count_block(empty: SelectiveState, y_true: Any, y_proba: Any) -> SelectiveState:
     counted = empty.empty_twin()
     return counted if len(y_true) == len(y_proba) == 0 else counted.update(y_true, y_proba)
 
@@ -257,14 +263,3 @@ def _n_workers() -> int:
         return max(len(distributed.get_client().scheduler_info()["workers"]), 1)
     except ValueError:  # no cluster: threads of this process
         return 1
-
-
-def _check_same_blocks(n_true: int, n_proba: int) -> None:
-    """Refuse labels and probabilities that are cut into different blocks of rows."""
-    if n_true == 0:
-        raise ValueError("y_true has no blocks of rows; at least one row is needed.")
-    if n_true != n_proba:
-        raise ValueError(
-            f"y_true comes in {n_true} blocks of rows and y_proba in {n_proba}; rechunk one of "
-            "them, as in y_true.rechunk(y_proba.chunks[0])."
-        )

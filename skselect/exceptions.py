@@ -1,4 +1,4 @@
-"""Errors with names: a target out of reach, a data set that is nowhere to be had."""
+"""Errors of the library: a target that cannot be met, a data set that is not found."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ class InfeasibleTargetError(ValueError):
     Attributes
     ----------
     least_target : float or None
-        The smallest target that these rows could have met, where one exists. It is
-        information only: to certify that target, use rows that did not choose it.
+        The smallest target that these rows could have met, if there is one. To certify that
+        target, use other rows than these.
     rows_needed : int or None
-        Roughly how many rows would do if their errors fell as they did here: fresh ones, or
-        the next of several planned looks.
+        Roughly how many rows, fresh ones or those of the next planned look, would be enough if
+        errors are as frequent as here.
     reason : str
         The message without `remedy`.
     remedy : str
-        What else could be asked for in Python; the end of the message.
+        The end of the message: what else could be asked for in Python.
     """
 
     def __init__(
@@ -36,4 +36,4 @@ class InfeasibleTargetError(ValueError):
 
 
 class DatasetNotFoundError(OSError):
-    """A data set is neither on this machine nor to be had from where it is published."""
+    """A data set is neither on this machine nor can it be downloaded."""

@@ -154,13 +154,3 @@ def check_class_columns(n_columns: int, classes: LabelArray, name: str, remedy: 
             f"{name} has {n_columns} columns for the {len(classes)} classes "
             f"{classes[:10].tolist()}{remedy}."
         )
-
-
-def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
-    """Refuse probabilities that do not have one row per case and one column per class."""
-    if proba.shape != (n, n_classes):
-        raise ValueError(
-            f"estimator: predict_proba of {type(estimator).__name__} gives the shape {proba.shape} "
-            f"for {n} rows and a classes_ of length {n_classes}; one row per case and one column "
-            "per class are needed."
-        )

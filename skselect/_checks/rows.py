@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import numbers
 import warnings
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +30,18 @@ def check_any_rows(n: int, table: str) -> None:
     """Refuse a table without rows, such as a file."""
     if n == 0:
         raise ValueError(f"{table} has no rows.")
+
+
+def check_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
+    """Refuse a table that lacks columns, and name those that are spelled like them."""
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        near = difflib.get_close_matches(missing[0], present)
+        meant = f" Did you mean {near}?" if near else ""
+        raise ValueError(
+            f"{table} has no column {', '.join(map(repr, missing))}.{meant} Its columns are "
+            f"{list(present)[:20]}."
+        )
 
 
 def check_vector(values: Any, name: str) -> FloatArray:
@@ -176,7 +189,7 @@ def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -
 
 
 @contextmanager
-def no_word_on_weights() -> Iterator[None]:
+def silence_weight_warning() -> Iterator[None]:
     """Keep :func:`warn_small_total` quiet during all fits but one."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)

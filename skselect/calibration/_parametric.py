@@ -164,7 +164,7 @@ def _fit_logistic(
     scores, separable rows) small ones are taken.
     """
     total = float(np.sum(weight))
-    parts = [_standardized(column, weight) for column in columns]
+    parts = [_standardize(column, weight) for column in columns]
     design = np.column_stack([*(z for z, _, _ in parts), np.ones_like(target)])
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -188,7 +188,7 @@ def _fit_logistic(
     return _LogisticFit(slopes, float(result.x[-1] - shift), float(result.fun))
 
 
-def _standardized(column: FloatArray, weight: FloatArray) -> tuple[FloatArray, float, float]:
+def _standardize(column: FloatArray, weight: FloatArray) -> tuple[FloatArray, float, float]:
     """Return the column with mean 0 and spread 1, its mean in spreads, and its spread.
 
     Then the problem is well conditioned whatever the unit of the scores.

@@ -34,7 +34,7 @@ CALIBRATORS: dict[str, type[Any]] = {
 _OLDER = {"share": 0.0, "prior": 0.0}
 
 
-def unfitted(calibrator: Any) -> Any:
+def copy_unfitted(calibrator: Any) -> Any:
     """Return an unfitted calibrator: the one of this name, or a copy of the one given."""
     return CALIBRATORS[calibrator]() if isinstance(calibrator, str) else clone(calibrator)
 

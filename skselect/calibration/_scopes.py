@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from skselect._checks.options import check_choice
-from skselect._checks.rows import no_word_on_weights
+from skselect._checks.rows import silence_weight_warning
 from skselect._typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.calibration._common import LEAST_OFFSET, log_odds, log_odds_offset
 from skselect.calibration._registry import (
     Missing,
     apply_map,
     calibrator_name,
+    copy_unfitted,
     fit_map,
     restore_maps,
     store_maps,
-    unfitted,
 )
 from skselect.calibration._temperature import SoftmaxTemperature
 from skselect.predictions.confidence import confidence_of_proba
@@ -77,7 +77,7 @@ class ClassCalibration:
         A score of nan is the decision value of a class that a fold's model does not know; the map
         of that class is fitted without the row.
         """
-        template = unfitted(calibrator)
+        template = copy_unfitted(calibrator)
         kind = calibrator_name(template)
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         is_proba = response == "predict_proba"
@@ -93,7 +93,7 @@ class ClassCalibration:
             known = ~np.isnan(column)
             outcome = (codes[known] == k).astype(np.float64)
             # The first map may warn about the weights; the others would repeat it.
-            with no_word_on_weights() if maps else nullcontext():
+            with silence_weight_warning() if maps else nullcontext():
                 maps.append(fit_map(template, column[known], outcome, weight[known]))
         return cls(kind, response, tuple(maps), offset)
 
@@ -249,7 +249,7 @@ class ConfidenceCalibration:
         is_probability : bool, default=True
             Whether the confidence lies in [0, 1].
         """
-        template = unfitted(calibrator)
+        template = copy_unfitted(calibrator)
         weight = np.ones(len(correct)) if sample_weight is None else sample_weight
         offset = log_odds_offset(confidence[weight > 0]) if is_probability else None
         fitted = fit_map(template, _map_input(template, confidence, offset), correct, weight)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from skselect._checks.labels import check_classes, check_labels
 from skselect._checks.proba import check_class_columns
-from skselect._checks.rows import check_any_rows, refuse_threshold_and_policy
+from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
 from skselect._files import check_output, import_extra, whole_file, write_together
 from skselect._typing import LabelArray
 from skselect.cli.tables import (
@@ -25,7 +25,6 @@ from skselect.cli.tables import (
     Columns,
     TableFile,
     always_enough,
-    check_table_columns,
     check_table_file,
     find_classes,
     known_numbers,
@@ -156,7 +155,7 @@ def _described(
     """Return which columns mean what, and the classes."""
     described = _options(given, policy)
     if described["label"] is not None:
-        check_table_columns([described["label"]], file.names, file.path.name)
+        check_columns([described["label"]], file.names, file.path.name)
     if policy is not None:
         classes = policy.classes
     elif given.classes:
@@ -166,7 +165,7 @@ def _described(
         if described["answer"] is None:
             _check_two_classes_seen(classes.tolist(), given.label)
     columns = resolve_columns(file, described, classes.tolist())
-    check_table_columns(columns.used, file.names, file.path.name)
+    check_columns(columns.used, file.names, file.path.name)
     remembered = [] if policy is None else policy.metadata.get(_COLUMNS, {}).get("proba", [])
     known = bool(remembered) and sorted(columns.proba) == sorted(remembered)
     if known and given.classes is None:

@@ -220,13 +220,13 @@ def prepare(X: pd.DataFrame) -> pd.DataFrame:
     empty = [str(name) for name in X.columns if X[name].isna().all()]
     if empty:
         print(f"Columns without any value are left out: {', '.join(empty[:10])}.")
-    found = [_prepared(X[name]) for name in X.columns if str(name) not in empty]
+    found = [_prepare_column(X[name]) for name in X.columns if str(name) not in empty]
     if not found:
         raise ValueError("--data: no column besides the target holds any value.")
     return pd.concat(found, axis=1, keys=map(str, range(len(found))))
 
 
-def _prepared(column: pd.Series) -> pd.Series:
+def _prepare_column(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype) or _is_text(column):
         return _as_category(column)
     if pd.api.types.is_datetime64_any_dtype(column):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ import pandas as pd
 
 from skselect._checks.labels import check_labels
 from skselect._checks.proba import check_positive_proba
-from skselect._checks.rows import check_any_rows
+from skselect._checks.rows import check_any_rows, check_columns
 from skselect._files import import_extra, read_or_name
 from skselect._typing import BoolArray, IntArray, LabelArray
 from skselect.predictions.confidence import confidence_of
@@ -87,7 +86,7 @@ class TableFile:
     def pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Read some columns piece by piece; the cells of a text file stay text."""
         wanted = list(dict.fromkeys(columns))
-        check_table_columns(wanted, self.names, self.path.name)
+        check_columns(wanted, self.names, self.path.name)
         for piece in self._text(wanted) if self.is_text else self._batches(wanted, None):
             yield piece[wanted]
 
@@ -305,17 +304,6 @@ def _check_class_columns(wanted: Sequence[str], present: Sequence[str], table: s
         )
 
 
-def check_table_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
-    """Refuse columns that a table lacks, and say which ones are spelled like them."""
-    for name in wanted:
-        if name not in present:
-            near = difflib.get_close_matches(name, present)
-            meant = f" Did you mean {near}?" if near else ""
-            raise ValueError(
-                f"{table} has no column {name!r}.{meant} Its columns are {list(present)[:20]}."
-            )
-
-
 # Predictions, their classes and subgroups ----------------------------------------------------
 
 
@@ -385,14 +373,14 @@ def _predictions(
             continue
         y_true = _read_labels(piece[str(columns.label)], classes, file)
         if columns.proba:
-            proba = _check_numeric(piece[list(columns.proba)], table)
+            proba = _read_complete_numbers(piece[list(columns.proba)], table)
             if proba.shape[1] == 1:  # of the second of two classes
                 positive = check_positive_proba(proba[:, 0])
                 proba = np.column_stack([1.0 - positive, positive])
             found = Predictions.from_proba(y_true, proba, labels=classes)
         else:
             answer = _read_labels(piece[str(columns.answer)], classes, file)
-            sure = _check_numeric(piece[[str(columns.confidence)]], table)
+            sure = _read_complete_numbers(piece[[str(columns.confidence)]], table)
             found = Predictions.from_labels(y_true, answer, sure[:, 0], labels=classes)
         yield found, piece[list(columns.subgroups)]
 
@@ -415,6 +403,7 @@ def _check_no_missing(values: Any, name: str, table: str) -> None:
 
 
 def _refuse_missing(missing: Any, values: Any, name: str, table: str) -> None:
+    """Refuse missing values, naming the first row that has one."""
     if missing.any():
         raise ValueError(
             f"{table}: column {name!r} has {int(missing.sum())} missing values, the first in row "
@@ -438,9 +427,9 @@ def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame
 
 
 def text_to_numbers(labels: LabelArray) -> LabelArray:
-    """Return text as booleans, integers or numbers, where all of it is written like them.
+    """Return text as booleans, integers or floats if all of it can be read as such.
 
-    Text such as "01" stays text: it would not come back as it was.
+    Text such as "01" stays text, since the number would be written as "1".
     """
     distinct = np.unique(labels)
     if set(distinct.tolist()) <= {"True", "False"}:
@@ -448,8 +437,8 @@ def text_to_numbers(labels: LabelArray) -> LabelArray:
     if not all(map(_NUMBER.fullmatch, distinct.tolist())):
         return labels
     kind = np.int64 if all(map(_INTEGER.fullmatch, distinct.tolist())) else np.float64
-    two_of_one = len(np.unique(distinct.astype(kind))) < len(distinct)  # such as "1" and "1.0"
-    return labels if two_of_one else labels.astype(kind)
+    ambiguous = len(np.unique(distinct.astype(kind))) < len(distinct)  # such as "1" and "1.0"
+    return labels if ambiguous else labels.astype(kind)
 
 
 def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str | None:
@@ -468,21 +457,21 @@ def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str |
 
 
 def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tuple[Any, BoolArray]:
-    """Return columns as numbers with nan in rows that lack one, and which rows lack none."""
-    numbers = _check_numbers(piece[list(names)], table)
+    """Return columns as numbers, nan where one is missing, and which rows are complete."""
+    numbers = _read_numbers(piece[list(names)], table)
     return numbers, ~np.isnan(numbers).any(axis=1)
 
 
-def _check_numeric(frame: Any, table: str) -> Any:
-    """Return columns as an array of finite numbers, or name the first value that is none."""
-    numbers = _check_numbers(frame, table)
+def _read_complete_numbers(frame: Any, table: str) -> Any:
+    """Return columns as an array of numbers, and refuse missing ones."""
+    numbers = _read_numbers(frame, table)
     for name, column in zip(frame.columns, numbers.T, strict=True):
         _refuse_missing(np.isnan(column), frame, name, table)
     return numbers
 
 
-def _check_numbers(frame: Any, table: str) -> Any:
-    """Return columns as an array of numbers, nan where one is missing."""
+def _read_numbers(frame: Any, table: str) -> Any:
+    """Return columns as an array of finite numbers, nan where one is missing."""
     columns = []
     for name in frame.columns:
         column = frame[name]

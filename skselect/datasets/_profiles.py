@@ -1,4 +1,4 @@
-"""Predictions whose truth is known: to see what a metric rewards, and to test promises."""
+"""Predictions whose truth is known: to see what a metric rewards, and to test certificates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _bimodal(rng: Draws, n: int) -> FloatArray:
 
 
 def _truncated_normal(rng: Draws, n: int) -> FloatArray:
-    """Draw N(.7, .1) given that it lies in [0, 1]; clipping would leave atoms at 1."""
+    """Draw N(.7, .1) within [0, 1]; clipping would give many ones."""
     low, high = ndtr((np.array([0.0, 1.0]) - 0.7) / 0.1)
     return np.asarray(0.7 + 0.1 * ndtri(rng.uniform(low, high, n)))
 
@@ -38,7 +38,7 @@ DISTRIBUTIONS: dict[str, Callable[[Draws, int], FloatArray]] = {
     "tight_high": lambda rng, n: rng.uniform(0.8, 1.0, n),
     "tight_low": lambda rng, n: rng.uniform(0.0, 0.2, n),
     "normal": _truncated_normal,
-    # Up to 1 - 1e-6, not to 1: the mean of c/(1 - c) is then 1.5, else infinite.
+    # Up to 1 - 1e-6 the mean of c/(1 - c) is 1.5; up to 1 it would be infinite.
     "log_uniform_low": lambda rng, n: _log_uniform(rng, 1e-4, 1 - 1e-6, n),
     "log_uniform_high": lambda rng, n: 1.0 - _log_uniform(rng, 1e-6, 0.9, n),
     "bell": lambda rng, n: rng.beta(5.0, 5.0, n),
@@ -249,7 +249,7 @@ def make_risk_profile(
 
     Examples
     --------
-    A certificate, held against the truth:
+    A certificate, compared with the truth:
 
     >>> from skselect import Outcomes, select_threshold
     >>> from skselect.datasets import make_risk_profile
@@ -272,8 +272,8 @@ def make_risk_profile(
 
     def coverage(threshold: Any) -> Any:
         t = np.clip(np.asarray(threshold, dtype=np.float64), 0.0, None)
-        if n_levels is not None:  # from the lowest accepted level down to the next one
-            # Rounding must not lift a level itself to the next one.
+        if n_levels is not None:  # rows down to the next lower level were rounded up to this one
+            # 1e-9 keeps the rounding of floats from raising a level to the next one.
             t = (np.maximum(np.ceil(t * n_levels - 1e-9), 1.0) - 1.0) / n_levels
         return np.maximum(1.0 - t, 0.0)
 
@@ -288,7 +288,7 @@ def make_risk_profile(
 def _bunch(
     confidence: FloatArray, chance: FloatArray, correct: Any, n_classes: int, rng: Draws
 ) -> Bunch:
-    """Add labels that agree with what is right and wrong."""
+    """Return the rows with labels that agree with `correct`."""
     y_pred = rng.integers(n_classes, size=len(correct))
     other = (y_pred + rng.integers(1, n_classes, size=len(correct))) % n_classes
     y_true = np.where(correct, y_pred, other)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,8 +25,46 @@ MARK = "#D55E00"
 MAX_POINTS = 2000
 
 
-class SeveralCurves:
-    """Pictures of several models, or of several subgroups, on the same axes."""
+class CurveDisplay(ABC):
+    """A curve on axes; those of several models or subgroups may share the axes."""
+
+    name: str | None
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the legend; None takes the name of the display.
+        curve_kwargs : mapping, default=None
+            Options of matplotlib for the lines or points.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        self._draw(ax, self.name if name is None else name, full_names(curve_kwargs))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+        """Draw on the axes; `given` are options of the lines or points."""
 
     @classmethod
     def from_models(
@@ -98,7 +137,7 @@ class SeveralCurves:
         proba = check_has_proba(rows.y_proba, cls.__name__)
         check_shared_confidence(options.get("confidence"))
         codes, keys = subgroup_codes(subgroups, len(rows))
-        check_some_subgroup(dict.fromkeys(keys))
+        check_some_subgroup(keys)
         shown: dict[Any, Any] = {}
         for code, key in enumerate(keys):
             mine = codes == code
@@ -112,32 +151,32 @@ class SeveralCurves:
         return shown
 
 
-def shown_name(name: Any) -> str:
-    """Return a name for a legend: "$" is no formula, and a name with "_" in front is shown too."""
+def legend_name(name: Any) -> str:
+    """Return a name for a legend, where matplotlib reads "$" as a formula and hides "_name"."""
     text = str(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
-def drawn_lines(ax: Any, kind: str) -> int:
+def count_lines(ax: Any, kind: str) -> int:
     """Return how many curves of one kind are on the axes already."""
     return sum(line.get_gid() == kind for line in ax.lines)
 
 
-def spelled_out(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+def full_names(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return options of a line by their full names: "c" is "color"."""
     from matplotlib import cbook, lines  # noqa: PLC0415 - an extra, needed here only
 
     return dict(cbook.normalize_kwargs(dict(kwargs or {}), lines.Line2D))
 
 
-def rate_band(curve: Any, points: Any, level: float) -> tuple[FloatArray, FloatArray]:
-    """Return the exact interval of the risk at some entries, each for itself."""
+def risk_interval(curve: Any, points: Any, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return the exact interval of the risk at each of some points, not for all at once."""
     check_countable(curve)
     return clopper_pearson_interval(points["accepted_loss"], points["accepted_weight"], level)
 
 
 def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: Any) -> None:
-    """Shade what lies between; it does not stretch the axes: at few rows a band has no end."""
+    """Shade a band, without stretching the axes: at few rows it is as wide as the range."""
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - an extra
 
     outline = np.concatenate([np.column_stack([x, low]), np.column_stack([x, high])[::-1]])
@@ -146,7 +185,7 @@ def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: 
 
 
 def draw_threshold(ax: Any, threshold: float | None) -> None:
-    """Mark a chosen threshold by a line; one that accepts everything or nothing has no place."""
+    """Mark a chosen threshold by a line, if it is finite."""
     if threshold is not None and np.isfinite(threshold):
         ax.axvline(threshold, color=MARK, linestyle="--", linewidth=1,
                    label=f"threshold {threshold:.3g}")  # fmt: skip
@@ -166,7 +205,7 @@ def new_axes(ax: Any) -> Any:
     return ax
 
 
-def thinned(x: Any, y: Any) -> tuple[Any, Any]:
+def thin(x: Any, y: Any) -> tuple[Any, Any]:
     """Return at most `MAX_POINTS` points, evenly spread, both ends kept."""
     keep = evenly(len(x), MAX_POINTS)
     return (x, y) if keep is None else (x[keep], y[keep])

@@ -1,4 +1,4 @@
-"""How sure it is where it is right, and where it is wrong."""
+"""Histograms of the confidence, of right answers and of wrong ones."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
 from skselect.display.common import (
     COLORS,
     draw_threshold,
+    full_names,
+    legend_name,
     new_axes,
     percent,
-    shown_name,
-    spelled_out,
 )
 from skselect.estimators.scoring import answers_of
 from skselect.predictions.outcomes import Outcomes
@@ -95,7 +95,7 @@ class ConfidenceHistogramDisplay:
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        return cls.of(outcomes, n_bins=n_bins, name=name, threshold=threshold).plot(ax)
+        return cls.from_outcomes(outcomes, n_bins=n_bins, name=name, threshold=threshold, ax=ax)
 
     @classmethod
     def from_estimator(
@@ -112,29 +112,35 @@ class ConfidenceHistogramDisplay:
         """Draw a fitted estimator; an abstaining one has its threshold marked."""
         answers = answers_of(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
-        threshold = answers.single_threshold
-        return cls.of(answers.own.outcomes, n_bins=n_bins, name=name, threshold=threshold).plot(ax)
+        return cls.from_outcomes(
+            answers.own.outcomes, n_bins=n_bins, name=name, threshold=answers.single_threshold,
+            ax=ax,
+        )  # fmt: skip
 
     @classmethod
-    def of(
+    def from_outcomes(
         cls,
         outcomes: Outcomes,
         *,
         n_bins: int = 30,
         name: str | None = None,
         threshold: float | None = None,
+        ax: Any = None,
     ) -> ConfidenceHistogramDisplay:
-        """Count rows that are judged already, without drawing them."""
+        """Draw judged rows."""
         check_count("n_bins", n_bins)
         c, loss = outcomes.confidence, outcomes.loss
         weight = np.ones(len(c)) if outcomes.sample_weight is None else outcomes.sample_weight
         low, high = float(np.min(c)), float(np.max(c))
-        _check_finite_range(low, high)
+        if not math.isfinite(high - low):
+            raise ValueError(
+                f"confidence: from {low:g} to {high:g} is too wide a range to draw; rescale it."
+            )
         high = max(high, 1.0) if low >= 0 else high  # named confidences end at 1
         edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
         wrong = np.histogram(c, edges, weights=weight * loss)[0]
         right = np.histogram(c, edges, weights=weight * (1.0 - loss))[0]
-        return cls(edges, right, wrong, name=name, threshold=threshold)
+        return cls(edges, right, wrong, name=name, threshold=threshold).plot(ax)
 
     def plot(
         self,
@@ -166,35 +172,27 @@ class ConfidenceHistogramDisplay:
         """
         ax = new_axes(ax)
         self.bars_ = {
-            "right": self._draw(ax, self.right, "right", COLORS[0], False, right_kwargs),
-            "wrong": self._draw(ax, self.wrong, "wrong", COLORS[4], True, wrong_kwargs),
+            "right": self._stairs(ax, self.right, "right", COLORS[0], False, right_kwargs),
+            "wrong": self._stairs(ax, self.wrong, "wrong", COLORS[4], True, wrong_kwargs),
         }
         draw_threshold(ax, self.threshold)
         ax.set(xlabel="Confidence", ylabel="Share of these answers", ylim=(0, None))
         ax.yaxis.set_major_formatter(percent)
         name = self.name if name is None else name
         if name:
-            ax.set_title(shown_name(name))
+            ax.set_title(legend_name(name))
         ax.legend(frameon=False, loc="upper left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw(
+    def _stairs(
         self, ax: Any, counts: FloatArray, what: str, color: str, fill: bool,
         given: Mapping[str, Any] | None,
     ) -> Any:  # fmt: skip
-        """Draw one of the two: an outline over a filled one stays readable in print."""
+        """Draw one of the two; one is filled and one an outline, which is readable in print."""
         total = float(np.sum(counts))
         share = counts / total if total else counts
         label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"
         style = {"color": color, "label": label, "fill": fill, "linewidth": 1.8}
         style |= {"alpha": 0.75} if fill else {}
-        return ax.stairs(share, self.edges, **(style | spelled_out(given)))
-
-
-def _check_finite_range(low: float, high: float) -> None:
-    """Refuse confidences too far apart for an axis."""
-    if not math.isfinite(float(high) - float(low)):
-        raise ValueError(
-            f"confidence: from {low:g} to {high:g} is too wide a range to draw; rescale it."
-        )
+        return ax.stairs(share, self.edges, **(style | full_names(given)))

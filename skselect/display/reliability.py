@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.display.common import (
     COLORS,
-    SeveralCurves,
-    drawn_lines,
-    new_axes,
+    CurveDisplay,
+    count_lines,
+    legend_name,
     percent,
-    shown_name,
-    spelled_out,
 )
 from skselect.estimators.scoring import answers_of
 from skselect.metrics import evaluate
@@ -21,10 +18,10 @@ from skselect.metrics._binned_errors import reliability
 from skselect.metrics._signature import claimed_outcomes_of
 from skselect.predictions.outcomes import Outcomes
 
-_RELIABILITY = "skselect reliability curve"
+_CURVE = "skselect reliability curve"
 
 
-class ReliabilityDisplay(SeveralCurves):
+class ReliabilityDisplay(CurveDisplay):
     """Reliability diagram: how often it is right at each confidence.
 
     Points below the diagonal are overconfident: at confidence .9 it is right less often than
@@ -88,7 +85,7 @@ class ReliabilityDisplay(SeveralCurves):
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
         )  # fmt: skip
-        return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
+        return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
 
     @classmethod
     def from_estimator(
@@ -106,63 +103,34 @@ class ReliabilityDisplay(SeveralCurves):
         """Draw a fitted estimator: the chance of being right that it claims."""
         outcomes = answers_of(estimator, X, y, sample_weight).own.honest.outcomes
         name = type(estimator).__name__ if name is None else name
-        return cls.of(outcomes, n_bins=n_bins, strategy=strategy, name=name).plot(ax)
+        return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
 
     @classmethod
-    def of(
+    def from_outcomes(
         cls,
         outcomes: Outcomes,
         *,
         n_bins: int = 15,
         strategy: str = "quantile",
         name: str | None = None,
-    ) -> ReliabilityDisplay:
-        """Count rows that are judged already, without drawing them."""
-        error = float(evaluate(outcomes, ["smooth_ece"])["smooth_ece"])
-        return cls(reliability(outcomes, n_bins, strategy), name=name, error=error)
-
-    def plot(
-        self,
         ax: Any = None,
-        *,
-        name: str | None = None,
-        curve_kwargs: Mapping[str, Any] | None = None,
     ) -> ReliabilityDisplay:
-        """Draw the points with their intervals, and the diagonal.
+        """Draw judged rows, whose confidence is the claimed probability of being right."""
+        error = float(evaluate(outcomes, ["smooth_ece"])["smooth_ece"])
+        return cls(reliability(outcomes, n_bins, strategy), name=name, error=error).plot(ax)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a new figure.
-        name : str, default=None
-            For the legend.
-        curve_kwargs : mapping, default=None
-            For the points.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        ax = new_axes(ax)
-        name = self.name if name is None else name
-        curve, label = self.curve, None if name is None else shown_name(name)
+    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+        curve, label = self.curve, None if name is None else legend_name(name)
         if self.error is not None:
             label = f"{label or 'classifier'}: smooth ECE {self.error:.3f}"
-        drawn = drawn_lines(ax, _RELIABILITY)
+        drawn = count_lines(ax, _CURVE)
         if not drawn:
             ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
         style = {
             "color": COLORS[drawn % len(COLORS)], "marker": "o", "markersize": 4,
-            "label": label, "gid": _RELIABILITY,
+            "label": label, "gid": _CURVE,
         }  # fmt: skip
-        (self.line_,) = ax.plot(
-            curve["confidence"], curve["accuracy"], **(style | spelled_out(curve_kwargs))
-        )
+        (self.line_,) = ax.plot(curve["confidence"], curve["accuracy"], **(style | given))
         color = self.line_.get_color()
         ax.vlines(curve["confidence"], curve["low"], curve["high"], color=color, alpha=0.35)
         lowest = float(curve[["confidence", "accuracy", "low"]].min(axis=None))
@@ -173,5 +141,3 @@ class ReliabilityDisplay(SeveralCurves):
             axis.set_major_formatter(percent)
         if label:
             ax.legend(frameon=False, loc="upper left")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

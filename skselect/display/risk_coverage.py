@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,17 @@ from skselect.display.common import (
     COLORS,
     MARK,
     MAX_POINTS,
-    SeveralCurves,
+    CurveDisplay,
+    count_lines,
     draw_band,
-    drawn_lines,
-    new_axes,
+    legend_name,
     percent,
-    rate_band,
-    shown_name,
-    spelled_out,
-    thinned,
+    risk_interval,
+    thin,
 )
 from skselect.estimators.scoring import answers_of
 from skselect.policy.certificate import Certificate, amount
-from skselect.selection.results import ThresholdSelection
+from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
 _CURVE = "skselect risk-coverage curve"
@@ -37,7 +34,7 @@ _RISKS = {
 }
 
 
-class RiskCoverageDisplay(SeveralCurves):
+class RiskCoverageDisplay(CurveDisplay):
     """Risk-coverage curve: how often it errs among the rows it answers.
 
     Parameters
@@ -50,8 +47,8 @@ class RiskCoverageDisplay(SeveralCurves):
     target : float, default=None
         A risk target, drawn as a line.
     certificate : Certificate, default=None
-        Drawn at the threshold: the bound as if it had been fixed beforehand (a whisker), and
-        shaded the coverage that is too small to be certified.
+        Draws a whisker at the threshold, the bound as if the threshold had been fixed
+        beforehand, and shades coverages that are too small to be certified.
     band : array-like of shape (B,), default=None
         An upper bound on the risk for every entry of the curve, such as
         :func:`skselect.thresholds.simultaneous_band`; drawn as steps.
@@ -105,7 +102,7 @@ class RiskCoverageDisplay(SeveralCurves):
     @classmethod
     def from_selection(
         cls,
-        selection: ThresholdSelection,
+        selection: ThresholdSelection | GroupedSelection,
         *,
         name: str | None = None,
         band: bool = True,
@@ -139,7 +136,12 @@ class RiskCoverageDisplay(SeveralCurves):
         >>> display.ax_.get_legend_handles_labels()[1][1:3]
         ['bound for all thresholds at once', 'too few to certify 5 %']
         """
-        _check_single(selection)
+        if isinstance(selection, GroupedSelection):
+            first = next(iter(selection.selections))
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"selection has one threshold per {selection.by}; draw one of them, such as "
+                f"selection.selections[{first!r}]."
+            )
         curve, goal = selection.curve, selection.goal
         countable = curve.counted and not curve.is_graded
         bounds = simultaneous_band(curve, goal.level) if band and countable else None
@@ -197,44 +199,16 @@ class RiskCoverageDisplay(SeveralCurves):
             confidence_level=confidence_level,
         ).plot(ax)  # fmt: skip
 
-    def plot(
-        self,
-        ax: Any = None,
-        *,
-        name: str | None = None,
-        curve_kwargs: Mapping[str, Any] | None = None,
-    ) -> RiskCoverageDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a new figure.
-        name : str, default=None
-            For the legend.
-        curve_kwargs : mapping, default=None
-            For the curve's line.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        ax = new_axes(ax)
+    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         points = self.curve.courses(
             "coverage", "selective_risk", "accepted_loss", "accepted_weight", max_points=MAX_POINTS
         )
-        name = self.name if name is None else name
-        label = None if name is None else shown_name(name)
-        color = COLORS[drawn_lines(ax, _CURVE) % len(COLORS)]
-        style = {"color": color, "label": label, "gid": _CURVE} | spelled_out(curve_kwargs)
+        label = None if name is None else legend_name(name)
+        color = COLORS[count_lines(ax, _CURVE) % len(COLORS)]
+        style = {"color": color, "label": label, "gid": _CURVE} | given
         (self.line_,) = ax.plot(points["coverage"], self.unit * points["selective_risk"], **style)
         if self.confidence_level is not None:
-            low, high = rate_band(self.curve, points, self.confidence_level)
+            low, high = risk_interval(self.curve, points, self.confidence_level)
             low, high = self.unit * low, self.unit * high
             draw_band(ax, points["coverage"], low, high, self.line_.get_color())
             ax.update_datalim([(1.0, high[-1])])
@@ -249,29 +223,27 @@ class RiskCoverageDisplay(SeveralCurves):
             self._mark(ax, self.threshold)
         ax.set(xlabel="Coverage: share of cases it answers", ylabel=_RISKS[self.loss],
                xlim=(0, 1.02))  # fmt: skip
-        ax.autoscale(axis="y")  # earlier curves count too
+        ax.autoscale(axis="y")  # to all curves on these axes
         ax.set_ylim(bottom=0)
         for axis in (ax.xaxis, ax.yaxis) if self.loss == "zero_one" else (ax.xaxis,):
             axis.set_major_formatter(percent)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_band(self, ax: Any) -> None:
         """Draw the bound for all thresholds at once, where there is one."""
         known = np.asarray(self.band) < 1.0
         if not np.any(known):
             return
-        x, y = thinned(self.curve.coverage[known], np.asarray(self.band)[known])
+        x, y = thin(self.curve.coverage[known], np.asarray(self.band)[known])
         ax.plot(x, self.unit * y, color="0.55", linewidth=1.2, drawstyle="steps-pre",
                 label="bound for all thresholds at once")  # fmt: skip
 
     def _draw_certificate(self, ax: Any, certificate: Certificate) -> None:
-        """Draw the pointwise bound at the threshold, and what is too small to be certified."""
-        least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
+        """Draw the bound at the threshold, and shade coverages too small to be certified."""
         if certificate.objective != "risk":
             return
+        least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
         target = amount(certificate.target, self.loss)
         ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
                    label=f"too few to certify {target}")  # fmt: skip
@@ -290,13 +262,3 @@ class RiskCoverageDisplay(SeveralCurves):
         found = f"{100 * y:.1f} % wrong" if self.loss == "zero_one" else f"mean {y:.3g}"
         ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
                 label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, {found}")  # fmt: skip
-
-
-def _check_single(selection: Any) -> None:
-    """Refuse several thresholds where one is drawn."""
-    if selection.groups is not None:
-        groups = list(selection.selections)
-        raise ValueError(
-            f"selection has one threshold per {selection.by}; draw one of them, such as "
-            f"selection.selections[{groups[0]!r}]."
-        )

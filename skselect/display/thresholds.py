@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,12 @@ from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.common import (
     COLORS,
-    SeveralCurves,
+    CurveDisplay,
     draw_band,
     draw_threshold,
-    new_axes,
+    legend_name,
     percent,
-    rate_band,
-    shown_name,
-    spelled_out,
+    risk_interval,
 )
 from skselect.estimators.scoring import answers_of
 
@@ -43,7 +40,7 @@ _CURVE = "skselect metric against the threshold"
 _DASHES = ("-", "--", ":", "-.")
 
 
-class ThresholdDisplay(SeveralCurves):
+class ThresholdDisplay(CurveDisplay):
     """Coverage, selective accuracy, CWSA and CWSA+ against the threshold.
 
     Parameters
@@ -142,48 +139,19 @@ class ThresholdDisplay(SeveralCurves):
             confidence_level=confidence_level,
         ).plot(ax)  # fmt: skip
 
-    def plot(
-        self,
-        ax: Any = None,
-        *,
-        name: str | None = None,
-        curve_kwargs: Mapping[str, Any] | None = None,
-    ) -> ThresholdDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a new figure.
-        name : str, default=None
-            Before the name of each metric in the legend.
-        curve_kwargs : mapping, default=None
-            For all lines.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
+    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         chosen = list(METRICS) if self.metrics is None else list(self.metrics)
-        _check_any_metric(chosen)
+        if not chosen:
+            raise ValueError("metrics is empty; name at least one, or pass None for all.")
         for metric in chosen:
             check_choice("metrics", metric, METRICS)
-        ax = new_axes(ax)
         grid = self._grid()
-        left = min([line.get_xdata()[0] for line in ax.lines if line.get_gid() == _CURVE]
-                   + [grid[0]])  # fmt: skip
-        name = self.name if name is None else name
-        given = spelled_out(curve_kwargs)
-        dashes = _DASHES[len({line.get_linestyle() for line in ax.lines
-                              if line.get_gid() == _CURVE}) % len(_DASHES)]  # fmt: skip
+        earlier = [line for line in ax.lines if line.get_gid() == _CURVE]
+        left = min([grid[0], *(line.get_xdata()[0] for line in earlier)])
+        dashes = _DASHES[len({line.get_linestyle() for line in earlier}) % len(_DASHES)]
         self.lines_ = {}
         for metric in chosen:
-            label = f"{shown_name(name)}: {_LABELS[metric]}" if name else _LABELS[metric]
+            label = f"{legend_name(name)}: {_LABELS[metric]}" if name else _LABELS[metric]
             style = {"color": METRICS[metric], "label": label, "gid": _CURVE, "linestyle": dashes}
             (self.lines_[metric],) = ax.plot(grid, self._values(metric, grid), **(style | given))
         if self.confidence_level is not None and "selective_accuracy" in chosen:
@@ -194,14 +162,12 @@ class ThresholdDisplay(SeveralCurves):
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(percent)
         ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_band(self, ax: Any, grid: FloatArray, level: float) -> None:
         """Draw the exact interval of the selective accuracy at each threshold."""
         accepted = self.curve.accepted_at(grid)
         points = {"accepted_loss": accepted.loss, "accepted_weight": accepted.weight}
-        low, high = rate_band(self.curve, points, level)
+        low, high = risk_interval(self.curve, points, level)
         some = accepted.weight > 0
         draw_band(ax, grid[some], 1.0 - high[some], 1.0 - low[some],
                   self.lines_["selective_accuracy"].get_color())  # fmt: skip
@@ -223,9 +189,3 @@ class ThresholdDisplay(SeveralCurves):
         if metric == "coverage":
             return np.append(0.0, self.curve.coverage)[blocks]
         return np.append(np.nan, 1.0 - self.curve.selective_risk)[blocks]
-
-
-def _check_any_metric(metrics: list[Any]) -> None:
-    """Refuse an empty list of metrics."""
-    if not metrics:
-        raise ValueError("metrics is empty; name at least one, or pass None for all.")

@@ -12,13 +12,12 @@ from skselect._checks.proba import check_has_proba, resolve_pos_label
 from skselect._typing import ConfidenceSpec, LabelArray
 from skselect.display.common import (
     COLORS,
-    SeveralCurves,
-    drawn_lines,
-    new_axes,
+    CurveDisplay,
+    count_lines,
+    full_names,
+    legend_name,
     percent,
-    shown_name,
-    spelled_out,
-    thinned,
+    thin,
 )
 from skselect.estimators.scoring import answers_of
 from skselect.metrics._confidence_weighted import mass_of, roc_points
@@ -28,11 +27,11 @@ from skselect.predictions.predictions import Predictions
 _CURVE = "skselect confidence-weighted ROC curve"
 
 
-class ConfidenceWeightedRocDisplay(SeveralCurves):
+class ConfidenceWeightedRocDisplay(CurveDisplay):
     """ROC curve in which each row counts by the confidence in its predicted class.
 
-    Where it lies above the plain curve (thin and dashed), the classifier is surer of the rows
-    that it ranks well.
+    Where it lies above the plain curve (thin and dashed), the classifier is more confident in
+    the rows that it ranks well.
 
     Parameters
     ----------
@@ -102,7 +101,7 @@ class ConfidenceWeightedRocDisplay(SeveralCurves):
             y_true, y_proba, labels=labels, confidence=confidence, sample_weight=sample_weight,
             pos_label=pos_label if len(shape) == 1 or shape[1] <= 2 else None,
         )  # fmt: skip
-        return cls._of(predictions, pos_label, name).plot(ax)
+        return cls._from_rows(predictions, pos_label, name).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -121,10 +120,10 @@ class ConfidenceWeightedRocDisplay(SeveralCurves):
         name = type(estimator).__name__ if name is None else name
         predictions = answers.own.honest.predictions
         assert predictions is not None  # an estimator's answers are rows
-        return cls._of(predictions, pos_label, name).plot(ax)
+        return cls._from_rows(predictions, pos_label, name).plot(ax)
 
     @classmethod
-    def _of(
+    def _from_rows(
         cls, predictions: Predictions, pos_label: Any, name: str | None
     ) -> ConfidenceWeightedRocDisplay:
         owner = "ConfidenceWeightedRocDisplay"
@@ -169,34 +168,33 @@ class ConfidenceWeightedRocDisplay(SeveralCurves):
         ImportError
             If matplotlib is not installed.
         """
-        ax = new_axes(ax)
-        drawn = drawn_lines(ax, _CURVE)
-        if not drawn:
-            ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
-        name = self.name if name is None else name
-        named = f"{shown_name(name)}: " if name else ""
-        label = named + ("weighted" if self.cw_auc is None else f"cwAUC {self.cw_auc:.3f}")
-        style: dict[str, Any] = {
-            "color": COLORS[drawn % len(COLORS)],
-            "label": label,
-            "gid": _CURVE,
-        }
-        (self.line_,) = ax.plot(
-            *thinned(self.fpr, self.tpr), **(style | spelled_out(curve_kwargs))
-        )  # fmt: skip
+        super().plot(ax, name=name, curve_kwargs=curve_kwargs)
         if self.plain is not None:
             fpr, tpr = self.plain
+            named = _prefix(self.name if name is None else name)
             style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1,
                      "label": f"{named}AUC {np.trapezoid(tpr, fpr):.3f}"}  # fmt: skip
-            ax.plot(*thinned(fpr, tpr), **(style | spelled_out(plain_kwargs)))
-        of = "" if self.pos_label is None else f" of {shown_name(self.pos_label)}"
+            self.ax_.plot(*thin(fpr, tpr), **(style | full_names(plain_kwargs)))
+        self.ax_.legend(frameon=False, loc="lower right")
+        return self
+
+    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+        drawn = count_lines(ax, _CURVE)
+        if not drawn:
+            ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
+        value = "weighted" if self.cw_auc is None else f"cwAUC {self.cw_auc:.3f}"
+        style = {"color": COLORS[drawn % len(COLORS)], "label": _prefix(name) + value,
+                 "gid": _CURVE}  # fmt: skip
+        (self.line_,) = ax.plot(*thin(self.fpr, self.tpr), **(style | given))
+        of = "" if self.pos_label is None else f" of {legend_name(self.pos_label)}"
         ax.set(xlabel=f"False positive rate{of}", ylabel=f"True positive rate{of}",
                xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")  # fmt: skip
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(percent)
-        ax.legend(frameon=False, loc="lower right")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+
+
+def _prefix(name: str | None) -> str:
+    return f"{legend_name(name)}: " if name else ""
 
 
 def _resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:

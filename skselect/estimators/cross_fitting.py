@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skselect._array_ops import column_names, take_columns
 from skselect._checks.arrays import shown
 from skselect._checks.options import check_given, warn_unseen
-from skselect._checks.rows import check_subgroups, no_word_on_weights
+from skselect._checks.rows import check_subgroups, silence_weight_warning
 from skselect._sklearn import n_rows_of, routing_enabled, take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.estimators.classifier import SelectiveClassifier, codes_of, task_classes
@@ -132,7 +132,7 @@ def held_out(
     check_weighted_part(rows.weight, test, f"the part that cv={share:g} holds out")
     codes = codes_of(rows.y, rows.classes)
     warn_unseen(seen_rows([(train, test)], codes), codes, "they count as wrong answers")
-    with contextlib.nullcontext() if kept else no_word_on_weights():
+    with contextlib.nullcontext() if kept else silence_weight_warning():
         fitted = rows.part(train).fit(model)
     return fitted, answered(fitted, rows, test)
 
@@ -140,7 +140,7 @@ def held_out(
 def _fitted_part(
     model: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray
 ) -> Part:
-    with no_word_on_weights():  # the fit on all rows says it
+    with silence_weight_warning():  # the fit on all rows says it
         fitted = rows.part(train).fit(model)
     return answered(fitted, rows, test)
 

@@ -23,10 +23,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from skselect._checks.labels import check_known, check_labels, encode_labels
-from skselect._checks.proba import RANGE_TOLERANCE, check_own_proba, check_proba
+from skselect._checks.proba import RANGE_TOLERANCE, check_proba
 from skselect._sklearn import n_rows_of, routing_enabled, take_rows, weight_parameter
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.estimators.scoring import find_abstainer
+from skselect.estimators.scoring import check_own_proba, find_abstainer
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from sklearn.metrics import check_scoring
 from skselect._array_ops import reaches, row_argmax
 from skselect._checks.labels import check_labels, encode_labels
 from skselect._checks.options import check_choice, check_number, check_threshold
-from skselect._checks.proba import check_own_proba, check_proba
+from skselect._checks.proba import check_proba
 from skselect._checks.rows import check_length, check_weight
 from skselect._sklearn import (
     BaseScorer,
@@ -138,6 +138,16 @@ def _proba(estimator: Any, X: Any) -> FloatArray:
     proba = check_proba(estimator.predict_proba(X), "predict_proba(X)")
     check_own_proba(proba, n_rows_of(X), len(estimator.classes_), estimator)
     return proba
+
+
+def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
+    """Refuse probabilities that do not have one row per case and one column per class."""
+    if proba.shape != (n, n_classes):
+        raise ValueError(
+            f"estimator: predict_proba of {type(estimator).__name__} gives the shape {proba.shape} "
+            f"for {n} rows and a classes_ of length {n_classes}; one row per case and one column "
+            "per class are needed."
+        )
 
 
 # Scorers -------------------------------------------------------------------------------------

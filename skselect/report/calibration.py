@@ -1,4 +1,4 @@
-"""Tables for people: which calibration suits this classifier."""
+"""A table of metrics that shows which calibration suits a classifier."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skselect._checks.options import (
     check_scope,
     warn_unseen,
 )
-from skselect._checks.rows import check_weight, no_word_on_weights, warn_small_weights
+from skselect._checks.rows import check_weight, silence_weight_warning, warn_small_weights
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, fit_calibration
@@ -55,7 +55,7 @@ _COLUMNS = (
     "ece", "smooth_ece", "log_loss", "brier", "top_label_brier", "csr", "p_risk", "csr_p_value",
     "cw_accuracy", "aurc", "cwsa_plus",
 )  # fmt: skip
-# A certain error would cost an infinite log loss.
+# The least probability in log loss, which a probability of 0 would make infinite.
 _LEAST = np.finfo(np.float64).eps
 
 
@@ -142,7 +142,7 @@ def calibration_report(
     temperature      0.16     1.08        0.377
     isotonic        0.323 5.27e+05        0.001
     """
-    candidates = _check_calibrations(calibrations, CALIBRATORS)
+    candidates = _check_calibrations(calibrations)
     check_choice("calibration_scope", calibration_scope, SCOPES)
     check_count("n_draws", n_draws)
     rng = check_generator(random_state)
@@ -152,7 +152,7 @@ def calibration_report(
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
-    with no_word_on_weights():
+    with silence_weight_warning():
         if rows.response == "predict_proba":
             table["raw"] = _judged(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
         for name, calibrator in candidates.items():
@@ -161,9 +161,37 @@ def calibration_report(
     return pd.DataFrame(table).T
 
 
+def _check_calibrations(calibrations: Any) -> dict[str, Any]:
+    """Return the calibrations to compare, by name; None means all named ones."""
+    known = list(CALIBRATORS)
+    if calibrations is None:
+        return {name: name for name in known}
+    if isinstance(calibrations, str) or not isinstance(calibrations, Iterable):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"calibrations must be a list of names, such as {known[:2]}, or a mapping of names to "
+            f"calibrators, got {shown(calibrations)}."
+        )
+    if isinstance(calibrations, Mapping):
+        names, given = list(calibrations), list(calibrations.values())
+    else:
+        given = list(calibrations)
+        names = [c if isinstance(c, str) else type(c).__name__ for c in given]
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    if repeated or "raw" in names:
+        raise ValueError(
+            "calibrations: each needs a name of its own, other than 'raw', but "
+            f"{repeated or ['raw']} would name two rows; pass a mapping of names to calibrators."
+        )
+    for calibration in given:
+        if calibration is None:
+            raise ValueError("calibrations: raw probabilities are shown anyway; leave None out.")
+        check_calibration(calibration, known)
+    return dict(zip(names, given, strict=True))
+
+
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Raw scores of every row by a classifier that did not see it, and the folds."""
+    """Raw scores of every row by a classifier fitted without it, and the folds."""
 
     scores: FloatArray
     response: str
@@ -236,31 +264,3 @@ def _judged(
         "csr_p_value": p_value,
     }
     return {name: float(values[name]) for name in _COLUMNS}
-
-
-def _check_calibrations(calibrations: Any, known: Iterable[str]) -> dict[str, Any]:
-    """Return the calibrations to compare, by name; None is all known ones."""
-    known = list(known)
-    if calibrations is None:
-        return {name: name for name in known}
-    if isinstance(calibrations, str) or not isinstance(calibrations, Iterable):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"calibrations must be a list of names, such as {known[:2]}, or a mapping of names to "
-            f"calibrators, got {shown(calibrations)}."
-        )
-    if isinstance(calibrations, Mapping):
-        names, given = list(calibrations), list(calibrations.values())
-    else:
-        given = list(calibrations)
-        names = [c if isinstance(c, str) else type(c).__name__ for c in given]
-    repeated = sorted({str(name) for name in names if names.count(name) > 1})
-    if repeated or "raw" in names:
-        raise ValueError(
-            "calibrations: each needs a name of its own, other than 'raw', but "
-            f"{repeated or ['raw']} would name two rows; pass a mapping of names to calibrators."
-        )
-    for calibration in given:
-        if calibration is None:
-            raise ValueError("calibrations: raw probabilities are shown anyway; leave None out.")
-        check_calibration(calibration, known)
-    return dict(zip(names, given, strict=True))

@@ -1,4 +1,4 @@
-"""What a report says, as plain values: computed here, laid out elsewhere."""
+"""What a report says, as plain values; `render` makes text and pages of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from skselect._array_ops import ROUNDING, is_graded
 from skselect._checks.proba import check_has_proba
 from skselect._checks.rows import check_subgroups
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.inference.influence import INFLUENCES
 from skselect.inference.intervals import interval_around
@@ -25,7 +25,7 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection.certify import own_promise
 
-#: Without a threshold, and what it adds.
+#: The metrics of a report, and those that need a threshold.
 METRICS = (
     "augrc", "aurc", "eaurc", "failure_auroc", "cw_accuracy", "csr", "ece", "smooth_ece",
     "top_label_brier",
@@ -39,7 +39,7 @@ _DRAWS = 999
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One model of a report: what it said, and what a policy makes of it.
+    """One model of a report: its predictions, and what a policy makes of them.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class Case:
         As given.
     policy : AbstentionPolicy or None
     threshold : float or None
-        None where there is no policy and none was named, or one per subgroup.
+        None if none was passed and no policy, or if there is one per subgroup.
     judged : Judged
-        After the policy's calibration, with the confidence its threshold is applied to.
+        After the policy's calibration, with the confidence that is compared with the threshold.
     accepted : ndarray of bool, shape (n,), or None
         None: it answers everything.
     """
@@ -69,7 +69,7 @@ class Case:
         return self.judged.predictions
 
 
-def case_of(
+def make_case(
     name: str,
     raw: Predictions,
     policy: AbstentionPolicy | None,
@@ -82,13 +82,11 @@ def case_of(
         confidence = judged.outcomes.confidence
         accepted = None if threshold is None else confidence >= threshold
         return Case(name, raw, None, threshold, judged, accepted)
-    _check_same_classes(policy.classes, raw.classes, name)
-    _check_reads_proba(policy.response)
-    _check_own_answers(policy.rule.decision, raw.rule.decision)
+    _check_policy_fits(policy, raw, name)
     own = policy.groups is not None and not policy.groups.by_answer
     single = None if policy.groups is not None else policy.threshold
     if raw.y_proba is None and policy.calibration is None:
-        # Answers with their confidence: the threshold is all that the policy knows of them.
+        # Answers with a confidence, but without probabilities: only the threshold can be applied.
         judged = judge(raw)
         by_answer = policy.groups is not None and policy.groups.by_answer
         of_rows = raw.answers if by_answer else subgroups if own else None
@@ -103,10 +101,29 @@ def case_of(
     return Case(name, raw, policy, single, judged, decisions.accepted)
 
 
-def contents_of(
+def _check_policy_fits(policy: AbstentionPolicy, raw: Predictions, name: str) -> None:
+    """Refuse a policy for other classes, for decision values, or for an estimator's own answers."""
+    if policy.classes.tolist() != raw.classes.tolist():
+        raise ValueError(
+            f"policy: it is for the classes {policy.classes.tolist()}, but the predictions of "
+            f"{name!r} are for {raw.classes.tolist()}; pass labels= in the order of the policy's."
+        )
+    if policy.response != "predict_proba":
+        raise ValueError(
+            "policy: it reads decision values, and a report is about probabilities; pass the "
+            "calibrated ones, predict_proba(X), with threshold= instead of the policy."
+        )
+    if policy.rule.decision == "estimator" and raw.rule.decision != "estimator":
+        raise ValueError(
+            "policy: it is about the estimator's own answers; pass Predictions.from_proba(..., "
+            "decision='estimator', y_pred=...) with y_true=None."
+        )
+
+
+def make_contents(
     case: Case, subgroups: Any, features: Any, n_errors: int, level: float, seed: Any
 ) -> dict[str, Any]:
-    """Return everything that is said about one model."""
+    """Return everything that the report says about one model."""
     errors = case.judged.outcomes.loss
     return {
         "n_rows": len(errors),
@@ -137,7 +154,7 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
         if outside or beyond:
             continue
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # nan and "few errors" are printed
+            warnings.simplefilter("ignore", UserWarning)  # the report shows nan and intervals
             value = kernel_value(spec, judged, parameters)
             low, high = _closed_interval(name, judged, parameters, level)
         better = "higher" if spec.greater_is_better else "lower"
@@ -156,7 +173,7 @@ def _closed_interval(
     if influence is None or np.isnan(influence.estimate):
         return np.nan, np.nan
     low, high, _, used = interval_around(influence, level)
-    if used == "wilson":  # a share has one interval in the whole report, the exact one
+    if used == "wilson":  # in a report all intervals of shares are the exact ones
         assert influence.n_trials is not None
         n_hits = round(influence.estimate * influence.n_trials)
         return clopper_pearson_interval(n_hits, influence.n_trials, level)
@@ -206,7 +223,7 @@ def _coverages(case: Case) -> list[dict[str, float]]:
 
 
 def is_unit(outcomes: Outcomes) -> bool:
-    """Tell whether a confidence could be a probability."""
+    """Tell whether all confidences lie in [0, 1]."""
     return bool(outcomes.confidence.min() >= 0 and outcomes.confidence.max() <= 1)
 
 
@@ -239,7 +256,7 @@ def _honesty(state: str, outcomes: Outcomes, seed: Any) -> dict[str, Any]:
 
 
 def _certificate(case: Case, subgroups: Any, level: float) -> dict[str, Any] | None:
-    """Return the texts of the policy's certificates, and what these rows say against them."""
+    """Return the texts of the policy's certificates, and whether these rows contradict them."""
     policy = case.policy
     if policy is None:
         return None
@@ -262,7 +279,7 @@ def _certificate(case: Case, subgroups: Any, level: float) -> dict[str, Any] | N
 
 
 def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
-    """Return the errors that it was surest of, one dict each."""
+    """Return the most confident errors, one dict each."""
     outcomes, predictions = case.judged.outcomes, case.predictions
     wrong = np.flatnonzero(outcomes.loss > 0)
     worst = wrong[np.argsort(-outcomes.confidence[wrong], kind="stable")][:n_errors]
@@ -278,13 +295,20 @@ def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
         }
         columns = [] if features is None else list(features.columns)
         # Column by column: a row of numbers of several kinds would turn integers into floats.
-        known["features"] = {str(name): _plain(features[name].iloc[row]) for name in columns}
+        known["features"] = {str(name): _json_value(features[name].iloc[row]) for name in columns}
         found.append(known)
     return found
 
 
+def _json_value(value: Any) -> Any:
+    """Return a feature's value as one that JSON knows."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
 def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]:
-    """Return what is decided alone in each subgroup, one attribute after the other."""
+    """Return what is decided alone in each subgroup, attribute by attribute."""
     loss = case.judged.outcomes.loss
     accepted = np.ones(len(loss), dtype=bool) if case.accepted is None else case.accepted
     frame = check_subgroups(subgroups, len(loss))
@@ -302,50 +326,17 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]
     return found
 
 
-def without_nan(value: Any) -> Any:
+def replace_nan(value: Any) -> Any:
     """Return nested values with None in the place of nan, which JSON does not know."""
     if isinstance(value, dict):
-        return {key: without_nan(held) for key, held in value.items()}
+        return {key: replace_nan(held) for key, held in value.items()}
     if isinstance(value, list):
-        return [without_nan(held) for held in value]
+        return [replace_nan(held) for held in value]
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def class_counts(y_true: IntArray, classes: Any) -> dict[str, int]:
+def count_classes(y_true: IntArray, classes: Any) -> dict[str, int]:
     """Return the rows of each class."""
     counts = {str(label): int(np.sum(y_true == k)) for k, label in enumerate(classes.tolist())}
     unknown = int(np.sum(y_true < 0))
     return counts | ({"unknown class": unknown} if unknown else {})
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def _check_same_classes(policy: LabelArray, table: LabelArray, name: str) -> None:
-    """Refuse predictions of other classes than the policy's."""
-    if policy.tolist() != table.tolist():
-        raise ValueError(
-            f"policy: it is for the classes {policy.tolist()}, but the predictions of {name!r} are "
-            f"for {table.tolist()}; pass labels= in the order of the policy's."
-        )
-
-
-def _check_reads_proba(response: str) -> None:
-    """Refuse a policy for decision values where probabilities are reported on."""
-    if response != "predict_proba":
-        raise ValueError(
-            "policy: it reads decision values, and a report is about probabilities; pass the "
-            "calibrated ones, predict_proba(X), with threshold= instead of the policy."
-        )
-
-
-def _check_own_answers(policy: str, given: str) -> None:
-    """Refuse answers of another kind than those the policy lets pass."""
-    if policy == "estimator" and given != "estimator":
-        raise ValueError(
-            "policy: it is about the estimator's own answers; pass Predictions.from_proba(..., "
-            "decision='estimator', y_pred=...) with y_true=None."
-        )

@@ -1,4 +1,4 @@
-"""A report for the terminal."""
+"""A report as text for the terminal, and as a web page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skselect.report.data import Case, honest_states, is_unit
 _WIDTH = 96
 
 
-def text_of(contents: dict[str, Any]) -> str:
+def render_text(contents: dict[str, Any]) -> str:
     """Return a report as text."""
     classes = ", ".join(f"{name}: {n:,}" for name, n in contents["classes"].items())
     parts = [
@@ -35,7 +35,7 @@ def text_of(contents: dict[str, Any]) -> str:
         parts += _model(name, model, contents["confidence_level"])
     if contents["comparison"]:
         parts.append("Comparison by AUGRC, the best first; p-values adjusted by Holm")
-        parts.append(table_of(contents["comparison"]))
+        parts.append(format_table(contents["comparison"]))
     return "\n\n".join(parts)
 
 
@@ -47,34 +47,34 @@ def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
     ]
     decided = model["decisions"]
     if decided is not None:
-        parts.append(sentence_of(decided, level))
+        parts.append(describe_decisions(decided, level))
     if model["certificate"]:
         if model["certificate"]["notice"]:
             parts.append(model["certificate"]["notice"])
-        parts.append(origin_of(model["certificate"]))
+        parts.append(describe_origin(model["certificate"]))
         for key, text in model["certificate"]["texts"].items():
             parts.append(f"[{key}] {text}" if key else text)
-    parts.append(table_of(model["metrics"], ["metric", "value", "low", "high", "better"]))
-    parts.append("If it answers only its surest rows\n" + table_of(model["coverages"]))
+    parts.append(format_table(model["metrics"], ["metric", "value", "low", "high", "better"]))
+    parts.append("If it answers only its surest rows\n" + format_table(model["coverages"]))
     if model["calibration"]:
-        parts.append("Is the confidence honest?\n" + table_of(model["calibration"]))
+        parts.append("Is the confidence honest?\n" + format_table(model["calibration"]))
     if model["subgroups"]:
         wanted = ["attribute", "subgroup", "n_rows", "coverage", "risk", "low", "high"]
-        parts.append("Subgroups\n" + table_of(model["subgroups"], wanted))
+        parts.append("Subgroups\n" + format_table(model["subgroups"], wanted))
     if model["errors"]:
         wanted = ["row", "true", "answered", "confidence", *model["errors"][0]["features"]]
         rows = [_as_text({**row["features"], **row}) for row in model["errors"]]
-        parts.append("Most confident errors\n" + table_of(rows, list(dict.fromkeys(wanted))))
+        parts.append("Most confident errors\n" + format_table(rows, list(dict.fromkeys(wanted))))
     return parts
 
 
 def _as_text(row: dict[str, Any]) -> dict[str, Any]:
-    """Return labels and features as they are: only numbers of the report are rounded."""
+    """Return labels and features as text, so that only the report's own numbers are rounded."""
     own = ("row", "confidence")
     return {name: value if name in own else str(value) for name, value in row.items()}
 
 
-def origin_of(certificate: dict[str, Any]) -> str:
+def describe_origin(certificate: dict[str, Any]) -> str:
     """Say which rows a certificate is about."""
     if certificate["same_rows"]:
         return (
@@ -86,7 +86,7 @@ def origin_of(certificate: dict[str, Any]) -> str:
     return f"The policy was made on {certificate['created'][:10]}{rows}.{promised}"
 
 
-def sentence_of(decided: dict[str, Any], level: float) -> str:
+def describe_decisions(decided: dict[str, Any], level: float) -> str:
     """Say what is decided alone."""
     if not decided["n_accepted"]:
         return f"It decides none of the {decided['n_rows']:,} rows alone."
@@ -104,7 +104,7 @@ def sentence_of(decided: dict[str, Any], level: float) -> str:
     )
 
 
-def table_of(rows: list[dict[str, Any]], columns: list[str] | None = None) -> str:
+def format_table(rows: list[dict[str, Any]], columns: list[str] | None = None) -> str:
     """Return rows as an aligned table."""
     table = pd.DataFrame(rows, columns=columns)
     return str(table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep=""))
@@ -114,15 +114,17 @@ def _percent(share: float, *, up: bool | None = None) -> str:
     return f"{rounded(100 * share, 3, up=up)} %"
 
 
-def page_of(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
+def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
     """Return the page."""
     jinja2 = import_extra("jinja2", "jinja2", "report")
     source = resources.files("skselect.report").joinpath("report.html.jinja").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": _number, "percent": _percent_cell, "decided": sentence_of,
-                            "origin": origin_of}  # fmt: skip
+    environment.filters |= {
+        "number": _number, "percent": _percent_cell, "decided": describe_decisions,
+        "origin": describe_origin,
+    }  # fmt: skip
     pictures = {case.name: _pictures(case, contents["confidence_level"]) for case in cases}
-    together = _together(cases) if len(cases) > 1 else None
+    together = _draw_together(cases) if len(cases) > 1 else None
     return str(
         environment.from_string(source).render(
             report=contents, pictures=pictures, together=together
@@ -132,26 +134,25 @@ def page_of(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
 
 def _pictures(case: Case, level: float) -> list[tuple[str, str]]:
     """Return the pictures of one model with what they show."""
-    judged = case.judged
-    countable = judged.curve.counted and not judged.curve.is_graded
-    drawn: list[tuple[str, Any]] = [
+    curve, outcomes, threshold = case.judged.curve, case.judged.outcomes, case.threshold
+    countable = curve.counted and not curve.is_graded
+    risk = RiskCoverageDisplay(
+        curve, threshold=threshold, confidence_level=level if countable else None
+    )
+    sure = ConfidenceHistogramDisplay.from_outcomes(outcomes, threshold=threshold)
+    shown = [
         (
             "How often it errs among the rows it answers, from its surest answers on.",
-            RiskCoverageDisplay(judged.curve, threshold=case.threshold,
-                                confidence_level=level if countable else None),
+            _encode_picture(risk.plot().figure_),
         ),
-        (
-            "How sure it is where it is right, and where it is wrong.",
-            ConfidenceHistogramDisplay.of(judged.outcomes, threshold=case.threshold),
-        ),
-    ]  # fmt: skip
-    shown = [(caption, _image(display)) for caption, display in drawn]
+        ("How sure it is where it is right, and where it is wrong.", _encode_picture(sure.figure_)),
+    ]
     if is_unit(case.judged.honest.outcomes):
         caption = "How often it is right at each confidence: on the line, it is honest."
         shown.append((caption, _reliability(case)))
-    if is_unit(judged.outcomes):
-        at_all = ThresholdDisplay(judged.curve, threshold=case.threshold)
-        shown.append(("What every threshold would give.", _image(at_all)))
+    if is_unit(outcomes):
+        at_all = ThresholdDisplay(curve, threshold=threshold).plot()
+        shown.append(("What every threshold would give.", _encode_picture(at_all.figure_)))
     return shown
 
 
@@ -159,30 +160,26 @@ def _reliability(case: Case) -> str:
     """Return the reliability diagram, before and after the policy's calibration."""
     ax = None
     for state, outcomes in honest_states(case):
-        display = ReliabilityDisplay.of(outcomes, name=state)
-        ax = display.plot(ax).ax_
-    return _encoded(display.figure_)
+        ax = ReliabilityDisplay.from_outcomes(outcomes, name=state, ax=ax).ax_
+    assert ax is not None  # there is at least one state
+    return _encode_picture(ax.figure)
 
 
-def _together(cases: tuple[Case, ...]) -> str:
+def _draw_together(cases: tuple[Case, ...]) -> str:
     """Return all risk-coverage curves in one picture."""
     ax = None
     for case in cases:
-        shown = RiskCoverageDisplay(case.judged.curve, name=case.name)
-        ax = shown.plot(ax).ax_
-    return _encoded(shown.figure_)
+        ax = RiskCoverageDisplay(case.judged.curve, name=case.name).plot(ax).ax_
+    assert ax is not None  # there are at least two models
+    return _encode_picture(ax.figure)
 
 
-def _image(display: Any) -> str:
-    """Draw and return a picture as a data address."""
-    return _encoded(display.plot().figure_)
-
-
-def _encoded(figure: Any) -> str:
+def _encode_picture(figure: Any) -> str:
+    """Return a picture as a data address, and close it."""
     plt = import_extra("matplotlib.pyplot", "matplotlib", "report")
     held = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a letter that the font lacks is drawn as a box
+        warnings.filterwarnings("ignore", "Glyph")  # letters that the font lacks become boxes
         figure.savefig(held, format="svg", metadata={"Date": None})
     plt.close(figure)
     return "data:image/svg+xml;base64," + base64.b64encode(held.getvalue()).decode("ascii")
@@ -192,8 +189,9 @@ def _number(value: Any) -> str:
     """Return a number with four digits, nothing where there is none."""
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(
-        value, int) and not isinstance(value, bool) else str(value)  # fmt: skip
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _percent_cell(value: Any) -> str:

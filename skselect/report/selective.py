@@ -27,8 +27,8 @@ from skselect.metrics._table import SPECS
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
-from skselect.report.data import Case, case_of, class_counts, contents_of, without_nan
-from skselect.report.render import page_of, text_of
+from skselect.report.data import Case, count_classes, make_case, make_contents, replace_nan
+from skselect.report.render import render_page, render_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class SelectiveReport:
     cases: tuple[Case, ...]
 
     def __str__(self) -> str:
-        return text_of(self.contents)
+        return render_text(self.contents)
 
     def __repr__(self) -> str:
         names = ", ".join(self.contents["models"])
@@ -102,7 +102,7 @@ class SelectiveReport:
         ValueError
             If there is no folder to write into.
         """
-        text = page_of(self.contents, self.cases)
+        text = render_page(self.contents, self.cases)
         if path is None:
             return text
         write_whole(Path(path), text)
@@ -186,7 +186,7 @@ def selective_report(
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     check_count("n_errors", n_errors, 0)
     given = y_proba if isinstance(y_proba, Mapping) else {"model": y_proba}
-    _check_any_model(given)
+    _check_model_names(given)
     tables = {
         str(name): _predictions(y_true, one, labels=labels, pos_label=pos_label)
         for name, one in given.items()
@@ -199,7 +199,8 @@ def selective_report(
         check_length("features", features, len(truth), "y_true")
     seed = check_generator(random_state).integers(2**63)
     cases = tuple(
-        case_of(name, table, policies[name], threshold, subgroups) for name, table in tables.items()
+        make_case(name, table, policies[name], threshold, subgroups)
+        for name, table in tables.items()
     )
     classes = cases[0].raw.classes
     contents = {
@@ -207,14 +208,23 @@ def selective_report(
         "created": now(),
         "confidence_level": level,
         "n_rows": len(truth),
-        "classes": class_counts(truth, classes),
+        "classes": count_classes(truth, classes),
         "models": {
-            case.name: contents_of(case, subgroups, features, n_errors, level, seed)
+            case.name: make_contents(case, subgroups, features, n_errors, level, seed)
             for case in cases
         },
         "comparison": _comparison(cases, level, seed),
     }
-    return SelectiveReport(without_nan(contents), cases)
+    return SelectiveReport(replace_nan(contents), cases)
+
+
+def _check_model_names(models: Mapping[Any, Any]) -> None:
+    """Refuse a mapping without models, or with two of one name."""
+    if not models:
+        raise ValueError("y_proba is an empty mapping; it must hold at least one model by name.")
+    names = list(map(str, models))
+    if len(set(names)) < len(names):
+        raise ValueError(f"y_proba: each model needs a name of its own, got {shown(list(models))}.")
 
 
 def _predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
@@ -231,8 +241,23 @@ def _policies(policy: Any, threshold: float | None, names: list[str]) -> dict[st
         return dict.fromkeys(names)
     refuse_threshold_and_policy(threshold)
     found = dict(policy) if isinstance(policy, Mapping) else dict.fromkeys(names, policy)
-    _check_policies(found, names, AbstentionPolicy)
+    _check_policies(found, names)
     return found
+
+
+def _check_policies(policies: Mapping[Any, Any], names: list[str]) -> None:
+    """Refuse policies of other models than those given, and what is no policy."""
+    if set(policies) != set(names):
+        raise ValueError(
+            f"policy: a mapping needs one for each model of {names}, got "
+            f"{shown(list(policies))}; None stands for a model without a policy."
+        )
+    for name, policy in policies.items():
+        if policy is not None and not isinstance(policy, AbstentionPolicy):
+            raise ValueError(
+                f"policy: that of {name!r} must be an AbstentionPolicy, such as policy_ of a "
+                f"ThresholdTuner, got {type(policy).__name__}."
+            )
 
 
 def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[str, Any]] | None:
@@ -240,36 +265,12 @@ def _comparison(cases: tuple[Case, ...], level: float, seed: Any) -> list[dict[s
     if len(cases) < 2:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # few errors: the intervals show it
+        warnings.simplefilter("ignore", UserWarning)  # of few errors, which the intervals show
         judged = {case.name: case.judged for case in cases}
-        rng = np.random.default_rng(seed)  # a few rows have no closed form
+        rng = np.random.default_rng(seed)  # for a bootstrap, if rows are too few for closed forms
         table = compared(judged, SPECS["augrc"], {}, rng=rng, level=level)
     columns = ["estimate", "low", "high", "difference", "p_value", "tied_with_best"]
     return [
         {"model": name, **{key: None if pd.isna(row[key]) else row[key] for key in columns}}
         for name, row in table.iterrows()
     ]
-
-
-def _check_any_model(models: Mapping[Any, Any]) -> None:
-    """Refuse a mapping without models."""
-    if not models:
-        raise ValueError("y_proba is an empty mapping; it must hold at least one model by name.")
-    names = list(map(str, models))
-    if len(set(names)) < len(names):
-        raise ValueError(f"y_proba: each model needs a name of its own, got {shown(list(models))}.")
-
-
-def _check_policies(policies: Mapping[Any, Any], names: list[str], kind: type[Any]) -> None:
-    """Refuse policies that belong to no model, and what is no policy."""
-    if set(policies) != set(names):
-        raise ValueError(
-            f"policy: a mapping needs one for each model of {names}, got "
-            f"{shown(list(policies))}; None stands for a model without a policy."
-        )
-    for name, policy in policies.items():
-        if policy is not None and not isinstance(policy, kind):
-            raise ValueError(
-                f"policy: that of {name!r} must be an AbstentionPolicy, such as policy_ of a "
-                f"ThresholdTuner, got {type(policy).__name__}."
-            )

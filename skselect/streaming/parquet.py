@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks.rows import check_any_rows
+from skselect._checks.rows import check_any_rows, check_columns
 from skselect._files import import_extra, read_or_name
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
@@ -229,9 +229,7 @@ def _check_any_path(n: int) -> None:
 
 def _check_parquet_columns(present: Sequence[str], wanted: Sequence[str], path: Path) -> None:
     """Refuse a file that lacks a column."""
-    missing = [name for name in wanted if name not in present]
-    if missing:
-        raise ValueError(f"{path} has no column {missing}; it has {list(present)[:20]}.")
+    check_columns(wanted, present, str(path))
     twice = [name for name in wanted if list(present).count(name) > 1]
     if twice:
         raise ValueError(f"{path} has several columns of the name {twice}.")

@@ -16,7 +16,7 @@ def plain_loss(z, y, weight):
     return float(np.sum(weight * (np.logaddexp(0, z) - y * z)))
 
 
-def doubting_loss(score, y, weight, temperature, share):
+def guessing_loss(score, y, weight, temperature, share):
     """The documented objective, written down once more."""
     p = (1 - share) * special.expit(score / temperature) + share / 2
     own = np.where(y == 1, p, 1 - p)
@@ -56,7 +56,7 @@ def test_temperature_and_share_equal_an_independent_optimiser(n, noise):
     reference = min(
         (
             optimize.minimize(
-                lambda x: doubting_loss(score, y, weight, np.exp(x[0]), x[1]),
+                lambda x: guessing_loss(score, y, weight, np.exp(x[0]), x[1]),
                 [np.log(2.0), share],
                 bounds=[(np.log(sharpest), 5), (1e-9, 0.2)],
                 method="Nelder-Mead",
@@ -66,7 +66,7 @@ def test_temperature_and_share_equal_an_independent_optimiser(n, noise):
         ),
         key=lambda result: result.fun,
     )
-    own = doubting_loss(score, y, weight, found.temperature_, found.share_)
+    own = guessing_loss(score, y, weight, found.temperature_, found.share_)
     assert own <= reference.fun + 1e-5
     assert found.temperature_ == pytest.approx(np.exp(reference.x[0]), rel=1e-3)
     assert found.share_ == pytest.approx(reference.x[1], rel=1e-3)
@@ -183,8 +183,8 @@ def test_softmax_temperature_of_two_classes_is_the_scalar_one(safeguard):
     np.testing.assert_allclose(two.predict(logits)[:, 1], one.predict(score), atol=1e-9)
 
 
-def test_twins_at_the_top_do_not_bound_the_temperature():
-    """Two classes that never differ: the others still need their own scale."""
+def test_two_equal_classes_at_the_top_do_not_set_the_scale():
+    """Two classes that hardly differ have no lead to measure the temperature by."""
     rng = np.random.default_rng(0)
     base = rng.normal(0, 1, (600, 3))
     logits = np.column_stack([base, base[:, 0] + 1e-7])

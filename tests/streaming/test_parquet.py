@@ -104,7 +104,7 @@ def test_a_progress_bar_counts_the_rows(folder, capsys):
         ({"labels": None}, "labels is missing"),
         ({"y_true": None}, "Name the columns"),
         ({"confidence": "confidence", "loss": "error"}, "and not both"),
-        ({"y_true": "truth"}, r"part-3.parquet has no column \['truth'\]"),
+        ({"y_true": "truth"}, r"part-3.parquet has no column 'truth'"),
         ({"y_proba": ["p_a", "p_b"], "labels": ["a", "b"]}, "part-3.parquet: y_proba"),
     ],
 )

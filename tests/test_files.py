@@ -1,0 +1,135 @@
+"""Files are written as a whole or not at all."""
+
+import errno
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from skselect._files import whole_file, write_together, write_whole
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path):
+    (tmp_path / "usual").touch()
+    write_whole(tmp_path / "new", "text")
+    assert mode_of(tmp_path / "new") == mode_of(tmp_path / "usual")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "t"
+    path.touch()
+    path.chmod(mode)
+    with whole_file(path) as part:
+        assert mode_of(part) == mode
+        part.write_text("text")
+    assert (path.read_text(), mode_of(path)) == ("text", mode)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_links_stay_links(tmp_path, is_there):
+    (tmp_path / "folder").mkdir()
+    real, middle, link = tmp_path / "folder" / "real", tmp_path / "middle", tmp_path / "link"
+    if is_there:
+        real.write_text("old")
+    middle.symlink_to(Path("folder") / "real")
+    link.symlink_to(middle)
+    write_whole(link, "new")
+    assert link.readlink() == middle
+    assert middle.is_symlink()
+    assert real.read_text() == "new"
+    assert list((tmp_path / "folder").iterdir()) == [real]
+
+
+def test_pipes_and_devices_are_written_directly(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    read = []
+    for path in [pipe, link]:
+        reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+        reader.start()
+        write_whole(path, "text")
+        reader.join()
+    assert read == ["text", "text"]
+    assert pipe.is_fifo()
+    write_whole(Path("/dev/null"), "text")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_file_whose_folder_takes_no_other_is_written_directly(tmp_path, monkeypatch):
+    path = tmp_path / "f.txt"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    inode = path.stat().st_ino
+    write_whole(path, "new")
+    assert (path.read_text(), path.stat().st_ino) == ("new", inode)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_what_fails_leaves_the_old_file_alone(tmp_path, error):
+    path = tmp_path / "t"
+    path.write_text("old")
+    foreign = tmp_path / "t.part"
+    foreign.write_text("mine")
+
+    def fail():
+        with whole_file(path) as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_text() == "old"
+    write_whole(path, "new")
+    assert (path.read_text(), foreign.read_text()) == ("new", "mine")
+    assert sorted(tmp_path.iterdir()) == [path, foreign]
+
+
+def test_two_runs_do_not_share_what_they_write(tmp_path):
+    path = tmp_path / "t"
+    with whole_file(path) as one:
+        one.write_text("one")
+        with whole_file(path) as two:
+            two.write_text("two")
+        assert path.read_text() == "two"
+    assert path.read_text() == "one"
+
+
+@pytest.mark.parametrize("old", [None, "old"])
+@pytest.mark.parametrize("failing", ["a", "b"])
+def test_files_are_written_together_or_not_at_all(tmp_path, old, failing, monkeypatch):
+    paths = [tmp_path / "a", tmp_path / "b"]
+    link = tmp_path / "link"
+    link.symlink_to(paths[1])
+    for path in paths if old else []:
+        path.write_text(old)
+    replace = Path.replace
+
+    def fails(part, target):
+        if target.name == failing:
+            raise OSError(errno.EPERM, "no", str(part))
+        return replace(part, target)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(OSError, match=r"'.*(a|link)'"):
+        write_together({paths[0]: "new a", link: "new b"})
+    assert [path.read_text() if path.exists() else None for path in paths] == [old, old]
+    assert sorted(tmp_path.iterdir()) == sorted([*(paths if old else []), link])
+    monkeypatch.undo()
+    write_together({paths[0]: "new a", link: "new b"})
+    assert [path.read_text() for path in paths] == ["new a", "new b"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_named():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        write_whole(Path("/dev/full"), "text")
