@@ -40,6 +40,11 @@ from skselect.selection.select import select_threshold
 
 #: Where a policy remembers the columns that it was tuned on.
 _COLUMNS = "skselect_columns"
+# Endings that say what a file holds: nothing else is written into it.
+_FORMATS = {
+    ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
+    ".zip", *WORKBOOKS,
+}  # fmt: skip
 
 
 def evaluate(given: Namespace) -> int:
@@ -56,7 +61,7 @@ def evaluate(given: Namespace) -> int:
     predictions, groups = read_predictions(file, columns, classes)
     if policy is not None:
         groups = _known_subgroups(policy, groups)
-    _doubt_order(columns, classes, predictions.y_true != predictions.y_pred)
+    _warn_if_swapped(columns, classes, predictions.y_true != predictions.y_pred)
     if policy is not None and predictions.y_proba is None:
         _refuse_calibrated_answers(policy.calibration)
     report = selective_report(
@@ -79,9 +84,14 @@ def tune(given: Namespace) -> int:
     )
     file = TableFile.open(given.table)
     columns, classes = _described(file, given, None)
-    _refuse_true_subgroups(given.label, columns.subgroups)
+    if given.label in columns.subgroups:
+        raise ValueError(
+            f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
+            "decides. For a promise about the rows of one true class, in Python: "
+            "select_threshold(..., objective='generalized_risk', among=('true', class))."
+        )
     outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
-    _doubt_order(columns, classes, outcomes.loss)
+    _warn_if_swapped(columns, classes, outcomes.loss)
     subgroups = _subgroups(groups)
     found = select_threshold(
         outcomes, objective=given.objective, target=given.target, delta=given.delta,
@@ -99,7 +109,12 @@ def tune(given: Namespace) -> int:
     )
     texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
     if given.python is not None:
-        _check_has_columns_of_proba(columns.proba)
+        if not columns.proba:
+            raise ValueError(
+                "--python goes with --proba: the file computes the confidence from probabilities. "
+                "For an answer with its confidence, accept it where the confidence is at least "
+                "the threshold."
+            )
         texts[given.python] = str(policy.to_python())
     write_together(texts)
     if given.objective in ("risk", "generalized_risk"):
@@ -125,7 +140,12 @@ def apply(given: Namespace) -> int:
             decided = _decided(policy, piece, columns, file.path.name)
             decided = decided.add_prefix(given.prefix)
             kept = piece.drop(columns=list(columns.proba))
-            _check_free_columns(list(decided.columns), list(kept.columns))
+            taken = [name for name in decided.columns if name in kept.columns]
+            if taken:
+                raise ValueError(
+                    f"The table has columns {taken} already; choose other names for the new ones, "
+                    "such as --prefix gate_."
+                )
             write(pd.concat([kept, decided], axis=1))
             n_rows += len(piece)
             n_accepted += int(decided[f"{given.prefix}accepted"].sum())
@@ -139,11 +159,50 @@ def apply(given: Namespace) -> int:
     return 0
 
 
+def _check_outputs(
+    inputs: Sequence[Path | None], outputs: Mapping[str, tuple[Path | None, Sequence[str]]]
+) -> None:
+    """Refuse files of the command line that cannot be written, or that are needed otherwise.
+
+    `outputs` has by option the file, and the endings that say what is written into it.
+    """
+    taken = [os.path.realpath(path) for path in inputs if path is not None]
+    for option, (path, endings) in outputs.items():
+        if path is None:
+            continue
+        check_output(path, option)
+        if os.path.realpath(path) in taken:
+            raise ValueError(
+                f"{option}: {str(path)!r} is read or written by this command already; choose "
+                "another name."
+            )
+        ending = path.suffix.lower()
+        if ending in _FORMATS and ending not in endings:
+            raise ValueError(
+                f"{option}: {path.name!r} has the ending of another kind of file; take a name "
+                f"that ends in {' or '.join(endings)}."
+            )
+        taken.append(os.path.realpath(path))
+
+
 def _policy(path: Path) -> AbstentionPolicy:
     check_table_file(path, "--policy")
     policy = AbstentionPolicy.from_json(path)
     _check_remembered_columns(policy.metadata.get(_COLUMNS, {}))
     return policy
+
+
+def _check_remembered_columns(stored: Any) -> None:
+    """Refuse columns of a policy file that are none."""
+    lists = {"proba", "subgroups"}
+    good = isinstance(stored, dict) and all(
+        isinstance(value, list) and all(isinstance(x, str) for x in value)
+        if name in lists
+        else isinstance(value, str)
+        for name, value in stored.items()
+    )
+    if not good:
+        raise ValueError(f"--policy: the columns it remembers are damaged: {stored!r}.")
 
 
 # Reading --------------------------------------------------------------------------------------
@@ -162,8 +221,11 @@ def _described(
         classes = _classes_named(file, given)
     else:
         classes = find_classes(file, resolve_columns(file, described, None))
-        if described["answer"] is None:
-            _check_two_classes_seen(classes.tolist(), given.label)
+        if described["answer"] is None and len(classes) < 2:
+            raise ValueError(
+                f"column {given.label!r} holds the class {classes.tolist()[0]!r} only; name all "
+                "classes, in the order of --proba: --classes ..."
+            )
     columns = resolve_columns(file, described, classes.tolist())
     check_columns(columns.used, file.names, file.path.name)
     remembered = [] if policy is None else policy.metadata.get(_COLUMNS, {}).get("proba", [])
@@ -171,8 +233,11 @@ def _described(
     if known and given.classes is None:
         return replace(columns, proba=tuple(remembered)), classes
     proba = _in_order(columns.proba, given.classes, classes)
-    if known:
-        _check_agrees(proba, remembered, classes.tolist())
+    if known and list(proba) != remembered:
+        raise ValueError(
+            f"--classes: the policy was tuned with the columns {remembered} for the classes "
+            f"{classes.tolist()}, in this order."
+        )
     return replace(columns, proba=proba), classes
 
 
@@ -182,7 +247,7 @@ def _options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any
     said = {name: vars(given).get(name) for name in names}
     remembered = {} if policy is None else policy.metadata.get(_COLUMNS, {})
     by_answer = said["answer"] or said["confidence_column"]
-    # One way to state the columns rules out what is remembered of the other.
+    # Columns of probabilities replace a remembered answer with its confidence, and vice versa.
     replaced = ("answer", "confidence_column") if said["proba"] else ("proba",) if by_answer else ()
     known = {name: value for name, value in remembered.items() if name not in replaced}
     return {name: said[name] or known.get(name) for name in names}
@@ -197,12 +262,18 @@ def _in_order(
     in the order of the classes, and the user is told so.
     """
     names = [str(label) for label in classes.tolist()]
-    if said is not None:
-        _check_named_classes(said, names)
+    if said is not None and sorted(said) != sorted(names):
+        raise ValueError(
+            f"--classes must name the classes {names}, in the order of --proba, got {said}."
+        )
     if not proba:
         return proba
     if len(proba) == 1 and len(names) == 2:
-        _check_second_is_meant(proba, said or names, names)
+        if (said or names) != names or names[0] in proba:
+            raise ValueError(
+                f"--proba: a single column is the probability of {names[-1]!r} here; name the "
+                "columns of both classes."
+            )
     else:
         remedy = "; name one column for each class, in the order of --classes"
         check_class_columns(len(proba), classes, "--proba", remedy)
@@ -247,8 +318,8 @@ def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
     print(f"skselect: note: probabilities: {meant} (use --classes to change this)", file=sys.stderr)
 
 
-def _doubt_order(columns: Columns, classes: LabelArray, wrong: Any) -> None:
-    """Ask whether two classes are the other way round, where they would be right more often."""
+def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
+    """Ask whether the two classes were swapped, where more answers would then be right."""
     right = 1.0 - float(np.mean(wrong))
     if columns.proba and len(classes) == 2 and right < 0.5:
         print(
@@ -268,7 +339,7 @@ def _decided(
     subgroups = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
         proba, known = known_numbers(piece, columns.proba, table)
-        proba[~known] = 1.0 / len(policy.classes)  # any probabilities: the answer is not given
+        proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are handed over
         decided = policy.decide(proba, subgroups=subgroups)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
@@ -280,11 +351,20 @@ def _decided(
     answers = piece[str(columns.answer)]
     given = (answers.notna() & (answers.astype(object) != "")).to_numpy(dtype=bool)
     accepted &= given
-    # One type in all pieces, whether there are answers or not.
+    # Placeholders for missing answers, so that all pieces have the same type.
     stand_in = answers.where(given, policy.classes[0])
     decision = nullable(check_labels(stand_in, f"column {columns.answer!r}"))
     decision[~accepted] = pd.NA
     return pd.DataFrame({"decision": decision, "accepted": accepted}, index=piece.index)
+
+
+def _refuse_calibrated_answers(calibration: Any) -> None:
+    """Refuse to compare a confidence as it comes with a threshold for a calibrated one."""
+    if calibration is not None:
+        raise ValueError(
+            "--policy: its threshold is about a calibrated confidence, which it computes from "
+            "probabilities; name their columns, --proba."
+        )
 
 
 def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
@@ -369,124 +449,3 @@ class _ParquetRows:
         if self.writer is None:
             self.writer = self.parquet.ParquetWriter(self.path, table.schema)
         self.writer.write_table(table)
-
-
-# Endings that say what a file holds: nothing else is written into it.
-_FORMATS = {
-    ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
-    ".zip", *WORKBOOKS,
-}  # fmt: skip
-
-
-def _check_named_classes(said: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse names of classes that are not the classes."""
-    if sorted(said) != sorted(names):
-        raise ValueError(
-            f"--classes must name the classes {list(names)}, in the order of --proba, got "
-            f"{list(said)}."
-        )
-
-
-def _check_second_is_meant(proba: Sequence[str], said: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse a single column that would be the probability of the first class."""
-    if list(said) != list(names) or names[0] in proba:
-        raise ValueError(
-            f"--proba: a single column is the probability of {names[-1]!r} here; name the columns "
-            "of both classes."
-        )
-
-
-def _check_agrees(proba: Sequence[str], tuned_on: Sequence[str], classes: Sequence[Any]) -> None:
-    """Refuse an order of columns that contradicts the one the policy was tuned with."""
-    if list(proba) != list(tuned_on):
-        raise ValueError(
-            f"--classes: the policy was tuned with the columns {list(tuned_on)} for the classes "
-            f"{list(classes)}, in this order."
-        )
-
-
-def _check_outputs(
-    inputs: Sequence[Path | None], outputs: Mapping[str, tuple[Path | None, Sequence[str]]]
-) -> None:
-    """Refuse files of the command line that cannot be written, or that are needed otherwise.
-
-    `outputs` has by option the file, and the endings that say what is written into it.
-    """
-    taken = [os.path.realpath(path) for path in inputs if path is not None]
-    for option, (path, endings) in outputs.items():
-        if path is None:
-            continue
-        check_output(path, option)
-        if os.path.realpath(path) in taken:
-            raise ValueError(
-                f"{option}: {str(path)!r} is read or written by this command already; choose "
-                "another name."
-            )
-        ending = path.suffix.lower()
-        if ending in _FORMATS and ending not in endings:
-            raise ValueError(
-                f"{option}: {path.name!r} has the ending of another kind of file; take a name "
-                f"that ends in {' or '.join(endings)}."
-            )
-        taken.append(os.path.realpath(path))
-
-
-def _check_free_columns(new: Sequence[str], present: Sequence[str]) -> None:
-    """Refuse to overwrite columns of a table."""
-    taken = [name for name in new if name in present]
-    if taken:
-        raise ValueError(
-            f"The table has columns {taken} already; choose other names for the new ones, such as "
-            "--prefix gate_."
-        )
-
-
-def _refuse_true_subgroups(label: str, subgroups: Sequence[str]) -> None:
-    """Refuse to promise something per true class, which nobody knows when the policy decides."""
-    if label in subgroups:
-        raise ValueError(
-            f"--subgroups: {label!r} is the true label, which nobody knows when the policy "
-            "decides. For a promise about the rows of one true class, in Python: "
-            "select_threshold(..., objective='generalized_risk', among=('true', class))."
-        )
-
-
-def _check_has_columns_of_proba(proba: Sequence[str]) -> None:
-    """Refuse to write a program for a confidence that it could not compute."""
-    if not proba:
-        raise ValueError(
-            "--python goes with --proba: the file computes the confidence from probabilities. For "
-            "an answer with its confidence, accept it where the confidence is at least the "
-            "threshold."
-        )
-
-
-def _check_remembered_columns(stored: Any) -> None:
-    """Refuse columns of a policy file that are none."""
-    lists = {"proba", "subgroups"}
-    good = isinstance(stored, dict) and all(
-        isinstance(value, list) and all(isinstance(x, str) for x in value)
-        if name in lists
-        else isinstance(value, str)
-        for name, value in stored.items()
-    )
-    if not good:
-        raise ValueError(f"--policy: the columns it remembers are damaged: {stored!r}.")
-
-
-def _refuse_calibrated_answers(calibration: Any) -> None:
-    """Refuse to compare a confidence as it comes with a threshold for a calibrated one."""
-    if calibration is not None:
-        raise ValueError(
-            "--policy: its threshold is about a calibrated confidence, which it computes from "
-            "probabilities; name their columns, --proba."
-        )
-
-
-def _check_two_classes_seen(classes: Sequence[Any], label: str) -> None:
-    """Refuse probabilities where only one class occurs, so that nobody knows which is whose."""
-    if len(classes) < 2:
-        raise ValueError(
-            f"column {label!r} holds the class {classes[0]!r} only; name all classes, in the order "
-            "of --proba: --classes ..."
-        )

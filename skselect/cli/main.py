@@ -71,7 +71,7 @@ def _share(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
-        return text  # the library says what is right
+        return text  # select_threshold refuses it and says what is right
 
 
 Options = list[tuple[list[str], dict[str, Any]]]
@@ -110,7 +110,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
     "evaluate": ("report on a table of predictions", _EVALUATE, [
         *_TABLE, *_LABELLED, *_INPUTS,
         (["--policy"], {"type": Path, "metavar": "FILE",
-                        "help": "judge what this policy decides, its calibration included"}),
+                        "help": "report on what this policy decides, its calibration included"}),
         (["--threshold"], {"type": float, "help": "or: answers at least this sure are given"}),
         (["--html"], {"type": Path, "metavar": "FILE", "help": "write one web page"}),
         (["--csv"], {"type": Path, "metavar": "FILE", "help": "write the metrics as a table"}),

@@ -97,14 +97,14 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     method : str, FixedSequence or Betting, default="auto"
         How the threshold is found, and what is promised; "auto" takes the first one.
 
-        - "risk": "combined", certified, answers most as a rule; "band", certified, for
-          classifiers that are worst where they are surest; "fixed_sequence" or
-          :class:`~skselect.thresholds.FixedSequence`, certified; "bonferroni", certified;
-          "betting" or :class:`~skselect.thresholds.Betting`, certified, for graded losses and
-          importance weights ("auto" takes it for costs of several sizes and for a callable
-          `loss`); "sgr" and "mean", estimates; "empirical", no promise.
-        - "generalized_risk": "binomial", certified; "betting" as above; "empirical".
-        - "coverage": "order_statistic", certified; "mean", an estimate; "empirical".
+        - "risk", certified: "combined" accepts most as a rule; "band" is for classifiers that
+          are worst where they are surest; "fixed_sequence" begins at 25 % of the rows, or where
+          a :class:`~skselect.thresholds.FixedSequence` says; "bonferroni"; "betting", or a
+          :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
+          ("auto" takes it for costs of several sizes and for a callable `loss`).
+          Estimates: "sgr", "mean". No promise: "empirical".
+        - "generalized_risk", certified: "binomial"; "betting", as above. No promise: "empirical".
+        - "coverage", certified: "order_statistic". An estimate: "mean". No promise: "empirical".
         - "cost": "empirical", the least cost on these rows; "chow", the threshold 1 - `target`,
           which is best where confidences are honest.
         - a metric: "empirical", the largest value on these rows; "lower_bound", the largest

@@ -30,14 +30,14 @@ PLANNED = "the looks at these rows, and how many rows each takes, were planned b
 WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
 #: What every guarantee rests on.
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
+STARTS = "the starts of the sequence were fixed before these rows were seen"
 
-
-#: How a text begins that finds the policy's own promise broken.
+#: How the notice begins where rows contradict the policy's own promise.
 NOT_MET = "THE POLICY'S OWN PROMISE IS NOT MET"
 
 
 class Doubt(NamedTuple):
-    """Why a promise is not exact, and the assumption that is known not to hold ("": none)."""
+    """A reason why a promise is not exact, and the assumption that it breaks ("": none)."""
 
     reason: str
     broken: str
@@ -61,7 +61,7 @@ SAME_ROWS = Doubt(
 
 
 def trained_here(n_seen: int, n: int) -> Doubt:
-    """Return the doubt that rows which certify were seen by the classifier before."""
+    """Return the doubt about rows that certify, some of which trained the classifier."""
     which = "these rows" if n_seen >= n else f"about {n_seen} of these {n} rows"
     return Doubt(f"{which} also trained the classifier; only fresh rows can certify", FRESH)
 
@@ -82,7 +82,6 @@ MEAN_ONLY = Doubt(
     "only the mean over many calibrations is kept, and single ones miss it about every second time",
     "",
 )
-STARTS = "the starts of the sequence were fixed before these rows were seen"
 GROUPED = Doubt("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
@@ -207,7 +206,7 @@ class Certificate:
         return "\n".join(line for line in said if line)
 
     def _sentence(self) -> str:
-        """Return the promise in plain words, hedged or left out where it is none."""
+        """Return the promise in plain words, "" where nothing is promised."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
         start = "If" if self.exact else "A certificate would say: if"
@@ -296,7 +295,7 @@ class Certificate:
 def fingerprint(curve: RiskCoverageCurve) -> str:
     """Return a digest of the rows' confidences that does not depend on their order.
 
-    Losses and weights are left out: the same rows must be known again whatever is judged.
+    Losses and weights are left out: the same rows are recognised whatever counts as a loss.
     """
     digest = hashlib.sha256(np.ascontiguousarray(curve.thresholds).data)
     if len(curve) < curve.n_rows:
@@ -321,7 +320,7 @@ def now() -> str:
 
 
 def threshold_to_json(threshold: float) -> float | str | None:
-    """Return a threshold as JSON can hold it: None answers nothing, "-inf" everything."""
+    """Return a threshold as JSON can hold it: None accepts nothing, "-inf" everything."""
     if math.isinf(threshold):
         return None if threshold > 0 else "-inf"
     return threshold
@@ -367,7 +366,7 @@ def _of_hundred(delta: float) -> str:
 
 
 def check_certified(certificate: Any, threshold: float, what: str, remedy: str) -> None:
-    """Refuse a certificate beside another threshold than the one it is about."""
+    """Refuse a certificate that is about another threshold."""
     if certificate is not None and certificate.threshold != threshold:
         raise ValueError(
             f"{what}, but the certificate is about the threshold {certificate.threshold!r}. Pass "
@@ -376,7 +375,9 @@ def check_certified(certificate: Any, threshold: float, what: str, remedy: str) 
         )
 
 
-#: Name, lowest and highest value, and which of the two are possible.
+# Stored certificates ------------------------------------------------------------------------
+
+# Numbers: the lowest and the highest value, and which of the two are possible.
 _NUMBERS = (
     ("target", 0.0, math.inf, "left"),
     ("delta", 0.0, 0.5, "right"),
@@ -385,11 +386,9 @@ _NUMBERS = (
     ("min_coverage", 0.0, 1.0, "both"),
     ("unit", 0.0, math.inf, "neither"),
 )
-
-
+# Counts: the least of each.
 _COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "looks": 1}
-
-
+# Names: the known ones, the default first.
 _NAMES = {
     "objective": ("risk", "generalized_risk", "coverage"),
     "guarantee": ("high_probability", "mean", "none"),
@@ -398,7 +397,7 @@ _NAMES = {
 
 
 def _check_certificate(fields: Mapping[str, Any]) -> None:
-    """Refuse a certificate that says what none can say."""
+    """Refuse fields that no certificate can have."""
     for name, known in _NAMES.items():
         if fields.get(name, known[0]) not in known:
             raise ValueError(f"certificate: {name} must be one of {list(known)}.")

@@ -20,14 +20,14 @@ from skselect.bounds import (
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
-from skselect.policy.policy import AbstentionPolicy, Decisions
+from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, loss_of
 from skselect.predictions.predictions import Predictions
 from skselect.selection.goal import Goal, check_is_predictions
 from skselect.selection.promise import betting_bound, counted_bound, issue
 
-# A check names so many promises at most, and counts the others.
-_SAID = 10
+# Promises that a notice names; the others are counted.
+_MANY = 10
 
 
 def certify(
@@ -101,37 +101,25 @@ def certify(
         loss=rule.default_loss,
         unit=rule.unit,
     )
-    decisions, outcomes = _decided(policy, predictions, subgroups)
-    accepted = decisions.accepted
-    n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
-    if graded:
-        bound = betting_bound("risk", outcomes, accepted, goal.level)
-    else:
-        counts = len(outcomes), int(np.sum(accepted)), n_errors
-        bound = counted_bound("risk", *counts, goal.level)
+    answered, accepted, outcomes = _decided(policy, predictions, subgroups)
+    bound, met = _test(outcomes, accepted, goal, target)
+    own_bound = rule.unit * bound
+    promised = own_bound if target is None else target
     seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
     same_rows = policy.fingerprints.get("data") == seen
-    answered = replace(predictions, y_pred=decisions.y_pred, rule=rule)
     notice = "" if same_rows else own_promise(policy, answered, accepted, subgroups, goal.level)
-    promised = rule.unit * bound if target is None else target
-    met = bool(np.any(accepted)) and rule.unit * bound <= promised
-    if graded and target is not None:  # bets that aim at the target say more than a bound
-        wealth = betting_log_wealth(outcomes.loss[accepted], target / rule.unit, goal.level)
-        met = bool(wealth >= -math.log(goal.level))
-    if not met:
-        refusal = _refusal(accepted, rule.unit * bound, promised, rule.default_loss)
-    elif target is None:  # a bound that was merely measured may be no success
-        refusal = _measured(rule.unit * bound, rule.default_loss, notice)
+    if not np.any(accepted):
+        refusal = "the policy accepts none of these rows"
     else:
-        refusal = ""
-    # One test of all accepted rows together: the curve has one entry for them.
+        refusal = _refusal(own_bound, target, rule.default_loss, notice, met=met)
+    # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     together = Outcomes(outcomes.loss, accepted.astype(np.float64))
     certificate = issue(
         RiskCoverageCurve.from_outcomes(together),
         int(np.any(accepted)),
         goal,
         threshold=policy.threshold if policy.groups is None else math.inf,
-        n_errors=n_errors,
+        n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
         bound=bound,
         rows_needed=rows_for_certificate(promised / rule.unit, goal.level),
         doubts=(certificates.CHOSEN_HERE,) if same_rows else (),
@@ -142,20 +130,66 @@ def certify(
     return replace(certificate, target=promised, fingerprints={"data": seen})
 
 
-def _refusal(accepted: BoolArray, bound: float, promised: float, loss: str) -> str:
-    """Say why a target is not certified."""
-    if not np.any(accepted):
-        return "the policy accepts none of these rows"
-    wanted, found = (certificates.amount(value, loss) for value in (promised, bound))
-    return f"the target {wanted} is not met; these rows certify a risk of at most {found}"
+def _test(
+    outcomes: Outcomes, accepted: BoolArray, goal: Goal, target: float | None
+) -> tuple[float, bool]:
+    """Return the bound on the risk that the accepted rows give, and whether a target is met."""
+    if goal.method == "clopper-pearson":
+        n_accepted, n_errors = int(np.sum(accepted)), np.count_nonzero(outcomes.loss[accepted])
+        bound = counted_bound("risk", len(outcomes), n_accepted, int(n_errors), goal.level)
+        return bound, target is None or goal.unit * bound <= target
+    bound = betting_bound("risk", outcomes, accepted, goal.level)
+    if target is None:
+        return bound, True
+    # Bets that aim at the target say more than a bound.
+    wealth = betting_log_wealth(outcomes.loss[accepted], target / goal.unit, goal.level)
+    return bound, bool(wealth >= -math.log(goal.level))
 
 
-def _measured(bound: float, loss: str, notice: str) -> str:
-    """Say why the bound that these rows give is no promise, "" where it is one."""
+def _refusal(bound: float, target: float | None, loss: str, notice: str, *, met: bool) -> str:
+    """Say why nothing is certified, "" where something is."""
     found = f"these rows certify a risk of at most {certificates.amount(bound, loss)}"
+    if target is not None:
+        wanted = certificates.amount(target, loss)
+        return "" if met else f"the target {wanted} is not met; {found}"
     if notice.startswith(certificates.NOT_MET):
         return f"these rows contradict the policy's own promise; {found}"
     return f"{found}, which promises nothing" if loss == "zero_one" and bound > 0.5 else ""
+
+
+def _decided(
+    policy: AbstentionPolicy, predictions: Predictions, subgroups: Any
+) -> tuple[Predictions, BoolArray, Outcomes]:
+    """Return the policy's own answers, which it gives, and what came of them."""
+    check_is_predictions(predictions, "certify")
+    if policy.response != "predict_proba":
+        raise ValueError(
+            "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
+            "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
+        )
+    if predictions.y_proba is None:
+        raise ValueError(
+            "predictions must hold the raw probabilities that the policy reads: build them with "
+            "Predictions.from_proba(y_true, y_proba)."
+        )
+    if policy.classes.tolist() != predictions.classes.tolist():
+        raise ValueError(
+            f"predictions are about the classes {predictions.classes.tolist()}, but the policy is "
+            f"for {policy.classes.tolist()}; pass labels= in this order."
+        )
+    refuse_weights(predictions.sample_weight, "a certificate", ", or use a metric objective")
+    if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
+        raise ValueError(
+            "predictions: the policy keeps the classifier's own answers; build them with "
+            "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...)."
+        )
+    decisions = policy.judge(predictions.y_proba, predictions.y_pred, subgroups)
+    answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
+    loss = loss_of(answered, policy.rule.default_loss)
+    return answered, decisions.accepted, Outcomes(loss, decisions.confidence)
+
+
+# The policy's own promise ------------------------------------------------------------------
 
 
 def own_promise(
@@ -183,15 +217,17 @@ def own_promise(
     broken, unclear = [], []
     for certificate, rows in made:
         loss = loss_of(answered, certificate.loss)[rows]
-        values = _charged(certificate.objective, loss, accepted[rows])
+        values = _bounded_values(certificate.objective, loss, accepted[rows])
         if len(values) == 0:
             continue
         graded = certificate.loss == "cost" and policy.rule.has_graded_costs
         level = delta / len(made)
-        low, high = _ends(values, level, graded=graded)
+        low, high = _interval(values, level, graded=graded)
         coverage = certificate.objective == "coverage"
         largest = 1.0 - certificate.target if coverage else certificate.target / certificate.unit
-        found = f" It says: {certificate.promise}. {_found(certificate, values, low, high, level)}"
+        found = (
+            f" It says: {certificate.promise}. {_evidence(certificate, values, low, high, level)}"
+        )
         if low > largest:
             broken.append(f"{certificates.NOT_MET} by these rows.{found}")
         elif high > largest:
@@ -201,8 +237,8 @@ def own_promise(
     if policy.groups is None and own is not None and own.cases and own.n_accepted:
         said.append(f"Not looked at here: the policy's own promise, which is about the cases "
                     f"{own.cases} alone.")  # fmt: skip
-    more = [f"The same is true of {len(said) - _SAID} more subgroups."] if said[_SAID:] else []
-    return "\n".join(said[:_SAID] + more)
+    more = [f"The same is true of {len(said) - _MANY} more subgroups."] if said[_MANY:] else []
+    return "\n".join(said[:_MANY] + more)
 
 
 def _promises(
@@ -229,14 +265,14 @@ def _promises(
     ]
 
 
-def _charged(objective: str, loss: FloatArray, accepted: BoolArray) -> FloatArray:
+def _bounded_values(objective: str, loss: FloatArray, accepted: BoolArray) -> FloatArray:
     """Return the values whose mean a promise bounds from above."""
     if objective == "coverage":
         return (~accepted).astype(np.float64)
     return loss[accepted] if objective == "risk" else np.where(accepted, loss, 0.0)
 
 
-def _ends(values: FloatArray, delta: float, *, graded: bool) -> tuple[float, float]:
+def _interval(values: FloatArray, delta: float, *, graded: bool) -> tuple[float, float]:
     """Return exact bounds on a mean from below and from above, each at `delta`."""
     if graded:
         return 1.0 - betting_upper(1.0 - values, delta), betting_upper(values, delta)
@@ -244,7 +280,7 @@ def _ends(values: FloatArray, delta: float, *, graded: bool) -> tuple[float, flo
     return 1.0 - clopper_pearson_upper(n - count, n, delta), clopper_pearson_upper(count, n, delta)
 
 
-def _found(
+def _evidence(
     certificate: Certificate, values: FloatArray, low: float, high: float, delta: float
 ) -> str:
     """Say what the rows show of a promise; `low` and `high` each fail at most at `delta`."""
@@ -261,35 +297,3 @@ def _found(
     counted = f"{count} of {n}" if shares else f"{n} cases"
     level = certificates.percent(1.0 - 2.0 * delta, up=False)
     return f"Found here: {seen} ({counted}; {level} interval {least} to {most})."
-
-
-def _decided(
-    policy: AbstentionPolicy, predictions: Predictions, subgroups: Any
-) -> tuple[Decisions, Outcomes]:
-    """Return the policy's own answers, and what came of them."""
-    check_is_predictions(predictions, "certify")
-    if policy.response != "predict_proba":
-        raise ValueError(
-            "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
-            "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
-        )
-    if predictions.y_proba is None:
-        raise ValueError(
-            "predictions must hold the raw probabilities that the policy reads: build them with "
-            "Predictions.from_proba(y_true, y_proba)."
-        )
-    if policy.classes.tolist() != predictions.classes.tolist():
-        raise ValueError(
-            f"predictions are about the classes {predictions.classes.tolist()}, but the policy is "
-            f"for {policy.classes.tolist()}; pass labels= in this order."
-        )
-    refuse_weights(predictions.sample_weight, "a certificate", ", or use a metric objective")
-    if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
-        raise ValueError(
-            "predictions: the policy keeps the classifier's own answers; build them with "
-            "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...)."
-        )
-    decisions = policy.judge(predictions.y_proba, predictions.y_pred, subgroups)
-    answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
-    loss = loss_of(answered, policy.rule.default_loss)
-    return decisions, Outcomes(loss, decisions.confidence)

@@ -26,7 +26,7 @@ from skselect.selection.infeasible import asking_again, refusal
 from skselect.selection.promise import promise
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 
-# Subgroups that a message tells of.
+# A message tells of so many subgroups at most.
 _FEW = 5
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -56,8 +56,8 @@ def pick_on_curve(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
         raise ValueError(
             "method='betting' reads rows, and a curve holds their sums; use 'auto' for errors."
         )
-    bounded = goal.objective != "coverage"  # nobody knows how low a confidence may be
-    return _unless_infeasible(_find_on(curve, None, goal, (), bounded=bounded))
+    bounded = goal.objective != "coverage"  # a curve does not say whether they lie in [0, 1]
+    return _unless_infeasible(_find_on_curve(curve, None, goal, (), bounded=bounded))
 
 
 def _unless_infeasible(found: ThresholdSelection) -> ThresholdSelection:
@@ -206,7 +206,7 @@ def _find(
             f"largest_weight={largest:g}, but sample_weight goes up to {np.max(outcomes.weight):g}."
         )
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    return _find_on(curve, outcomes, goal, doubts, bounded=bounded)
+    return _find_on_curve(curve, outcomes, goal, doubts, bounded=bounded)
 
 
 def _countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
@@ -224,7 +224,7 @@ def _countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
     )
 
 
-def _find_on(
+def _find_on_curve(
     curve: RiskCoverageCurve,
     outcomes: Outcomes | None,
     goal: Goal,

@@ -52,7 +52,7 @@ METHODS: dict[str, dict[str, Callable[..., Any]]] = {
 }
 CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
 OBJECTIVES = (*TUNABLE_METRICS, *CERTIFIED_OBJECTIVES, "cost")
-# What the target of each objective is, for the one who left it out.
+# What a target is, for the message that it is missing.
 _TARGETS = {
     "risk": "the largest selective risk, for example target=0.02",
     "generalized_risk": "the largest rate of silent failures, for example target=0.01",
@@ -156,7 +156,7 @@ class Goal:
     def with_target(self, target: Any, *, n_subgroups: int = 1, cases: str = "") -> Goal:
         """Check a target; return the goal of one subgroup of several, which share `delta`."""
         target = _check_target(self.objective, target, self.unit)
-        if self.method != "betting":  # bets also read losses between 0 and 1: wait for them
+        if self.method != "betting":  # bets wait for the rows: losses may lie between 0 and 1
             _check_share_of_errors(self.objective, target, self.loss)
         share = target if self.objective == "coverage" else target / self.unit
         return replace(self, target=share, delta=self.delta / n_subgroups, cases=cases)

@@ -72,15 +72,15 @@ def select_threshold(
     method : str, FixedSequence or Betting, default="auto"
         How the threshold is found, and what is promised; "auto" takes the first one.
 
-        - "risk": "combined", certified, answers most as a rule; "band", certified, for
-          classifiers that are worst where they are surest; "fixed_sequence" or
-          :class:`~skselect.thresholds.FixedSequence`, certified; "bonferroni", certified;
-          "betting" or :class:`~skselect.thresholds.Betting`, certified, for graded losses and
-          importance weights ("auto" takes it for costs of several sizes and for a callable
-          `loss`; graded Outcomes have to name it); "sgr" and "mean", estimates; "empirical",
-          no promise.
-        - "generalized_risk": "binomial", certified; "betting" as above; "empirical".
-        - "coverage": "order_statistic", certified; "mean", an estimate; "empirical".
+        - "risk", certified: "combined" accepts most as a rule; "band" is for classifiers that
+          are worst where they are surest; "fixed_sequence" begins at 25 % of the rows, or where
+          a :class:`~skselect.thresholds.FixedSequence` says; "bonferroni"; "betting", or a
+          :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
+          ("auto" takes it for costs of several sizes and for a callable `loss`; graded
+          Outcomes have to name it).
+          Estimates: "sgr", "mean". No promise: "empirical".
+        - "generalized_risk", certified: "binomial"; "betting", as above. No promise: "empirical".
+        - "coverage", certified: "order_statistic". An estimate: "mean". No promise: "empirical".
         - "cost": "empirical", the least cost on these rows; "chow", the threshold 1 - `target`,
           which is best where confidences are honest.
         - a metric: "empirical", the largest value on these rows; "lower_bound", the largest
@@ -167,7 +167,7 @@ def select_threshold(
         check_confidence_by_row(source.y_proba, confidence)
     bounded = not callable(confidence)
     if objective == "coverage":
-        # An array may hold lower numbers next time; a promise to accept must not hang on them.
+        # Confidences of your own may be below 0 in later rows, which must be accepted as well.
         bounded = isinstance(confidence, str) or (confidence is None and not own)
     found: ThresholdSelection | GroupedSelection
     if subgroups is not None:

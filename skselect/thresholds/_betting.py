@@ -17,7 +17,7 @@ from skselect.thresholds._risk import last_passed
 
 #: The sequence of thresholds begins at this share of the rows.
 BETTING_START = 0.15
-# More rows than bets need without any loss, so that there may be some.
+# It begins at so many times the rows that bets need without any loss, so that some may occur.
 _ROOM = 1.5
 
 

@@ -14,9 +14,9 @@ from skselect.thresholds._risk import threshold_below
 
 #: Metrics that can be tuned.
 TUNABLE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy")
-#: What the rows that choose may be asked to keep at most to a bound.
+#: Constraints that bound from above.
 AT_MOST = ("risk", "generalized_risk")
-#: What they may be asked to keep at least at a bound.
+#: Constraints that bound from below.
 AT_LEAST = ("coverage", "selective_accuracy")
 # One-sided 95 % of the normal distribution.
 _LOWER_BOUND_ERRORS = 1.645
@@ -91,7 +91,7 @@ def best_metric(
     allowed = reaches(curve.coverage, min_coverage)
     if constraints:
         allowed &= keeps(curve, constraints)
-    if len(scores) != len(curve):  # two candidates for most entries
+    if len(scores) != len(curve):  # signed CWSA has two candidates for most entries
         allowed = allowed.take(found.n_blocks - 1)
     if not np.any(allowed):
         return None

@@ -25,7 +25,7 @@ from skselect.bounds import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 
-# More rows than that are as good as none.
+# A target that needs more rows than that cannot be certified.
 _MOST_ROWS = 10**9
 
 
@@ -188,7 +188,7 @@ def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntAr
         return 0
     ends = curve.n_accepted
     first = int(np.searchsorted(ends, ranks[0]))
-    # Entries whose rank before is at or above a tested rank come after the one that reaches it.
+    # A limit holds from the entry after the one that reaches its rank.
     begin = np.append(first, np.searchsorted(ends, ranks[1:]) + 1)
     end = np.append(begin[1:], len(curve))
     few = np.searchsorted(curve.accepted_loss, limits, side="right")
@@ -273,7 +273,7 @@ def rows_like_these(
     if not np.any(allowed):
         return None
     share, risk = curve.coverage[allowed], curve.selective_risk[allowed]
-    # A level per test near delta/6 is what the band amounts to from a thousand rows on.
+    # From a thousand rows on the band asks about as much as a test of each threshold at delta/6.
     alpha = delta / 6.0
 
     def enough(n: int) -> bool:

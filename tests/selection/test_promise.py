@@ -1,0 +1,55 @@
+"""The bound of accepted rows, and the certificate that states it."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from skselect import Outcomes, select_threshold
+from skselect.bounds import betting_upper, rows_for_betting
+from skselect.selection.promise import counted_bound
+
+
+@pytest.mark.parametrize(
+    ("objective", "n_trials", "n_events"),
+    [("risk", 60, 3), ("generalized_risk", 100, 3), ("coverage", 100, 40)],
+)
+def test_a_bound_is_the_largest_share_that_the_counts_do_not_rule_out(
+    objective, n_trials, n_events
+):
+    bound = counted_bound(objective, n=100, n_accepted=60, n_errors=3, delta=0.1)
+    share = 1 - bound if objective == "coverage" else bound
+    assert binom.cdf(n_events, n_trials, share) == pytest.approx(0.1)
+
+
+def test_a_coverage_certificate_bounds_the_coverage_from_below(good):
+    certificate = select_threshold(good, objective="coverage", target=0.7).certificate
+    n_rejected = certificate.n - certificate.n_accepted
+    assert binom.cdf(n_rejected, 2000, 1 - certificate.pointwise_bound) == pytest.approx(0.05)
+    assert 0.7 <= certificate.pointwise_bound < certificate.coverage
+    assert certificate.least_target == certificate.pointwise_bound
+    assert certificate.rows_needed == 1
+
+
+def test_silent_losses_are_certified_by_bets(good):
+    graded = Outcomes(good.loss / 2, good.confidence)
+    found = select_threshold(graded, objective="generalized_risk", target=0.03, method="betting")
+    certificate = found.certificate
+    assert certificate.is_certified
+    assert "what it decides alone loses at most 0.03 per case on average" in str(certificate)
+    silent = np.where(graded.confidence >= found.threshold, graded.loss, 0.0)
+    assert certificate.pointwise_bound == betting_upper(silent, 0.05)
+    assert certificate.rows_needed == rows_for_betting(0.03, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("method", "reasons"),
+    [("sgr", ["published proof of SGR", "no threshold meets"]), ("combined", ["no threshold"])],
+)
+def test_where_nothing_is_accepted_every_reason_is_given(good, method, reasons):
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        found = select_threshold(good, objective="risk", target=1e-4, method=method,
+                                 on_infeasible="abstain")  # fmt: skip
+    why_not = found.certificate.why_not
+    assert len(why_not) == len(reasons)
+    assert all(reason in said for reason, said in zip(reasons, why_not, strict=True))
+    assert found.certificate.pointwise_bound == 1.0
