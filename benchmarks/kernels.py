@@ -48,7 +48,7 @@ def rows_of(n, rng):
 def everything(loss, confidence):
     """Return all metrics and the curves at every threshold, checks included."""
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence))
-    return [SPECS[name].kernel(curve) for name in METRICS], curve.courses(*CURVES)
+    return [SPECS[name].kernel(curve) for name in METRICS], curve.arrays(*CURVES)
 
 
 def counted_fully(state, confidence, wrong):

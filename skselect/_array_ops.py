@@ -1,7 +1,7 @@
-"""Many rows, some at a time; and sums, maxima and their positions over the columns of a table.
+"""Arrays of many rows: spans of them, sums and maxima over columns, rounding, columns by name.
 
-numpy's reductions over a short last axis cost about as much per row as per hundred numbers, so
-few columns are taken one after the other.
+numpy's reductions over a short last axis cost about as much per row as a hundred numbers do, so
+tables of few columns are reduced column by column.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 
 from skselect._typing import FloatArray, IntArray
 
-#: Rows treated at once: what is made of them stays in the processor's cache.
+#: Rows treated at once, so that intermediate results stay in the processor's cache.
 SPAN = 1 << 14
 
-#: Up to here columns are taken one after the other.
+#: Tables of up to this many columns are reduced column by column.
 _FEW = 4
 
 
@@ -62,11 +62,11 @@ def row_max(table: Any, place: IntArray | None = None) -> FloatArray:
 
 
 def chosen(table: Any, columns: IntArray) -> FloatArray:
-    """Return the number in one column of each row, as float64."""
+    """Return from each row the number in its own column, as float64."""
     return table[np.arange(len(table)), columns].astype(np.float64)
 
 
-#: Sums of floats round; a share or a risk this close to a bound counts as reaching it.
+#: Sums of floats are rounded: a value this close to a bound counts as equal to it.
 ROUNDING = 1e-12
 
 
@@ -82,12 +82,12 @@ def stays_within(values: Any, bound: float) -> Any:
 
 def is_graded(loss: FloatArray) -> bool:
     """Tell whether there are losses other than 0 and 1."""
-    parts = (loss[rows] for rows in spans(len(loss)))  # one of them may settle it
+    parts = (loss[rows] for rows in spans(len(loss)))  # the first graded one settles it
     return not all(np.array_equal(part != 0.0, part) for part in parts)
 
 
 def are_constant(weight: FloatArray | None) -> bool:
-    """Tell whether every row counts alike, so that rows can be counted."""
+    """Tell whether all rows have the same weight, so that they can be counted."""
     return weight is None or not np.any(weight != weight[0])
 
 

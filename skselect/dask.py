@@ -17,7 +17,7 @@ from skselect._files import import_extra
 from skselect._typing import ConfidenceSpec
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
-from skselect.streaming.parquet import Paths, files_of, parquet_state
+from skselect.streaming.parquet import Paths, find_files, parquet_state
 from skselect.streaming.state import SelectiveState
 
 #: States that are merged by one task.
@@ -178,7 +178,7 @@ def evaluate_parquet(
     """
     requests(metrics)
     dask = import_extra("dask", "dask", "dask")
-    files = files_of(paths)
+    files = find_files(paths)
     # A state may be larger than a file: use few parts, but enough to keep all workers busy.
     n_parts = min(len(files), 4 * _n_workers())
     count = dask.delayed(parquet_state, pure=True)

@@ -17,7 +17,7 @@ from skselect.bounds._binomial import critical_counts, rows_for_certificate, sma
 
 #: Number of ranks at which the band is tested; all ranks would gain 0.2 points of coverage.
 GRID_SIZE = 256
-# Tests of the union bound: more are finer and stricter.
+# Number of ranks that the union bound tests: more give a finer grid and smaller limits.
 UNION_TESTS = 20
 # Probability cut off in the tails of the walk; it is counted as failing.
 _TAIL = 1e-16
@@ -232,7 +232,7 @@ def combined_limits(
     -----
     With W a Bernoulli(target) walk and b the band's counts at level `delta`/5, the sequence's
     count at rank m is the largest c with P(W_m <= c, or W_k <= b_k for some k) <= delta. The
-    two events mostly happen together, so that the band is nearly free. The proof stands in
+    two events mostly happen together, so that the band costs almost nothing. The proof stands in
     ``docs/guarantees.md``.
 
     Examples
@@ -264,10 +264,10 @@ def combined_limits(
 
 
 def _surest_start(ranks: IntArray, limits: IntArray, n: int, target: float) -> int:
-    """Return the first rank that a risk of a third of the target nearly always passes.
+    """Return the rank at which the sequence starts, chosen without looking at any row.
 
-    If there is none up to the last share to start at, the one that it passes most often. This
-    depends on no row.
+    It is the first one that a risk of a third of the target passes with a chance of 90 %; if
+    there is none in the range of starts, the one there that it passes most often.
     """
     early = ranks <= max(SEQUENCE_START[1] * n, ranks[0])
     chance = special.bdtr(np.maximum(limits[early], 0.0), ranks[early], target / 3.0)
@@ -284,7 +284,8 @@ def _chances_of_surviving(
         (low, state), (next_low, _), known = alive[i], alive[i + 1], chances[-1]
         first, pmf = _step_distribution(int(ranks[i + 1] - ranks[i]), risk)
         counts = np.arange(low + first, low + first + len(state) + len(pmf) - 1) - next_low
-        # Below the surviving counts it has crossed; above them, in the cut tail, it never will.
+        # A walk below the surviving counts has crossed; one above them, in the tail that was cut
+        # off, counts as never crossing later.
         reached = np.append(known, 1.0)[np.clip(counts, 0, len(known))]
         chances.append(np.correlate(np.where(counts < 0, 0.0, reached), pmf, mode="valid"))
     return chances[::-1]

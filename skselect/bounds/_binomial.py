@@ -183,7 +183,7 @@ def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
 
 
 def smallest_rank(n: int, share: float) -> int:
-    """Return the smallest k >= 1 with k/n >= share, found by division (ceil(q n) rounds wrong)."""
+    """Return the smallest k >= 1 with k/n >= share, as division tells: ceil(share n) can be off."""
     k = max(math.ceil(share * n), 1)
     if k > 1 and (k - 1) / n >= share:
         return k - 1
@@ -193,7 +193,7 @@ def smallest_rank(n: int, share: float) -> int:
 def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 1) -> int:
     """Return the least whole number that is enough, to within a share of it.
 
-    It doubles from `first` on and then bisects, not below half of that.
+    It doubles `first` until that is enough, then bisects between the last two.
     """
     high = first
     while not enough(high):
@@ -206,7 +206,7 @@ def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 
 
 
 def plain(values: FloatArray) -> Any:
-    """Return an array of no dimension as a float."""
+    """Return an array without dimensions as a float, any other as it is."""
     return float(values) if values.ndim == 0 else values
 
 

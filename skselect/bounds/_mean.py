@@ -15,9 +15,10 @@ from skselect._checks.rows import check_loss, check_weight
 from skselect._typing import BoolArray, FloatArray
 from skselect.bounds._binomial import check_counts, least_count, plain
 
-# A bet never stakes more than this share of the wealth; stakes differ by this factor, where they
-# aim at a target, and by that one where they have none.
-_LARGEST_STAKE, _STAKE_RATIO, _WIDE_RATIO = 0.75, 2.0, 3.0
+# A bet never stakes more than this share of the wealth.
+_LARGEST_STAKE = 0.75
+# Stakes are spaced by about this factor: for bets against one mean, and for bounds on a mean.
+_STAKE_RATIO, _WIDE_RATIO = 2.0, 3.0
 
 
 def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
@@ -59,7 +60,7 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
     """
     means, rows = _check_means(mean, n)
     check_delta(delta)
-    # n * mean is a sum that may have been rounded upwards.
+    # n * mean is a sum of losses that rounding may have made larger.
     errors = np.ceil(means * rows - 1e-9)
 
     def possible(r: FloatArray) -> BoolArray:
@@ -130,7 +131,7 @@ def betting_upper(
     weight : array-like of shape (n,), default=None
         Importance weights; the bound is then one on the weighted mean.
     largest_weight : float, default=None
-        What no weight is ever larger than; None takes the largest one here.
+        A limit that no weight can exceed; None takes the largest weight given.
 
     Returns
     -------
@@ -146,9 +147,9 @@ def betting_upper(
     -----
     The wealth is the mean over several stakes s of prod_i (1 - s (loss_i - mean)), which has a
     mean of at most 1 if the true mean is at least `mean`, so that it reaches 1/delta with
-    probability at most delta (Markov). Bets that follow earlier rows, and stop when they are
-    rich, bound by about a third closer, but only if the rows come in a random order: a table
-    sorted by outcome breaks them, and so does any fixed way of shuffling.
+    probability at most delta (Markov). Bets that adapt to earlier rows, and stop once the wealth
+    is 1/delta, give bounds about a third closer, but are valid only if the rows come in a random
+    order: a table sorted by outcome breaks them, and so does any fixed way of shuffling.
 
     References
     ----------
@@ -174,7 +175,8 @@ def betting_upper(
     if largest_weight is not None:
         heaviest = check_number("largest_weight", largest_weight, heaviest)
     shares = (np.ones(len(values)) if heavy is None else heavy) / heaviest
-    # Over 1 - mean, stakes do not depend on the mean: so the wealth rises with it.
+    # Payoffs are divided by 1 - mean, so that the same stakes serve every mean: then the wealth
+    # rises with the mean, as bisection needs it.
     least = min(math.sqrt(2.0 * math.log(1.0 / delta) / len(values)), _LARGEST_STAKE)
     size = math.ceil(math.log(_LARGEST_STAKE / least, _WIDE_RATIO)) + 1
     stakes, log_prior = np.geomspace(least, _LARGEST_STAKE, size), np.full(size, -math.log(size))
@@ -224,8 +226,8 @@ def _log_wealth(payoff: FloatArray, stakes: FloatArray, log_prior: FloatArray) -
 def betting_stakes(n: int, mean: float, delta: float) -> tuple[FloatArray, FloatArray]:
     """Return stakes that do not depend on the losses, and the log of the share of each.
 
-    The least one is best for losses of 0 and 1 whose mean is about `mean`, larger ones for
-    losses that vary less.
+    The smallest one is best for losses of 0 and 1 whose mean is about `mean`, larger ones are
+    better for losses that vary less.
     """
     largest = _LARGEST_STAKE / (1.0 - mean)
     least = math.sqrt(2.0 * math.log(1.0 / delta) / (n * mean * (1.0 - mean)))
@@ -244,7 +246,7 @@ def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
     delta : float in (0, 0.5]
         Allowed probability of failure.
     n : int, default=None
-        The stakes are those for `n` rows; None: for as many as are needed.
+        Number of rows that the stakes are chosen for; None: as many as are needed.
 
     Returns
     -------
@@ -278,7 +280,7 @@ def _divergence(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def _largest(possible: Callable[[FloatArray], BoolArray], low: FloatArray) -> FloatArray:
-    """Return, from `low` up to 1, the largest mean that is possible; bisection, rounded up."""
+    """Return the largest possible mean between `low` and 1, by bisection, rounded up."""
     low, high = np.array(low, dtype=np.float64), np.ones_like(low, dtype=np.float64)
     for _ in range(50):
         middle = (low + high) / 2.0

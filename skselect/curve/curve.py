@@ -1,8 +1,7 @@
-"""The heart: one sort, then every threshold is a look-up.
+"""The risk-coverage curve: rows are sorted once, then every threshold is a look-up.
 
-Rows are sorted once by confidence. Rows with equal confidence form a block, because no
-threshold can part them. Single numbers come from one pass over the blocks; arrays with one
-entry per block are built when they are asked for.
+Rows with equal confidence form a block, because no threshold can part them. Sums over all
+blocks are computed once; arrays with one entry per block are built when they are asked for.
 """
 
 from __future__ import annotations
@@ -21,20 +20,19 @@ from skselect._checks.arrays import shown
 from skselect._checks.options import check_choice, check_count, check_cwsa_thresholds, check_number
 from skselect._checks.rows import check_unit_confidence, warn_small_total
 from skselect._typing import FloatArray, IntArray
-from skselect.curve import harmonic, packing
+from skselect.curve import cwsa, harmonic, packing
 from skselect.curve.scan import (
-    COURSES,
+    CURVES,
     Accepted,
+    SummedRisks,
     Sums,
-    courses,
-    cwsa_of,
-    cwsa_plus_of,
+    compute_curves,
     evenly,
-    scale_of,
-    sums_at,
-    sums_of,
+    sum_accepted,
+    sum_blocks,
+    sum_risks,
 )
-from skselect.curve.tie_blocks import CHUNK, TieBlocks, blocks_of, blocks_of_sorted
+from skselect.curve.tie_blocks import CHUNK, TieBlocks, group_rows, group_sorted_rows
 from skselect.predictions.outcomes import Outcomes
 
 _AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
@@ -42,21 +40,20 @@ _AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
     "ln": harmonic.aurc_log,
 }
 
-
-# What is asked for most.
+# These are built together for short curves.
 _BASIC = ("threshold", "accepted_weight", "accepted_loss", "coverage", "selective_risk")
 
 
 @dataclass(frozen=True, eq=False)
 class GradedLosses:
-    """What areas need to know of losses between 0 and 1.
+    """Losses other than 0 and 1: some areas depend on each of them.
 
     Parameters
     ----------
     loss : ndarray of shape (n,)
     weight : ndarray of shape (n,) or None
     ordered : bool
-        Whether no row is less sure than, or as sure as, a row with a larger loss.
+        Whether every row is surer than each row with a larger loss.
     """
 
     loss: FloatArray
@@ -69,12 +66,12 @@ class GradedLosses:
         return bool(self.loss.min() == self.loss.max())
 
     def best_order(self) -> TieBlocks:
-        """Return the blocks of equal losses, the smallest first: no ranking can do better."""
+        """Return blocks in the best possible order: those of equal losses, the smallest first."""
         if self.weight is None:
             loss = np.sort(self.loss)
-            return blocks_of_sorted(-loss, None, loss)
-        ranking, weight = packing.ranked(-self.loss, self.weight)
-        return blocks_of_sorted(ranking, weight, -ranking * weight)
+            return group_sorted_rows(-loss, None, loss)
+        ranking, weight = packing.sort_rows(-self.loss, self.weight)
+        return group_sorted_rows(ranking, weight, -ranking * weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +113,7 @@ class RiskCoverageCurve:
     counted: bool = True
     graded: GradedLosses | None = None
     in_cells: bool = False
-    _courses: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
+    _arrays: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     # Construction ------------------------------------------------------------------------
 
@@ -139,9 +136,9 @@ class RiskCoverageCurve:
         if weight is not None and weight.min() == weight.max() == 1.0:
             weight = None
         if not is_graded(loss):
-            return cls(blocks_of(loss, confidence, weight), counted=weight is None)
+            return cls(group_rows(loss, confidence, weight), counted=weight is None)
         rows = (loss,) if weight is None else (loss, weight)
-        confidence, loss, *weights = packing.ranked(confidence, *rows)
+        confidence, loss, *weights = packing.sort_rows(confidence, *rows)
         return cls.from_sorted(loss, confidence, weights[0] if weights else None)
 
     @classmethod
@@ -154,7 +151,7 @@ class RiskCoverageCurve:
             graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
         lost = loss if weight is None else weight * loss
         whole = weight is None and graded is None
-        blocks = blocks_of_sorted(confidence, weight, lost, whole=whole)
+        blocks = group_sorted_rows(confidence, weight, lost, whole=whole)
         return cls(blocks, counted=weight is None, graded=graded)
 
     @classmethod
@@ -174,14 +171,18 @@ class RiskCoverageCurve:
 
     @cached_property
     def sums(self) -> Sums:
-        """What one pass over the blocks leaves."""
-        return sums_of(self.blocks)
+        """What all blocks add up to."""
+        return sum_blocks(self.blocks)
+
+    @cached_property
+    def _risks(self) -> SummedRisks:
+        return sum_risks(self.blocks, self.sums)
 
     def __len__(self) -> int:
         return self.sums.n_blocks
 
-    def courses(self, *names: str, max_points: int | None = None) -> dict[str, FloatArray]:
-        """Return several curves in one pass, each with one value per entry.
+    def arrays(self, *names: str, max_points: int | None = None) -> dict[str, FloatArray]:
+        """Return several arrays in one pass, each with one value per entry.
 
         Parameters
         ----------
@@ -190,8 +191,8 @@ class RiskCoverageCurve:
             "cwsa_plus", "accepted_weight" and "accepted_loss"; "cwsa_limit" and
             "cwsa_plus_limit" are those just above the next lower confidence.
         max_points : int, default=None
-            Return the exact values at so many entries, evenly over all of them with both ends;
-            arrays of full length are not built then.
+            Return the exact values of this many entries only, evenly spread, both ends included;
+            arrays of full length are then not built.
 
         Returns
         -------
@@ -206,27 +207,30 @@ class RiskCoverageCurve:
         --------
         >>> from skselect import Outcomes, RiskCoverageCurve
         >>> curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [.9, .8, .6]))
-        >>> curve.courses("threshold", "cwsa_plus")["cwsa_plus"]
+        >>> curve.arrays("threshold", "cwsa_plus")["cwsa_plus"]
         array([0.  , 0.25, 0.25])
         """
         for name in names:
-            check_choice("names", name, COURSES)
+            check_choice("names", name, CURVES)
         if any(name.startswith("cwsa") for name in names):
             self.check_unit("CWSA")
-        entries = evenly(len(self), _check_max_points(max_points))
+        if max_points is not None:
+            check_count("max_points", max_points, 2)
+        entries = evenly(len(self), max_points)
         if entries is not None:
-            return courses(self.blocks, self.sums, names, entries)
-        missing = {name for name in names if name not in self._courses}
+            return compute_curves(self.blocks, self.sums, names, entries)
+        missing = {name for name in names if name not in self._arrays}
         if missing:
-            if len(self) <= CHUNK:  # on a short way company costs less than going again
-                missing |= {*_BASIC} - self._courses.keys()
-            self._courses.update(courses(self.blocks, self.sums, missing))
-        return {name: self._courses[name] for name in names}
+            # A pass over one chunk is mostly overhead: what is asked for often comes along.
+            if len(self) <= CHUNK:
+                missing |= {*_BASIC} - self._arrays.keys()
+            self._arrays.update(compute_curves(self.blocks, self.sums, missing))
+        return {name: self._arrays[name] for name in names}
 
     @property
     def thresholds(self) -> FloatArray:
         """The distinct confidences, descending, shape (B,)."""
-        return self.courses("threshold")["threshold"]
+        return self.arrays("threshold")["threshold"]
 
     @cached_property
     def _contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -257,12 +261,12 @@ class RiskCoverageCurve:
     @property
     def accepted_weight(self) -> FloatArray:
         """Weight of the accepted rows at each entry."""
-        return self.courses("accepted_weight")["accepted_weight"]
+        return self.arrays("accepted_weight")["accepted_weight"]
 
     @property
     def accepted_loss(self) -> FloatArray:
         """Weighted loss of the accepted rows at each entry."""
-        return self.courses("accepted_loss")["accepted_loss"]
+        return self.arrays("accepted_loss")["accepted_loss"]
 
     @cached_property
     def n_accepted(self) -> IntArray:
@@ -279,21 +283,21 @@ class RiskCoverageCurve:
     @property
     def coverage(self) -> FloatArray:
         """Share of accepted rows at each entry, in (0, 1]."""
-        return self.courses("coverage")["coverage"]
+        return self.arrays("coverage")["coverage"]
 
     @property
     def selective_risk(self) -> FloatArray:
         """Mean loss of the accepted rows at each entry, in [0, 1]."""
-        return self.courses("selective_risk")["selective_risk"]
+        return self.arrays("selective_risk")["selective_risk"]
 
     @property
     def generalized_risk(self) -> FloatArray:
         """Loss of the accepted rows over the weight of all rows, in [0, 1]."""
-        return self.courses("generalized_risk")["generalized_risk"]
+        return self.arrays("generalized_risk")["generalized_risk"]
 
     def accepted_at(self, thresholds: FloatArray) -> Accepted:
         """Return weight and loss of what each threshold accepts; no array per entry is built."""
-        return sums_at(self.blocks, self.sums, thresholds)
+        return sum_accepted(self.blocks, self.sums, thresholds)
 
     def working_point(self, n_blocks: int) -> tuple[float, float]:
         """Return coverage and selective risk of the first entries; (0, nan) of none."""
@@ -318,14 +322,14 @@ class RiskCoverageCurve:
         Parameters
         ----------
         max_points : int, default=None
-            As in :meth:`courses`.
+            As in :meth:`arrays`.
 
         Returns
         -------
         DataFrame
         """
         names = ("threshold", "coverage", "selective_risk", "generalized_risk", "accepted_weight")
-        found = self.courses(*names, max_points=max_points)
+        found = self.arrays(*names, max_points=max_points)
         rows = found.pop("accepted_weight").astype(np.int64)
         if not self.counted:  # weights do not tell the number of rows
             entries = evenly(len(self), max_points)
@@ -340,7 +344,8 @@ class RiskCoverageCurve:
         ValueError
             If losses are graded: a curve does not know them one by one.
         """
-        _refuse_graded_curve(self)
+        if self.is_graded:
+            raise ValueError("curve: rows with graded losses cannot be told from their sums.")
         right, wrong = self.block_weight - self.block_loss, self.block_loss
         weight = np.concatenate([right, wrong])
         exists = weight > 0
@@ -419,17 +424,18 @@ class RiskCoverageCurve:
             "the empirical AURC",
             ", or take aurc(estimator='integral'), which does not depend on their scale",
         )
-        return self.sums.aurc
+        return self._risks.aurc
 
     @cached_property
     def _best_aurc(self) -> float:
         if self.graded is not None:
-            return sums_of(self.graded.best_order()).aurc
-        totals = np.array([self.sums.weight - self.sums.loss, self.sums.loss])
-        kinds = np.flatnonzero(totals > 0)
-        weight = totals[kinds]
-        best = blocks_of_sorted(-kinds.astype(float), weight, weight * kinds, whole=self.counted)
-        return sums_of(best).aurc
+            best = self.graded.best_order()
+        else:  # all right rows before all wrong ones
+            totals = np.array([self.sums.weight - self.sums.loss, self.sums.loss])
+            loss = np.flatnonzero(totals > 0).astype(np.float64)
+            weight = totals[totals > 0]
+            best = group_sorted_rows(-loss, weight, weight * loss, whole=self.counted)
+        return sum_risks(best, sum_blocks(best)).aurc
 
     def best_aurc(self) -> float:
         """Return the empirical AURC of the best possible order of the same losses."""
@@ -437,15 +443,15 @@ class RiskCoverageCurve:
 
     @property
     def perfect_order(self) -> bool:
-        """Whether no row is less sure than, or as sure as, a row with a larger loss."""
+        """Whether every row is surer than each row with a larger loss."""
         return self.sums.discordant == 0.0 if self.graded is None else self.graded.ordered
 
     def eaurc(self) -> float:
         """Return the excess AURC over the best possible order, exactly 0 for that order."""
         if self.perfect_order:
             return 0.0
-        if self.sums.excess is not None:
-            return max(self.sums.excess, 0.0) / self.sums.weight
+        if self._risks.eaurc is not None:
+            return self._risks.eaurc
         return max(self.aurc() - self.best_aurc(), 0.0)
 
     def naurc(self) -> float:
@@ -473,7 +479,7 @@ class RiskCoverageCurve:
             return self._augrc_unbiased(coverage_range)
         if coverage_range is None:
             return self.sums.augrc
-        low, high = _check_interval("coverage_range", coverage_range)
+        low, high = _check_coverage_range(coverage_range)
         coverage = np.concatenate([[0.0], self.coverage])
         risk = np.concatenate([[0.0], self.generalized_risk])
         return harmonic.area_between(coverage, risk, low, high) / (high - low)
@@ -505,7 +511,7 @@ class RiskCoverageCurve:
         -------
         ndarray of shape (m,) or (B,)
         """
-        return self._cwsa(thresholds, plus=False)
+        return self._cwsa("cwsa", thresholds)
 
     def cwsa_plus(self, thresholds: Any = None) -> FloatArray:
         """Return CWSA+ at each threshold; arguments as in :meth:`cwsa`.
@@ -517,19 +523,18 @@ class RiskCoverageCurve:
         >>> RiskCoverageCurve.from_outcomes(outcomes).cwsa_plus([0.5, 0.7])
         array([0.33333333, 0.33333333])
         """
-        return self._cwsa(thresholds, plus=True)
+        return self._cwsa("cwsa_plus", thresholds)
 
-    def _cwsa(self, thresholds: Any, *, plus: bool) -> FloatArray:
+    def _cwsa(self, name: str, thresholds: Any) -> FloatArray:
         if thresholds is None:
-            name = "cwsa_plus" if plus else "cwsa"
-            return self.courses(name)[name]
-        return self.cwsa_at(check_cwsa_thresholds(thresholds), plus=plus)
+            return self.arrays(name)[name]
+        return self.cwsa_at(check_cwsa_thresholds(thresholds), plus=name == "cwsa_plus")
 
     def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
-        """Return CWSA(+) at checked thresholds; from 1 on (c - t)/(1 - t) is 1."""
+        """Return CWSA or CWSA+ at checked thresholds; from 1 on (c - t)/(1 - t) is 1."""
         self.check_unit("CWSA")
-        of = cwsa_plus_of if plus else cwsa_of
-        return of(self.accepted_at(thresholds), scale_of(1.0 - thresholds))
+        sign = 0.0 if plus else -1.0
+        return cwsa.mean_terms(self.accepted_at(thresholds), cwsa.slope(1.0 - thresholds), sign)
 
     def check_unit(self, metric: str) -> None:
         """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""
@@ -538,38 +543,51 @@ class RiskCoverageCurve:
     def cwsa_right_limits(self, *, plus: bool) -> tuple[FloatArray, FloatArray]:
         """Return, per entry, the threshold just above the next lower confidence and CWSA(+) there.
 
-        Between two confidences the accepted set is fixed and CWSA+ falls with the threshold:
-        its best value is the limit at the lower end, which no data point attains. The last
-        entry accepts everything, from threshold 0 on. A curve in cells knows no confidence
-        between two entries: there it is the entry's own threshold.
+        Between two confidences the accepted rows stay the same and CWSA+ falls as the threshold
+        rises, so that it is largest just above the lower one. The last entry accepts everything,
+        from threshold 0 on. A curve in cells has no confidences between its entries: there the
+        threshold is the entry's own.
         """
         if self.in_cells:
             own = np.append(self.thresholds[:-1], 0.0)
             return own, self.cwsa_at(own, plus=plus)
         name = "cwsa_plus_limit" if plus else "cwsa_limit"
-        found = self.courses("threshold", name)
-        # The next float above one that is not negative has the next bits.
+        found = self.arrays("threshold", name)
         thresholds = np.zeros(len(self))
+        # Floats from 0 on sort like their bits: adding 1 to these gives the next float. (Adding
+        # 0.0 first turns a negative zero into a positive one.)
         thresholds[:-1].view(np.int64)[:] = (found["threshold"][1:] + 0.0).view(np.int64) + 1
         return thresholds, found[name]
 
 
-def _check_max_points(value: Any) -> int | None:
-    """Return how many points a curve may have, at least both ends; None is all."""
-    return None if value is None else check_count("max_points", value, 2)
+def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = True) -> float:
+    """Return the threshold that accepts the first `n_blocks` entries and no more.
+
+    It is the midpoint between the last accepted and the first rejected confidence, so that
+    rounding to float32 or in `predict_proba` changes no decision. Where entries stand for cells
+    it is the least confidence that the last accepted cell can hold. To accept everything it is
+    0, or -inf where confidences may lie outside [0, 1]: pass ``bounded=False`` where that is
+    possible although none of these does.
+    """
+    if n_blocks == 0:
+        return float("inf")
+    lowest = float(curve.thresholds[n_blocks - 1])
+    if n_blocks == len(curve):
+        inside = bounded and lowest >= 0 and curve.thresholds[0] <= 1
+        return 0.0 if inside else float("-inf")
+    if curve.in_cells:
+        return lowest
+    rejected = float(curve.thresholds[n_blocks])
+    middle = rejected + (lowest - rejected) / 2.0
+    return middle if rejected < middle <= lowest else lowest
 
 
-def _check_interval(name: str, value: Any) -> tuple[float, float]:
+def _check_coverage_range(value: Any) -> tuple[float, float]:
     """Return two numbers with 0 <= low < high <= 1."""
+    name = "coverage_range"
     try:
         low, high = value
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be two numbers (low, high), got {shown(value)}.") from None
     low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
     return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")
-
-
-def _refuse_graded_curve(curve: Any) -> None:
-    """Refuse a curve of graded losses where its rows are asked for."""
-    if curve.is_graded:
-        raise ValueError("curve: rows with graded losses cannot be told from their sums.")

@@ -13,7 +13,7 @@ from skselect._typing import FloatArray
 
 # Below this argument the asymptotic series of the digamma function is not exact enough.
 _SERIES_FROM = 32.0
-# From here on two of its terms are.
+# From this argument on, its first two terms are exact enough.
 _TWO_TERMS_FROM = 1e4
 
 

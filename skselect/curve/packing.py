@@ -1,8 +1,8 @@
 """Whole numbers that sort like confidences, the surest first.
 
-Sorting numbers is an order of magnitude cheaper than sorting positions. The bits of a
-non-negative float rise with its value, so that one integer can hold a confidence and, in the
-bits to spare, whether the row was wrong (*packed*) or which row it is (*order*).
+Sorting numbers is ten times cheaper than sorting positions. The bits of a non-negative float
+sort like its value, so that one integer can hold a confidence and, in bits that it leaves unused,
+whether the row was wrong (`pack`) or which row it is (`descending_order`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from skselect._typing import FloatArray, IntArray
 
 KeyArray = NDArray[Any]  # uint32 or uint64
 
-# Confidences in [0, 2) leave two bits of a float unused, sign and first bit of the exponent;
-# their complement within the others turns the order around.
+# Floats in [0, 2) leave two bits unused, the sign and the first one of the exponent. The
+# complement of the other bits sorts the surest first. By bytes: kind of float, of key, the bits.
 _FORMS: dict[int, tuple[Any, Any, Any]] = {
     4: (np.float32, np.uint32, np.uint32((1 << 30) - 1)),
     8: (np.float64, np.uint64, np.uint64((1 << 62) - 1)),
@@ -29,20 +29,20 @@ _FORMS: dict[int, tuple[Any, Any, Any]] = {
 
 
 def packable(confidence: FloatArray) -> bool:
-    """Tell whether all confidences lie where bits are to spare, in [0, 2)."""
+    """Tell whether all confidences lie in [0, 2), where bits of a float are unused."""
     return bool(confidence.min() >= 0.0 and confidence.max() < 2.0)
 
 
 def are_float32(values: FloatArray) -> bool:
-    """Tell whether every value is one of float32, whatever the dtype."""
+    """Tell whether float32 can hold every value exactly, whatever the dtype."""
     if values.dtype == np.float32:
         return True
     parts = (values[rows] for rows in spans(len(values)))
     return all(np.array_equal(part, part.astype(np.float32)) for part in parts)
 
 
-def packed(confidence: FloatArray, wrong: NDArray[Any], *, narrow: bool) -> KeyArray:
-    """Return ``(complement of the confidence's bits) << 1 | wrong``, unsorted.
+def pack(confidence: FloatArray, wrong: NDArray[Any], *, narrow: bool) -> KeyArray:
+    """Return a key per row, ``(complement of the confidence's bits) << 1 | wrong``, unsorted.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def packed(confidence: FloatArray, wrong: NDArray[Any], *, narrow: bool) -> KeyA
     return keys
 
 
-def confidence_of(bits: KeyArray) -> FloatArray:
+def unpack_confidence(bits: KeyArray) -> FloatArray:
     """Return the confidences of packed keys that were shifted right by one, as float64.
 
     `bits` is overwritten.
@@ -87,9 +87,9 @@ def run_starts(values: NDArray[Any]) -> IntArray:
 def descending_order(values: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the positions that sort `values` from the largest down, and the sorted values.
 
-    Equal values stay as they came. The positions are sorted along with as many leading bits of
-    the values as fit beside them; where these are equal for different values, the few rows
-    concerned are sorted once more.
+    Equal values keep their order. An integer per row holds its position and as many leading bits
+    of its value as fit beside it; rows whose different values agree in these bits are sorted once
+    more.
     """
     n = len(values)
     keys = _falling_bits(values)
@@ -131,7 +131,7 @@ def _falling_bits(values: FloatArray) -> NDArray[np.uint64]:
 def _rising(values: FloatArray) -> IntArray:
     """Return signed integers in the order of the values; a negative zero is a zero."""
     bits = (values + 0.0).view(np.int64)
-    # The bits of negative floats rise with their size: turn all but the sign around.
+    # The bits of a negative float grow as it falls: invert all but the sign.
     return np.bitwise_xor(bits, np.int64((1 << 63) - 1), out=bits, where=bits < 0)
 
 
@@ -140,16 +140,16 @@ def _repair(order: IntArray, ranked: FloatArray, prefix: NDArray[np.uint64]) -> 
     damaged = np.unique(prefix[1:][ranked[1:] > ranked[:-1]])
     first, last = (np.searchsorted(prefix, damaged, side=side) for side in ("left", "right"))
     rows = np.repeat(first - np.cumsum(last - first) + (last - first), last - first)
-    rows += np.arange(len(rows))  # whole runs, which keep their places among the others
+    rows += np.arange(len(rows))  # all rows of each run; the places of the runs are right
     again = rows.take(np.argsort(-ranked[rows], kind="stable"))
     order[rows], ranked[rows] = order[again], ranked[again]
 
 
-def ranked(confidence: FloatArray, *columns: FloatArray) -> list[FloatArray]:
-    """Return confidence and columns from the surest row down, in an order of their own.
+def sort_rows(confidence: FloatArray, *columns: FloatArray) -> list[FloatArray]:
+    """Return confidence and columns from the surest row down.
 
-    Sums of floats must not depend on the order in which rows came: equally sure rows are
-    ordered by the first column, falling, then by the next one.
+    Equally sure rows are ordered by the first column, descending, then by the next one: so sums
+    of floats do not depend on the order in which rows came.
     """
     order, confidence = descending_order(confidence)
     sorted_columns = [column.take(order) for column in columns]

@@ -1,7 +1,9 @@
-"""One pass over the tie blocks, and what it leaves: areas, totals, and sums on the way.
+"""One scan over the tie blocks: sums over what is accepted, and all that follows from them.
 
-The sums up to any threshold are looked up afterwards: those at the start of each chunk are
-kept, and one chunk is read again.
+`accumulate` reads the blocks from the surest down and adds up weight and loss. On it rest the
+totals (`sum_blocks`), the risks behind the AURC (`sum_risks`) and the curves (`compute_curves`).
+The sums at a few thresholds (`sum_accepted`) are looked up: the totals hold those at the start
+of each chunk, and only the chunk in which a threshold falls is read again.
 """
 
 from __future__ import annotations
@@ -14,36 +16,72 @@ from typing import NamedTuple
 import numpy as np
 
 from skselect._typing import FloatArray, IntArray
-from skselect.curve import harmonic
+from skselect.curve import cwsa, harmonic
 from skselect.curve.tie_blocks import CHUNK, Chunk, TieBlocks
+
+# Running sums ------------------------------------------------------------------------------
 
 _COUNTS = np.arange(1.0, CHUNK + 1.0)
 
 
-class Accepted(NamedTuple):
-    """Sums over what is accepted: weight, loss, and 1 - confidence of right and of wrong rows.
+class RunningSum:
+    """Cumulative sums of values that come chunk by chunk."""
 
-    Sums of 1 - c are exact near c = 1, where sums of c cancel.
-    """
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def add(self, values: FloatArray, *, whole: bool = False) -> FloatArray:
+        """Return the sum of all values so far, at each of these."""
+        # Integers have the same sums as whole floats, and add up three times as fast.
+        sums = np.cumsum(values.astype(np.int64)).astype(np.float64) if whole else np.cumsum(values)
+        return self._continue(sums)
+
+    def add_ones(self, n: int) -> FloatArray:
+        """Return the same for n ones."""
+        return self._continue(_COUNTS[:n].copy())
+
+    def _continue(self, sums: FloatArray) -> FloatArray:
+        sums += self.total
+        self.total = float(sums[-1])
+        return sums
+
+
+class Accumulated(NamedTuple):
+    """A chunk, and the weight and the loss that are accepted at the end of each of its blocks."""
+
+    offset: int
+    chunk: Chunk
+    weight: FloatArray
+    loss: FloatArray
+
+
+def accumulate(blocks: TieBlocks) -> Iterator[Accumulated]:
+    """Yield chunk after chunk with the sums so far."""
+    weight, loss = RunningSum(), RunningSum()
+    for offset, chunk in blocks.chunks():
+        n, whole = len(chunk), chunk.whole
+        weights = weight.add_ones(n) if chunk.all_one else weight.add(chunk.weight, whole=whole)
+        yield Accumulated(offset, chunk, weights, loss.add(chunk.loss, whole=whole))
+
+
+# Totals ------------------------------------------------------------------------------------
+
+
+class Accepted(NamedTuple):
+    """Sums over accepted rows: weight, loss, and 1 - confidence of right and of wrong rows."""
 
     weight: FloatArray
     loss: FloatArray
-    doubt_right: FloatArray
-    doubt_wrong: FloatArray
+    shortfall_right: FloatArray
+    shortfall_wrong: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What one pass leaves.
+    """What all blocks add up to.
 
     Parameters
     ----------
-    risk : float
-        Sum over rows of the risk among the rows at least as sure, ties in random order: AURC
-        times the weight.
-    excess : float or None
-        What of that is more than the best order would have, without cancellation; None where
-        rows are weighted or losses graded.
     discordant : float
         Pairs whose wrong row is surer than the right one, ties by half: the sum of the products
         of their weights, both in multiples of `unit`.
@@ -60,8 +98,6 @@ class Sums:
         The sums before each chunk, and in the end.
     """
 
-    risk: float
-    excess: float | None
     discordant: float
     unit: float
     confidence: float
@@ -84,11 +120,6 @@ class Sums:
         return float(self.before.loss[-1])
 
     @property
-    def aurc(self) -> float:
-        """Mean over rows of the risk among the rows at least as sure."""
-        return max(self.risk, 0.0) / self.weight
-
-    @property
     def augrc(self) -> float:
         """Area under generalised risk over coverage: wrong-right pairs, and wrong-wrong ones."""
         pairs = self.discordant / (self.weight / self.unit) ** 2
@@ -101,65 +132,24 @@ class Sums:
         return 1.0 - min(self.discordant / (right * wrong), 1.0)
 
 
-class _Pass(NamedTuple):
-    """A chunk on its way: what is accepted at the end of each of its blocks."""
-
-    offset: int
-    chunk: Chunk
-    weight: FloatArray
-    loss: FloatArray
-
-
-def walk(blocks: TieBlocks) -> Iterator[_Pass]:
-    """Yield each chunk with the weight and the loss accepted at the end of each block."""
-    weight = loss = 0.0
-    for offset, chunk in blocks.chunks():
-        if chunk.all_one:
-            accepted_weight = weight + _COUNTS[: len(chunk)]
-        else:
-            accepted_weight = running(weight, chunk.weight, whole=chunk.whole)
-        accepted_loss = running(loss, chunk.loss, whole=chunk.whole)
-        yield _Pass(offset, chunk, accepted_weight, accepted_loss)
-        weight, loss = float(accepted_weight[-1]), float(accepted_loss[-1])
-
-
-def running(start: float, values: FloatArray, *, whole: bool = False) -> FloatArray:
-    """Return the sums of the values so far, from `start` on."""
-    # Whole numbers have the same sums as integers, at a third of the price.
-    total = np.cumsum(values.astype(np.int64)).astype(np.float64) if whole else np.cumsum(values)
-    total += start
-    return total
-
-
-def sums_of(blocks: TieBlocks) -> Sums:
-    """Walk over the blocks once."""
-    risk = excess = discordant = confidence = confidence_right = 0.0
-    n_right = blocks.n_right
+def sum_blocks(blocks: TieBlocks) -> Sums:
+    """Add up all blocks; no harmonic series is needed for it."""
+    discordant = confidence = confidence_right = 0.0
+    shortfall_right = shortfall_wrong = smallest = 0.0
+    n_blocks = 0
     offsets, first, before = [], [], [(0.0, 0.0, 0.0, 0.0)]
-    n_blocks, smallest = 0, 0.0
-    doubt_right = doubt_wrong = 0.0
-    for offset, chunk, weight, loss in walk(blocks):
+    for offset, chunk, weight, loss in accumulate(blocks):
         offsets.append(offset)
         first.append(float(chunk.confidence[0]))
+        smallest = float(chunk.confidence[-1])
         n_blocks += len(chunk)
-        risks = _risks(chunk, weight, loss)
-        risk_here = float(np.sum(risks))
-        risk += risk_here
-        if n_right is None or weight[-1] <= n_right:  # the best order has no error so far
-            excess += risk_here
-        else:
-            excess += _excess(chunk, weight, loss, risks, n_right)
-        discordant += _discordant(chunk, loss, blocks.unit)
+        discordant += _discordant_pairs(chunk, loss, blocks.unit)
         confidence_right += _dot(chunk.right, chunk.confidence)
         confidence += _dot(chunk.weight, chunk.confidence)
-        doubt_right += _dot(chunk.right, chunk.shortfall)
-        doubt_wrong += _dot(chunk.loss, chunk.shortfall)
-        before.append((float(weight[-1]), float(loss[-1]), doubt_right, doubt_wrong))
-        smallest = float(chunk.confidence[-1])
-    columns = Accepted(*(np.array(column) for column in zip(*before, strict=True)))
+        shortfall_right += _dot(chunk.right, chunk.shortfall)
+        shortfall_wrong += _dot(chunk.loss, chunk.shortfall)
+        before.append((float(weight[-1]), float(loss[-1]), shortfall_right, shortfall_wrong))
     return Sums(
-        risk=risk,
-        excess=None if n_right is None else excess,
         discordant=discordant,
         unit=blocks.unit,
         confidence=confidence,
@@ -169,13 +159,13 @@ def sums_of(blocks: TieBlocks) -> Sums:
         n_blocks=n_blocks,
         offsets=np.array(offsets),
         first=np.array(first),
-        before=columns,
+        before=Accepted(*np.array(before).T),
     )
 
 
-def _discordant(chunk: Chunk, loss: FloatArray, unit: float) -> float:
+def _discordant_pairs(chunk: Chunk, loss: FloatArray, unit: float) -> float:
     """Return the weighted pairs of a right row in the chunk and a wrong one that is surer."""
-    # Where a row is a block, right rows have no loss of their own to halve.
+    # A pair within a block counts by half; where each row is a block there are none.
     surer = loss if chunk.all_one and chunk.whole else loss - chunk.loss / 2.0
     return _dot(chunk.right, surer) if unit == 1.0 else _dot(chunk.right / unit, surer / unit)
 
@@ -185,23 +175,92 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
     return float(np.einsum("i,i->", a, b))
 
 
-def _risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArray:
+def sum_accepted(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:
+    """Return the sums over what each threshold accepts (a tie with it is accepted)."""
+    place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
+    found = np.zeros((4, len(thresholds)))
+    for k in np.unique(place[place >= 0]):
+        here = place == k
+        chunk = blocks.chunk_from(int(sums.offsets[k]))
+        n_blocks = np.searchsorted(-chunk.confidence, -thresholds[here], side="right")
+        right, wrong = chunk.right * chunk.shortfall, chunk.loss * chunk.shortfall
+        for row, part in enumerate((chunk.weight, chunk.loss, right, wrong)):
+            inside = np.concatenate([[0.0], np.cumsum(part)])
+            found[row, here] = sums.before[row][k] + inside[n_blocks]
+    return Accepted(*found)
+
+
+# Risks -------------------------------------------------------------------------------------
+
+
+class SummedRisks(NamedTuple):
+    """Sums over rows of the risk among the rows at least as sure, ties in random order.
+
+    Parameters
+    ----------
+    weight : float
+        Of all rows.
+    total : float
+    excess : float or None
+        How much larger the total is than for the best order, without cancellation; None where
+        rows are weighted or losses graded.
+    """
+
+    weight: float
+    total: float
+    excess: float | None
+
+    @property
+    def aurc(self) -> float:
+        """The mean of the risks."""
+        return max(self.total, 0.0) / self.weight
+
+    @property
+    def eaurc(self) -> float | None:
+        """The mean of the excess, where it is known."""
+        return None if self.excess is None else max(self.excess, 0.0) / self.weight
+
+
+def sum_risks(blocks: TieBlocks, sums: Sums) -> SummedRisks:
+    """Add up the risks behind the AURC."""
+    risk = excess = 0.0
+    n_right = sums.weight - sums.loss if blocks.whole else None
+    for _, chunk, weight, loss in accumulate(blocks):
+        risks = _block_risks(chunk, weight, loss)
+        chunk_risk = float(np.sum(risks))
+        risk += chunk_risk
+        if n_right is None or weight[-1] <= n_right:  # the best order has no error so far
+            excess += chunk_risk
+        else:
+            excess += _excess_risk(chunk, weight, loss, risks, n_right)
+    return SummedRisks(sums.weight, risk, None if n_right is None else excess)
+
+
+def _block_risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArray:
     """Return, per block, the sum over its rows of the risk among the rows at least as sure."""
     if chunk.all_one:
         return loss / weight
     if not chunk.whole:
-        return _risk_inside(chunk.weight, chunk.loss, weight, loss)
+        return _tied_risks(chunk.weight, chunk.loss, weight, loss)
     risk = loss / weight
     tied = chunk.weight != 1.0
     parts = (values[tied] for values in (chunk.weight, chunk.loss, weight, loss))
-    risk[tied] = _risk_inside(*parts)
+    risk[tied] = _tied_risks(*parts)
     return risk
 
 
-def _excess(
+def _tied_risks(
+    block_weight: FloatArray, block_loss: FloatArray, weight: FloatArray, loss: FloatArray
+) -> FloatArray:
+    """Return the same for blocks of tied rows: each row is taken to have their mean loss."""
+    gap, rest = harmonic.harmonic_terms(weight - block_weight, block_weight)
+    return (loss - block_loss) * gap + block_loss / block_weight * rest
+
+
+def _excess_risk(
     chunk: Chunk, weight: FloatArray, loss: FloatArray, risks: FloatArray, n_right: float
 ) -> float:
-    """Return what the risks are more than those of the best order, which errs from n_right on."""
+    """Return how much larger the risks are than in the best order, whose errors come last."""
     more = (loss - np.maximum(weight - n_right, 0.0)) / weight
     if not chunk.all_one:
         tied = chunk.weight != 1.0
@@ -212,123 +271,89 @@ def _excess(
     return float(np.sum(more))
 
 
-def _risk_inside(
-    size: FloatArray, lost: FloatArray, weight: FloatArray, loss: FloatArray
-) -> FloatArray:
-    """Return the summed risk of each block: its losses are their mean, its rows come one by one."""
-    gap, rest = harmonic.harmonic_terms(weight - size, size)
-    return (loss - lost) * gap + lost / size * rest
-
-
-def sums_at(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accepted:
-    """Return the sums over what each threshold accepts (a tie with it is accepted)."""
-    place = np.searchsorted(-sums.first, -thresholds, side="right") - 1
-    found = np.zeros((4, len(thresholds)))
-    for k in np.unique(place[place >= 0]):
-        here = place == k
-        chunk = blocks.chunk_from(int(sums.offsets[k]))
-        n_blocks = np.searchsorted(-chunk.confidence, -thresholds[here], side="right")
-        doubts = (chunk.right * chunk.shortfall, chunk.loss * chunk.shortfall)
-        parts = (chunk.weight, chunk.loss, *doubts)
-        for row, part in enumerate(parts):
-            inside = np.concatenate([[0.0], np.cumsum(part)])
-            found[row, here] = sums.before[row][k] + inside[n_blocks]
-    return Accepted(*found)
-
-
-_TINY = np.finfo(np.float64).tiny
+# Curves ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
-    """A chunk on its way.
+class _Points:
+    """What is accepted at the end of each block of a chunk; shortfalls are added up if needed.
 
     Parameters
     ----------
     chunk : Chunk
     weight, loss : ndarray of shape (m,)
-        What is accepted at the end of each block.
-    total : float
+        Of the accepted rows.
+    total_weight : float
         Weight of all rows.
     next_confidence : float
         Of the block after the last one; 0 after the very last.
-    doubts : (float, float)
-        Sums of 1 - confidence of the right and of the wrong rows before the chunk.
+    right, wrong : RunningSum
+        Of 1 - confidence over right and wrong rows, up to this chunk.
     """
 
     chunk: Chunk
     weight: FloatArray
     loss: FloatArray
-    total: float
+    total_weight: float
     next_confidence: float
-    doubts: tuple[float, float]
+    right: RunningSum
+    wrong: RunningSum
 
     @cached_property
-    def doubt_right(self) -> FloatArray:
-        return running(self.doubts[0], self.chunk.right * self.chunk.shortfall)
+    def shortfall_right(self) -> FloatArray:
+        return self.right.add(self.chunk.right * self.chunk.shortfall)
 
     @cached_property
-    def doubt_wrong(self) -> FloatArray:
-        return running(self.doubts[1], self.chunk.loss * self.chunk.shortfall)
+    def shortfall_wrong(self) -> FloatArray:
+        return self.wrong.add(self.chunk.loss * self.chunk.shortfall)
 
     @cached_property
-    def own_scale(self) -> FloatArray:
-        return scale_of(self.chunk.shortfall)
+    def slope(self) -> FloatArray:
+        return cwsa.slope(self.chunk.shortfall)
 
     @cached_property
-    def limit_scale(self) -> FloatArray:
-        return scale_of(np.append(self.chunk.shortfall[1:], 1.0 - self.next_confidence))
-
-    def cwsa(self, scale: FloatArray, out: FloatArray) -> None:
-        total = _cwsa_sum(self.weight, self.loss, self.doubt_right, self.doubt_wrong, scale)
-        np.divide(total, self.weight, out=out)
-
-    def cwsa_plus(self, scale: FloatArray, out: FloatArray) -> None:
-        total = _cwsa_plus_sum(self.weight, self.loss, self.doubt_right, scale)
-        np.divide(total, self.weight, out=out)
+    def slope_below(self) -> FloatArray:
+        return cwsa.slope(np.append(self.chunk.shortfall[1:], 1.0 - self.next_confidence))
 
 
-#: What can be drawn against the threshold, each written into an array; the limits are those
-#: from above at the next lower confidence, where the same rows are accepted still.
-COURSES: dict[str, Callable[[_Step, FloatArray], object]] = {
-    "threshold": lambda step, out: np.copyto(out, step.chunk.confidence),
-    "accepted_weight": lambda step, out: np.copyto(out, step.weight),
-    "accepted_loss": lambda step, out: np.copyto(out, step.loss),
-    "coverage": lambda step, out: np.divide(step.weight, step.total, out=out),
-    "selective_risk": lambda step, out: np.divide(step.loss, step.weight, out=out),
-    "generalized_risk": lambda step, out: np.divide(step.loss, step.total, out=out),
-    "cwsa": lambda step, out: step.cwsa(step.own_scale, out),
-    "cwsa_plus": lambda step, out: step.cwsa_plus(step.own_scale, out),
-    "cwsa_limit": lambda step, out: step.cwsa(step.limit_scale, out),
-    "cwsa_plus_limit": lambda step, out: step.cwsa_plus(step.limit_scale, out),
+#: The curves by name. The limits are the values just above the next lower confidence, where the
+#: accepted rows are still the same.
+CURVES: dict[str, Callable[[_Points], FloatArray]] = {
+    "threshold": lambda at: at.chunk.confidence,
+    "accepted_weight": lambda at: at.weight,
+    "accepted_loss": lambda at: at.loss,
+    "coverage": lambda at: at.weight / at.total_weight,
+    "selective_risk": lambda at: at.loss / at.weight,
+    "generalized_risk": lambda at: at.loss / at.total_weight,
+    "cwsa": lambda at: cwsa.mean_terms(at, at.slope, -1.0),
+    "cwsa_plus": lambda at: cwsa.mean_terms(at, at.slope, 0.0),
+    "cwsa_limit": lambda at: cwsa.mean_terms(at, at.slope_below, -1.0),
+    "cwsa_plus_limit": lambda at: cwsa.mean_terms(at, at.slope_below, 0.0),
 }
 
 
-def courses(
+def compute_curves(
     blocks: TieBlocks, sums: Sums, names: Iterable[str], entries: IntArray | None = None
 ) -> dict[str, FloatArray]:
-    """Return the named curves in one pass, one value per block each, or for some blocks only.
+    """Return the named curves, one value per block each, or for some blocks only.
 
     `entries` are the numbers of the blocks that are wanted, ascending; None is all of them.
     """
-    n_values = sums.n_blocks if entries is None else len(entries)
-    found = {name: np.empty(n_values) for name in names}
-    signed = not found.keys().isdisjoint({"cwsa", "cwsa_limit"})
-    plus = not found.keys().isdisjoint({"cwsa_plus", "cwsa_plus_limit"})
-    following = np.append(sums.first[1:], 0.0)
-    start, doubts, whole = 0, (0.0, 0.0), np.empty(CHUNK)
-    for k, (_, chunk, weight, loss) in enumerate(walk(blocks)):
-        step = _Step(chunk, weight, loss, sums.weight, float(following[k]), doubts)
+    found = {name: np.empty(sums.n_blocks if entries is None else len(entries)) for name in names}
+    right, wrong = RunningSum(), RunningSum()
+    next_confidences = np.append(sums.first[1:], 0.0).tolist()
+    start = 0
+    for k, (_, chunk, weight, loss) in enumerate(accumulate(blocks)):
+        points = _Points(chunk, weight, loss, sums.weight, next_confidences[k], right, wrong)
+        end = start + len(chunk)
         for name, values in found.items():
+            here = CURVES[name](points)
             if entries is None:
-                COURSES[name](step, values[start : start + len(chunk)])
+                values[start:end] = here
             else:
-                first, last = np.searchsorted(entries, [start, start + len(chunk)])
-                COURSES[name](step, whole[: len(chunk)])
-                values[first:last] = whole[entries[first:last] - start]
-        right = float(step.doubt_right[-1]) if signed or plus else 0.0
-        doubts = right, float(step.doubt_wrong[-1]) if signed else 0.0
-        start += len(chunk)
+                first, last = np.searchsorted(entries, [start, end])
+                values[first:last] = here[entries[first:last] - start]
+        start = end
     return found
 
 
@@ -337,48 +362,3 @@ def evenly(n: int, max_points: int | None) -> IntArray | None:
     if max_points is None or max_points >= n:
         return None
     return np.unique(np.linspace(0, n - 1, max_points).round().astype(np.int64))
-
-
-def cwsa_of(accepted: Accepted, scale: FloatArray) -> FloatArray:
-    """Return the CWSA of accepted sets, 0 of an empty one; `scale` is 1/(1 - threshold)."""
-    return _cwsa_sum(*accepted, scale) / np.maximum(accepted.weight, _TINY)
-
-
-def cwsa_plus_of(accepted: Accepted, scale: FloatArray) -> FloatArray:
-    """Return the CWSA+ of accepted sets, 0 of an empty one; `scale` is 1/(1 - threshold)."""
-    weight, loss, doubt_right, _ = accepted
-    return _cwsa_plus_sum(weight, loss, doubt_right, scale) / np.maximum(weight, _TINY)
-
-
-def _cwsa_sum(
-    weight: FloatArray,
-    loss: FloatArray,
-    doubt_right: FloatArray,
-    doubt_wrong: FloatArray,
-    scale: FloatArray,
-) -> FloatArray:
-    """Return the sum of phi over right rows, see below, less the like over wrong ones."""
-    total = weight - loss
-    total -= doubt_right * scale
-    total -= loss
-    total += doubt_wrong * scale
-    return total
-
-
-def _cwsa_plus_sum(
-    weight: FloatArray, loss: FloatArray, doubt_right: FloatArray, scale: FloatArray
-) -> FloatArray:
-    """Return the sum of phi = (c - t)/(1 - t) over right rows: right - D/(1 - t).
-
-    D is the sum of 1 - c: near c = 1 this form is exact where sums of c cancel.
-    """
-    total = weight - loss
-    total -= doubt_right * scale
-    return np.maximum(total, 0.0, out=total)  # what no row adds, rounding may take away
-
-
-def scale_of(room: FloatArray) -> FloatArray:
-    """Return 1/(1 - t) for room = 1 - t, and 0 from t = 1 on, where (c - t)/(1 - t) is 1."""
-    if len(room) and room.min() > 0:
-        return 1.0 / room
-    return np.divide(1.0, room, out=np.zeros_like(room), where=room > 0)

@@ -1,8 +1,8 @@
 """Tie blocks: rows of equal confidence, which no threshold can part, from the surest down.
 
-Whatever they come from, blocks are handed out in chunks of `CHUNK` whole blocks. Every sum in
-the library goes over these chunks, so that the same blocks give the same bits whether they
-were sorted in memory or counted on many machines.
+Every source hands out its blocks in chunks of `CHUNK` blocks, and every sum goes over these
+chunks. So the same blocks give the same bits, whether they were sorted in memory or counted on
+many machines.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from skselect._array_ops import SPAN, spans
+from skselect._array_ops import SPAN
 from skselect._typing import FloatArray, IntArray
 from skselect.curve import packing
 from skselect.curve.packing import KeyArray
@@ -61,15 +61,15 @@ class Chunk:
 
 
 class TieBlocks(Protocol):
-    """Where blocks come from. Offsets are positions of the source's own."""
+    """A source of blocks. Its offsets say where chunks start, in rows or in blocks."""
 
     @property
     def unit(self) -> float:
         """A power of two, near the largest weight where squares of weights would overflow."""
 
     @property
-    def n_right(self) -> float | None:
-        """Number of right rows, where rows count once and are right or wrong; else None."""
+    def whole(self) -> bool:
+        """Whether rows count once and are right or wrong, so that sums are whole numbers."""
 
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the offset at which it starts."""
@@ -83,7 +83,7 @@ class TieBlocks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SummedBlocks:
-    """Blocks whose sums are at hand.
+    """Blocks whose sums are stored.
 
     Parameters
     ----------
@@ -106,11 +106,6 @@ class SummedBlocks:
         exponent = math.frexp(float(self.weight.max()))[1]
         return math.ldexp(1.0, exponent) if abs(exponent) > 100 else 1.0
 
-    @property
-    def n_right(self) -> float | None:
-        """Number of right rows, where rows count once and are right or wrong; else None."""
-        return float(np.sum(self.weight) - np.sum(self.loss)) if self.whole else None
-
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield each chunk with the number of blocks before it."""
         for start in range(0, len(self.confidence), CHUNK):
@@ -132,7 +127,7 @@ class SummedBlocks:
 class PackedBlocks:
     """Rows that count once and are right or wrong, as sorted packed keys.
 
-    Blocks are read off the keys when they are needed and forgotten again.
+    Blocks are computed from the keys, chunk by chunk, whenever they are needed.
 
     Parameters
     ----------
@@ -146,11 +141,10 @@ class PackedBlocks:
         """One: squares of numbers of rows do not overflow."""
         return 1.0
 
-    @cached_property
-    def n_right(self) -> float:
-        """Number of right rows."""
-        n_wrong = sum(int(np.sum(self.keys[rows] & 1)) for rows in spans(len(self.keys)))
-        return float(len(self.keys) - n_wrong)
+    @property
+    def whole(self) -> bool:
+        """True: these are numbers of rows."""
+        return True
 
     @cached_property
     def tied(self) -> bool:
@@ -185,7 +179,7 @@ class PackedBlocks:
             keys = self.keys[offset : offset + CHUNK]
             weight, errors = _ONES[: len(keys)], (keys & 1).view(f"i{keys.itemsize}")
             end, all_one = len(keys), True
-        confidence = packing.confidence_of(keys >> 1)
+        confidence = packing.unpack_confidence(keys >> 1)
         chunk = Chunk(confidence, weight, errors.astype(np.float64), all_one, whole=True)
         return chunk, offset + end
 
@@ -219,25 +213,27 @@ class PackedBlocks:
         return weight, loss, weight.astype(np.int64)
 
 
-def blocks_of(
+def group_rows(
     loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
 ) -> PackedBlocks | SummedBlocks:
     """Sort rows whose losses are 0 or 1, and find their blocks."""
     if weight is None and packing.packable(confidence):
-        keys = packing.packed(confidence, loss, narrow=packing.are_float32(confidence))
+        keys = packing.pack(confidence, loss, narrow=packing.are_float32(confidence))
         keys.sort()
         return PackedBlocks(keys)
     if weight is None:
-        confidence, lost = packing.ranked(confidence, loss)
-        return blocks_of_sorted(confidence, None, lost, whole=True)
-    # Wrong rows travel with the sign of their weight.
-    confidence, signed = packing.ranked(confidence, np.copysign(weight, 0.5 - loss))
+        confidence, lost = packing.sort_rows(confidence, loss)
+        return group_sorted_rows(confidence, None, lost, whole=True)
+    # The sign of a weight tells whether its row was wrong: so one column is sorted, not two.
+    signed = 0.5 - loss
+    np.copysign(weight, signed, out=signed)
+    confidence, signed = packing.sort_rows(confidence, signed)
     lost = np.negative(signed)
     np.maximum(lost, 0.0, out=lost)
-    return blocks_of_sorted(confidence, np.abs(signed, out=signed), lost)
+    return group_sorted_rows(confidence, np.abs(signed, out=signed), lost)
 
 
-def blocks_of_sorted(
+def group_sorted_rows(
     confidence: FloatArray,
     weight: FloatArray | None,
     lost: FloatArray,
@@ -257,7 +253,7 @@ def blocks_of_sorted(
     return SummedBlocks(confidence[starts], size, np.add.reduceat(lost, starts), rows, whole)
 
 
-def blocks_of_counts(confidence: FloatArray, rows: IntArray, errors: IntArray) -> SummedBlocks:
+def blocks_from_counts(confidence: FloatArray, rows: IntArray, errors: IntArray) -> SummedBlocks:
     """Return blocks of which rows and errors have been counted, from the surest down."""
     weight, loss = rows.astype(np.float64), errors.astype(np.float64)
     return SummedBlocks(confidence, weight, loss, rows, whole=True)

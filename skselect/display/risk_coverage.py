@@ -200,7 +200,7 @@ class RiskCoverageDisplay(CurveDisplay):
         ).plot(ax)  # fmt: skip
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
-        points = self.curve.courses(
+        points = self.curve.arrays(
             "coverage", "selective_risk", "accepted_loss", "accepted_weight", max_points=MAX_POINTS
         )
         label = None if name is None else legend_name(name)

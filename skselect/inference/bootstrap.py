@@ -14,7 +14,7 @@ import numpy as np
 
 from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.tie_blocks import blocks_of_counts
+from skselect.curve.tie_blocks import blocks_from_counts
 from skselect.metrics._evaluate import Judged
 from skselect.metrics._table import MetricSpec
 from skselect.predictions.outcomes import Outcomes
@@ -132,7 +132,7 @@ def cell_bootstrap(
     def value(right: FloatArray, wrong: FloatArray) -> float:
         drawn = right + wrong > 0
         rows, lost = (right + wrong)[drawn], wrong[drawn]
-        cells = blocks_of_counts(centre[drawn], rows.astype(np.int64), lost.astype(np.int64))
+        cells = blocks_from_counts(centre[drawn], rows.astype(np.int64), lost.astype(np.int64))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a draw without errors is no news
             return float(spec.kernel(RiskCoverageCurve(cells), **parameters))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +18,11 @@ import pandas as pd
 
 from skselect._array_ops import is_graded
 from skselect._checks.arrays import as_array
-from skselect._checks.rows import check_length
+from skselect._checks.rows import check_length, check_unit_confidence
 from skselect._typing import FloatArray, IntArray
-from skselect.curve import harmonic, packing
+from skselect.curve import cwsa, harmonic, packing
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.scan import walk
+from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import Chunk
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import ecd_terms
@@ -110,23 +110,19 @@ def _selective_cost(
     return _mean(accepted * judged.outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
 
 
-def _cwsa_of(
-    judged: Judged, threshold: float, normalize: str, sign: float, scale: str
+def _cwsa(
+    judged: Judged,
+    threshold: float = 0.5,
+    normalize: str = "selected",
+    *,
+    sign: float = -1.0,
+    scale: str = "signed share",
 ) -> Influence | None:
-    accepted = _accepted(judged.outcomes, threshold)
-    gain = (1.0 - judged.outcomes.loss) + sign * judged.outcomes.loss
-    terms = _threshold.cwsa_weight(judged.outcomes, threshold) * gain
+    outcomes = judged.outcomes
+    check_unit_confidence(outcomes.confidence, "CWSA")
+    terms = cwsa.row_terms(outcomes.loss, outcomes.confidence, threshold, sign)
+    accepted = _accepted(outcomes, threshold)
     return _mean(terms, scale) if normalize == "all" else _ratio(terms, accepted, scale)
-
-
-def _cwsa(judged: Judged, threshold: float = 0.5, normalize: str = "selected") -> Influence | None:
-    return _cwsa_of(judged, threshold, normalize, -1.0, "signed share")
-
-
-def _cwsa_plus(
-    judged: Judged, threshold: float = 0.5, normalize: str = "selected"
-) -> Influence | None:
-    return _cwsa_of(judged, threshold, normalize, 0.0, "logit")
 
 
 # Areas -----------------------------------------------------------------------------------
@@ -212,7 +208,7 @@ INFLUENCES: Mapping[str, Callable[..., Influence | RankedInfluence | None]] = {
     "generalized_risk": _generalized_risk,
     "selective_cost": _selective_cost,
     "cwsa": _cwsa,
-    "cwsa_plus": _cwsa_plus,
+    "cwsa_plus": partial(_cwsa, sign=0.0, scale="logit"),
     **RANKED,
     "cw_accuracy": _cw_accuracy,
     "top_label_brier": _top_label_brier,
@@ -295,7 +291,7 @@ class RankedInfluence:
 def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield the pseudo-values of the U-statistic (its kernel made symmetric)."""
     n = float(curve.n_rows)
-    for _, chunk, weight, loss in walk(curve.blocks):
+    for _, chunk, weight, loss in accumulate(curve.blocks):
         lower = n - weight + (chunk.weight - 1.0) / 2.0  # ties count by half
         upper_loss = loss - chunk.loss / 2.0
         yield Lines(chunk, upper_loss / (n - 2.0), (lower - 0.5) / (n - 2.0))
@@ -305,7 +301,7 @@ def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, averaged inside blocks."""
     total = float(harmonic.harmonic_gap(np.zeros(1), np.array([curve.sums.weight]))[0])
     reciprocals = risks = 0.0  # sums of 1/k and R_k/k over the rows so far
-    for _, chunk, weight, loss in walk(curve.blocks):
+    for _, chunk, weight, loss in accumulate(curve.blocks):
         size = chunk.weight
         if chunk.all_one:
             gap = 1.0 / weight
@@ -348,7 +344,7 @@ def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     n_right = n - n_wrong
     of_wrong = n * math.sqrt(n_wrong / (n_wrong - 1.0)) / n_wrong
     of_right = n * math.sqrt(n_right / (n_right - 1.0)) / n_right
-    for _, chunk, weight, loss in walk(curve.blocks):
+    for _, chunk, weight, loss in accumulate(curve.blocks):
         right_above = (weight - loss - chunk.right / 2.0) / n_right
         wrong_below = (n_wrong - loss + chunk.loss / 2.0) / n_wrong
         constant = of_right * (wrong_below - estimate)

@@ -1,7 +1,7 @@
 """Metrics at one threshold: what happens if rows below it are handed over.
 
-The kernels (first half) take a curve, or rows where each has a term or a threshold of its
-own. The doors (second half) take labels and probabilities.
+The kernels come first and take a curve, or rows where each has its own term or threshold. The
+public functions take labels and probabilities.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from skselect._checks.arrays import shown
 from skselect._checks.options import check_choice, check_number, check_threshold
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import BoolArray, FloatArray
+from skselect.curve import cwsa as definition
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._signature import DoorOptions, curve_of, metric, outcomes_of
 from skselect.predictions.outcomes import Outcomes
@@ -94,42 +95,27 @@ def accepted_rows(outcomes: Outcomes, threshold: Threshold) -> BoolArray:
 
 
 def relative_to(outcomes: Outcomes, threshold: FloatArray) -> Outcomes:
-    """Return outcomes for which 0.5 is what each row's own threshold is for these.
+    """Return outcomes of which 0.5 accepts the rows that reach their own thresholds here.
 
-    An accepted row keeps its weight phi in CWSA: its confidence becomes (1 + phi)/2.
+    An accepted row keeps its weight phi in CWSA: its confidence becomes (1 + phi)/2. Where phi
+    is not defined, because a threshold or a confidence lies outside [0, 1], it is 1.
     """
-    unit = bool(np.all((outcomes.confidence >= 0) & (outcomes.confidence <= 1)))
-    phi = np.ones_like(outcomes.confidence)
-    inside = (threshold >= 0) & (threshold < 1)
-    if unit:
-        np.divide(outcomes.confidence - threshold, 1.0 - threshold, out=phi, where=inside)
-    accepted = accepted_rows(outcomes, threshold)
-    confidence = np.where(accepted, (1.0 + phi) / 2.0, 0.0)
+    unit = np.all((outcomes.confidence >= 0) & (outcomes.confidence <= 1))
+    phi = definition.phi(outcomes.confidence, np.where(unit & (threshold >= 0), threshold, 1.0))
+    confidence = np.where(accepted_rows(outcomes, threshold), (1.0 + phi) / 2.0, 0.0)
     return Outcomes(outcomes.loss, confidence, outcomes.sample_weight)
-
-
-def cwsa_weight(outcomes: Outcomes, threshold: Threshold) -> FloatArray:
-    """Return phi = (c - t)/(1 - t) for accepted rows and 0 for the others.
-
-    At t = 1 only c = 1 is accepted and phi is its limit from below, 1.
-    """
-    check_unit_confidence(outcomes.confidence, "CWSA")
-    t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), outcomes.confidence.shape)
-    phi = np.ones_like(outcomes.confidence)
-    np.divide(outcomes.confidence - t, 1.0 - t, out=phi, where=t < 1)
-    return np.where(accepted_rows(outcomes, t), phi, 0.0)
 
 
 def cwsa_terms(
     outcomes: Outcomes, threshold: Threshold, sign: float, normalize: str = "selected"
 ) -> FloatArray:
-    """Return what each row adds: w phi (1 - l + sign l)/norm; sign -1 is CWSA, 0 is CWSA+."""
+    """Return what each row adds to CWSA (sign -1) or CWSA+ (sign 0), rejected ones 0."""
     check_choice("normalize", normalize, ["selected", "all"])
+    check_unit_confidence(outcomes.confidence, "CWSA")
     weight = outcomes.weight
     counted = weight[accepted_rows(outcomes, threshold)] if normalize == "selected" else weight
+    terms = definition.row_terms(outcomes.loss, outcomes.confidence, threshold, sign, weight)
     norm = np.sum(counted)
-    gain = (1.0 - outcomes.loss) + sign * outcomes.loss
-    terms = weight * cwsa_weight(outcomes, threshold) * gain
     return terms / norm if norm > 0 else np.zeros_like(terms)
 
 

@@ -1,137 +1,47 @@
-"""What counts in cells prove about metrics: intervals that hold the exact value."""
+"""Certified metrics from counts in cells: intervals that hold the exact value.
+
+A cell is a small range of confidences. Rows and errors are counted per cell, and every order of
+the rows inside a cell is possible: the best and the worst of them bound a metric.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skselect._typing import FloatArray, IntArray
-from skselect.curve import harmonic
+from skselect.curve import cwsa, harmonic
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.tie_blocks import SummedBlocks, blocks_of_counts
+from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
 from skselect.metrics import SPECS
 
-
-class Bounds(NamedTuple):
-    """Value, and the interval that holds the exact one."""
-
-    value: float
-    low: float
-    high: float
-
-
-def certified_value(
-    name: str, parts: Parts, curve: RiskCoverageCurve, parameters: Mapping[str, Any]
-) -> Bounds:
-    """Return a metric of the rows behind the parts of cells, as far as these tell it."""
-    at_threshold = [key for key, spec in SPECS.items() if spec.at_threshold]
-    _check_bounded(name, {*at_threshold, *_BOUNDS})
-    if name in at_threshold:
-        _check_given_threshold(name, parameters.get("threshold", 0.5), parts.thresholds)
-    value = float(SPECS[name].kernel(curve, **parameters))
-    if name not in _BOUNDS:  # only which rows are accepted counts, and that is exact
-        return Bounds(value, value, value)
-    _check_bounded_parameters(name, parameters, {"threshold", "normalize", "eps"})
-    low, high = _BOUNDS[name](parts, curve, **parameters)
-    return Bounds(min(max(value, low), high), low, high)
-
-
-def _area(name: str) -> Callable[..., tuple[float, float]]:
-    def bounds(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
-        # Without errors, or without right answers, the curve itself has said nan.
-        return bounds_of_areas(parts.right, parts.wrong).get(name, (np.nan, np.nan))
-
-    return bounds
-
-
-def _eaurc(parts: Parts, curve: RiskCoverageCurve) -> tuple[float, float]:
-    low, high = _area("aurc")(parts, curve)
-    return widened(low - curve.best_aurc(), high - curve.best_aurc())
-
-
-def _cw_accuracy(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
-    right, wrong, (low, high) = parts.right, parts.wrong, parts.shortfalls
-
-    def share(doubt_right: FloatArray, doubt_wrong: FloatArray, of_nothing: float) -> float:
-        of_right = float(np.sum(right * (1.0 - doubt_right)))
-        total = of_right + float(np.sum(wrong * (1.0 - doubt_wrong)))
-        return of_right / total if total > 0 else of_nothing
-
-    return widened(share(high, low, 0.0), share(low, high, 1.0))
-
-
-def _csr(parts: Parts, curve: RiskCoverageCurve, eps: float = 1e-8) -> tuple[float, float]:
-    used = parts.wrong > 0
-    low, high = (np.clip(d[used], eps, 1.0 - eps) for d in parts.shortfalls)
-    with np.errstate(divide="ignore"):  # a shortfall of 0 makes it infinite
-        least, most = (float(np.sum(parts.wrong[used] / d)) / curve.n_rows for d in (high, low))
-    return widened(least, most, most=np.inf)
-
-
-def _cwsa(sign: float) -> Callable[..., tuple[float, float]]:
-    def bounds(
-        parts: Parts,
-        curve: RiskCoverageCurve,
-        threshold: float = 0.5,
-        normalize: str = "selected",
-    ) -> tuple[float, float]:
-        inside = parts.confidences >= threshold
-        if not np.any(inside):
-            return 0.0, 0.0
-        right, wrong = parts.right[inside], parts.wrong[inside]
-        low, high = (shortfall[inside] for shortfall in parts.shortfalls)
-        norm = float(np.sum(right + wrong)) if normalize == "selected" else curve.n_rows
-
-        def total(doubt_right: FloatArray, doubt_wrong: FloatArray) -> float:
-            gain = right * (1.0 - doubt_right / (1.0 - threshold))
-            lost = wrong * (1.0 - doubt_wrong / (1.0 - threshold))
-            return float(np.sum(gain) + sign * np.sum(lost)) / norm
-
-        return widened(total(high, low), total(low, high), least=min(sign, 0.0))
-
-    return bounds
-
-
-_BOUNDS: dict[str, Callable[..., tuple[float, float]]] = {
-    "aurc": _area("aurc"),
-    "augrc": _area("augrc"),
-    "failure_auroc": _area("failure_auroc"),
-    "eaurc": _eaurc,
-    "cw_accuracy": _cw_accuracy,
-    "csr": _csr,
-    "cwsa": _cwsa(-1.0),
-    "cwsa_plus": _cwsa(0.0),
-}
-
+# Cells -------------------------------------------------------------------------------------
 
 #: Bits after the leading one that a cell keeps.
 BITS = 12
 _DROPPED = 52 - BITS
-# 1 - c of a float64 in [0, 1], rounded, is a multiple of this; where c < 1/2 it was rounded.
+# 1 - c of a float64 in [0, 1] is a multiple of this: exactly from c = 1/2 on, rounded below.
 _STEP = 2.0**-53
 # Cell 0 holds the shortfall 0, cell 1 the next larger one.
 _BEFORE_FIRST = (int(np.float64(_STEP).view(np.int64)) >> _DROPPED) - 2
 N_CELLS = (int(np.float64(1.0).view(np.int64)) >> _DROPPED) - _BEFORE_FIRST
 
-#: How much wider than computed a bound is made, for the rounding of sums.
-_MARGIN = 1e-11
 
-
-def cells_of(confidence: FloatArray) -> IntArray:
+def find_cells(confidence: FloatArray) -> IntArray:
     """Return the cell of each confidence in [0, 1], the surest in cell 0."""
     bits = (1.0 - confidence.astype(np.float64, copy=False)).view(np.int64)
-    bits -= 1  # a cell ends with its largest shortfall
+    bits -= 1  # the largest shortfall of a cell still belongs to it
     bits >>= _DROPPED
     bits -= _BEFORE_FIRST
     return np.maximum(bits, 0, out=bits)
 
 
-def _largest(cells: IntArray) -> FloatArray:
+def _largest_shortfall(cells: IntArray) -> FloatArray:
     """Return the largest 1 - c, rounded, of each cell."""
     ends = ((cells + (_BEFORE_FIRST + 1)) << _DROPPED).view(np.float64)
     return np.where(cells == 0, 0.0, np.floor(ends / _STEP) * _STEP)
@@ -139,20 +49,23 @@ def _largest(cells: IntArray) -> FloatArray:
 
 def _shortfalls(cells: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the smallest and the largest 1 - c of each cell, before rounding."""
-    low = np.where(cells == 0, 0.0, _largest(np.maximum(cells - 1, 0)) + _STEP)
-    high = _largest(cells)
+    low = np.where(cells == 0, 0.0, _largest_shortfall(np.maximum(cells - 1, 0)) + _STEP)
+    high = _largest_shortfall(cells)
     return low - _STEP * (low >= 0.5), np.minimum(high + _STEP * (high >= 0.5), 1.0)
 
 
 def least_confidences(cells: IntArray) -> FloatArray:
     """Return the least confidence in [0, 1] that each cell can hold."""
-    high = _largest(cells)
+    high = _largest_shortfall(cells)
     # Where 1 - c is rounded, confidences down to half a step below end in the same cell.
     return np.maximum(1.0 - high - _STEP / 2.0 * (high >= 0.5), 0.0)
 
 
+# Counts ------------------------------------------------------------------------------------
+
+
 class CellCounts:
-    """Rows and errors of each cell; thresholds given beforehand part the cells they lie in.
+    """Rows and errors of each cell; thresholds given beforehand divide the cells they lie in.
 
     Parameters
     ----------
@@ -163,41 +76,41 @@ class CellCounts:
     def __init__(self, thresholds: FloatArray) -> None:
         self.thresholds = thresholds
         self.counts = np.zeros((N_CELLS, 2), dtype=np.int64)
-        #: Rows of the parted cells, by how many thresholds they reach.
-        self.parted = np.unique(cells_of(thresholds))
-        self.inside = np.zeros((len(self.parted), len(thresholds) + 1, 2), dtype=np.int64)
-        self._is_parted = np.zeros(N_CELLS, dtype=bool)
-        self._is_parted[self.parted] = True
+        #: Cells in which a threshold lies; their rows by how many thresholds they reach.
+        self.divided = np.unique(find_cells(thresholds))
+        self.inside = np.zeros((len(self.divided), len(thresholds) + 1, 2), dtype=np.int64)
+        self._is_divided = np.zeros(N_CELLS, dtype=bool)
+        self._is_divided[self.divided] = True
 
     @property
     def nbytes(self) -> int:
         """Bytes in use."""
-        return self.counts.nbytes + self.inside.nbytes + self._is_parted.nbytes
+        return self.counts.nbytes + self.inside.nbytes + self._is_divided.nbytes
 
     def add(self, confidence: FloatArray, wrong: NDArray[Any]) -> None:
         """Count rows."""
-        cells, kind = cells_of(confidence), wrong.astype(np.int64)
+        cells, kind = find_cells(confidence), wrong.astype(np.int64)
         both = cells * 2
         both += kind
         self.counts += np.bincount(both, minlength=2 * N_CELLS).reshape(-1, 2)
         if len(self.thresholds):
-            rows = np.flatnonzero(self._is_parted[cells])
-            place = np.searchsorted(self.parted, cells[rows])
+            rows = np.flatnonzero(self._is_divided[cells])
+            place = np.searchsorted(self.divided, cells[rows])
             reached = np.searchsorted(self.thresholds, confidence[rows], side="right")
             np.add.at(self.inside, (place, reached, kind[rows]), 1)
 
     def add_counts(self, confidence: FloatArray, rows: IntArray, errors: IntArray) -> None:
         """Count groups of rows with one confidence each."""
-        cells = cells_of(confidence)
-        parted = np.flatnonzero(self._is_parted[cells])
-        place = np.searchsorted(self.parted, cells[parted])
-        reached = np.searchsorted(self.thresholds, confidence[parted], side="right")
+        cells = find_cells(confidence)
+        divided = np.flatnonzero(self._is_divided[cells])
+        place = np.searchsorted(self.divided, cells[divided])
+        reached = np.searchsorted(self.thresholds, confidence[divided], side="right")
         numbers = np.column_stack([rows - errors, errors])
         np.add.at(self.counts, cells, numbers)
-        np.add.at(self.inside, (place, reached), numbers[parted])
+        np.add.at(self.inside, (place, reached), numbers[divided])
 
     def settle(self) -> None:
-        """Nothing waits to be merged."""
+        """Do nothing: every row has been added already."""
 
     def copy(self) -> CellCounts:
         """Return counts that can be added to without changing these."""
@@ -212,9 +125,9 @@ class CellCounts:
 
     def parts(self) -> Parts:
         """Return the parts that hold any rows, the surest first."""
-        whole = np.flatnonzero(self.counts.any(axis=1) & ~self._is_parted)
+        whole = np.flatnonzero(self.counts.any(axis=1) & ~self._is_divided)
         place, reached = np.nonzero(self.inside.any(axis=2))
-        cell = np.concatenate([whole, self.parted[place]])
+        cell = np.concatenate([whole, self.divided[place]])
         reached = np.concatenate([np.full(len(whole), -1), reached])
         rows = np.concatenate([self.counts[whole], self.inside[place, reached[len(whole) :]]])
         order = np.lexsort((-reached, cell))
@@ -229,14 +142,14 @@ class CellCounts:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Cells that hold rows, and the parts of those that thresholds part, the surest first.
+    """Cells that hold rows, those with thresholds inside divided by them; the surest first.
 
     Parameters
     ----------
     cell, right, wrong : ndarray of shape (m,)
         The cell, and its right and wrong rows.
     reached : ndarray of shape (m,)
-        How many thresholds its rows reach; -1 where the cell is not parted.
+        How many thresholds its rows reach; -1 where the cell is not divided.
     thresholds : ndarray of shape (k,)
     """
 
@@ -250,28 +163,28 @@ class Parts:
     def shortfalls(self) -> tuple[FloatArray, FloatArray]:
         """The smallest and the largest 1 - c that each part can hold."""
         low, high = _shortfalls(self.cell)
-        parted = self.reached >= 0
+        divided = self.reached >= 0
         # Parts of one cell lie between the threshold that they reach and the one they miss.
         edges = np.concatenate([[0.0], self.thresholds, [1.0]])
-        reached = self.reached[parted]
-        high[parted] = np.minimum(high[parted], 1.0 - edges[reached] + _STEP)
-        low[parted] = np.maximum(low[parted], 1.0 - edges[reached + 1] - _STEP)
+        reached = self.reached[divided]
+        high[divided] = np.minimum(high[divided], 1.0 - edges[reached] + _STEP)
+        low[divided] = np.maximum(low[divided], 1.0 - edges[reached + 1] - _STEP)
         return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
     @cached_property
     def confidences(self) -> FloatArray:
         """A confidence inside each part."""
         low, high = _shortfalls(self.cell)
-        # The middle, or where a cell holds but a few floats the first of them: the middle
-        # could round into the next cell.
+        # The middle; or the first float of a cell that holds only a few, because there the middle
+        # could be rounded into the next cell.
         found = 1.0 - np.where(high - low > 2.0**-48, (low + high) / 2.0, low)
-        parted = self.reached >= 0
+        divided = self.reached >= 0
         edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
-        reaches, misses = edges[self.reached[parted]], edges[self.reached[parted] + 1]
-        least = np.maximum(1.0 - high[parted], reaches)
-        most = np.minimum(1.0 - low[parted], misses)
-        # Whatever rounding did to the ends, it reaches the one threshold and misses the other.
-        found[parted] = np.clip((least + most) / 2.0, reaches, np.nextafter(misses, 0.0))
+        reaches, misses = edges[self.reached[divided]], edges[self.reached[divided] + 1]
+        least = np.maximum(1.0 - high[divided], reaches)
+        most = np.minimum(1.0 - low[divided], misses)
+        # Rounding must not move it across a threshold.
+        found[divided] = np.clip((least + most) / 2.0, reaches, np.nextafter(misses, 0.0))
         return found
 
     @cached_property
@@ -282,13 +195,67 @@ class Parts:
 
     def blocks(self, confidence: FloatArray) -> SummedBlocks:
         """Return the parts as tie blocks of these confidences."""
-        return blocks_of_counts(confidence, self.right + self.wrong, self.wrong)
+        return blocks_from_counts(confidence, self.right + self.wrong, self.wrong)
 
 
-def bounds_of_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, float]]:
+# Bounds of metrics -------------------------------------------------------------------------
+
+# A bound is moved outwards by this share, more than rounding can have moved it inwards.
+_MARGIN = 1e-11
+
+
+class Bounds(NamedTuple):
+    """Value, and the interval that holds the exact one."""
+
+    value: float
+    low: float
+    high: float
+
+
+def bound_metric(
+    name: str, parts: Parts, curve: RiskCoverageCurve, parameters: Mapping[str, Any]
+) -> Bounds:
+    """Return a metric of the counted rows, as far as the parts of cells determine it."""
+    at_threshold = {key for key, spec in SPECS.items() if spec.at_threshold}
+    known = at_threshold | _BOUNDS.keys()
+    if name not in known:
+        raise ValueError(
+            f"metrics: {name!r} cannot be bounded from cells; mode='certified' knows "
+            f"{sorted(known)}. Use mode='exact'."
+        )
+    if name in at_threshold:
+        _check_given_threshold(name, parameters.get("threshold", 0.5), parts.thresholds)
+    value = float(SPECS[name].kernel(curve, **parameters))
+    if name not in _BOUNDS:  # it depends only on which rows are accepted, and that is exact
+        return Bounds(value, value, value)
+    unknown = sorted(set(parameters) - {"threshold", "normalize", "eps"})
+    if unknown:
+        raise ValueError(f"metrics: {name!r} has bounds only without {unknown}; use mode='exact'.")
+    low, high = _BOUNDS[name](parts, curve, **parameters)
+    return Bounds(min(max(value, low), high), low, high)
+
+
+def _check_given_threshold(metric: str, threshold: float, given: FloatArray) -> None:
+    """Refuse a threshold that falls inside a cell and was not given beforehand."""
+    if threshold > 0 and threshold not in given:
+        raise ValueError(
+            f"metrics: {metric!r} at threshold {threshold:g} is exact only for thresholds given "
+            f"beforehand, here {given.tolist()}; build the state with "
+            f"SelectiveState('certified', thresholds=[{threshold:g}])."
+        )
+
+
+def _widen(low: float, high: float, least: float = 0.0, most: float = 1.0) -> tuple[float, float]:
+    """Return the interval with a margin for rounding, cut off at the range of the metric."""
+    low -= _MARGIN * abs(low) + 1e-15 if np.isfinite(low) else 0.0
+    high += _MARGIN * abs(high) + 1e-15 if np.isfinite(high) else 0.0
+    return max(low, least), min(high, most)
+
+
+def bound_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, float]]:
     """Return the least and the largest AURC, AUGRC and failure AUROC that parts allow.
 
-    Within a part, errors come last at best and first at worst.
+    Within a part the best order has its errors last, the worst one has them first.
     """
     g, e = right.astype(np.float64), wrong.astype(np.float64)
     size = g + e
@@ -307,43 +274,73 @@ def bounds_of_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, 
         "augrc": tuple((p + n_wrong**2 / 2.0) / n**2 for p in (pairs, pairs + free)),
     }
     if 0 < n_wrong < n:
-        of = (n - n_wrong) * n_wrong
-        found["failure_auroc"] = (1.0 - (pairs + free) / of, 1.0 - pairs / of)
-    return {name: widened(low, high) for name, (low, high) in found.items()}
+        all_pairs = (n - n_wrong) * n_wrong
+        found["failure_auroc"] = (1.0 - (pairs + free) / all_pairs, 1.0 - pairs / all_pairs)
+    return {name: _widen(low, high) for name, (low, high) in found.items()}
 
 
-def widened(low: float, high: float, least: float = 0.0, most: float = 1.0) -> tuple[float, float]:
-    """Return an interval that is larger by more than its ends can have been rounded."""
-    low -= _MARGIN * abs(low) + 1e-15 if np.isfinite(low) else 0.0
-    high += _MARGIN * abs(high) + 1e-15 if np.isfinite(high) else 0.0
-    return max(low, least), min(high, most)
+def _area(name: str) -> Callable[..., tuple[float, float]]:
+    def bounds(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
+        # Without errors, or without right answers, there is no AUROC: its value is nan.
+        return bound_areas(parts.right, parts.wrong).get(name, (np.nan, np.nan))
+
+    return bounds
 
 
-def _check_bounded(metric: str, bounded: Collection[str]) -> None:
-    """Refuse a metric that counts in cells do not bound."""
-    if metric not in bounded:
-        raise ValueError(
-            f"metrics: {metric!r} cannot be bounded from cells; mode='certified' knows "
-            f"{sorted(bounded)}. Use mode='exact'."
-        )
+def _eaurc(parts: Parts, curve: RiskCoverageCurve) -> tuple[float, float]:
+    low, high = _area("aurc")(parts, curve)
+    return _widen(low - curve.best_aurc(), high - curve.best_aurc())
 
 
-def _check_bounded_parameters(
-    metric: str, parameters: Mapping[str, Any], bounded: Collection[str]
-) -> None:
-    """Refuse parameters with which counts in cells do not bound a metric."""
-    unknown = sorted(set(parameters) - set(bounded))
-    if unknown:
-        raise ValueError(
-            f"metrics: {metric!r} has bounds only without {unknown}; use mode='exact'."
-        )
+def _cw_accuracy(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
+    def share(shortfall_right: FloatArray, shortfall_wrong: FloatArray, if_nothing: float) -> float:
+        right = float(np.sum(parts.right * (1.0 - shortfall_right)))
+        total = right + float(np.sum(parts.wrong * (1.0 - shortfall_wrong)))
+        return right / total if total > 0 else if_nothing
+
+    low, high = parts.shortfalls
+    return _widen(share(high, low, 0.0), share(low, high, 1.0))
 
 
-def _check_given_threshold(metric: str, threshold: float, given: FloatArray) -> None:
-    """Refuse a threshold that parts a cell and was not given beforehand."""
-    if threshold > 0 and threshold not in given:
-        raise ValueError(
-            f"metrics: {metric!r} at threshold {threshold:g} is exact only for thresholds given "
-            f"beforehand, here {given.tolist()}; build the state with "
-            f"SelectiveState('certified', thresholds=[{threshold:g}])."
-        )
+def _csr(parts: Parts, curve: RiskCoverageCurve, eps: float = 1e-8) -> tuple[float, float]:
+    used = parts.wrong > 0
+    low, high = (np.clip(shortfall[used], eps, 1.0 - eps) for shortfall in parts.shortfalls)
+    with np.errstate(divide="ignore"):  # an error of shortfall 0 makes it infinite
+        least, most = (float(np.sum(parts.wrong[used] / d)) / curve.n_rows for d in (high, low))
+    return _widen(least, most, most=np.inf)
+
+
+def _cwsa(
+    parts: Parts,
+    curve: RiskCoverageCurve,
+    threshold: float = 0.5,
+    normalize: str = "selected",
+    *,
+    sign: float,
+) -> tuple[float, float]:
+    accepted = parts.confidences >= threshold
+    if not np.any(accepted):
+        return 0.0, 0.0
+    right, wrong = parts.right[accepted], parts.wrong[accepted]
+    # The smaller the shortfalls 1 - c, the larger the terms.
+    largest, smallest = (
+        cwsa.phi_from_shortfall(shortfall[accepted], threshold) for shortfall in parts.shortfalls
+    )
+    norm = float(np.sum(right + wrong)) if normalize == "selected" else curve.n_rows
+
+    def mean(phi_right: FloatArray, phi_wrong: FloatArray) -> float:
+        return float(np.sum(right * phi_right) + sign * np.sum(wrong * phi_wrong)) / norm
+
+    return _widen(mean(smallest, largest), mean(largest, smallest), least=min(sign, 0.0))
+
+
+_BOUNDS: dict[str, Callable[..., tuple[float, float]]] = {
+    "aurc": _area("aurc"),
+    "augrc": _area("augrc"),
+    "failure_auroc": _area("failure_auroc"),
+    "eaurc": _eaurc,
+    "cw_accuracy": _cw_accuracy,
+    "csr": _csr,
+    "cwsa": partial(_cwsa, sign=-1.0),
+    "cwsa_plus": partial(_cwsa, sign=0.0),
+}

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from skselect._typing import FloatArray, IntArray
 from skselect.curve import packing
 from skselect.curve.packing import KeyArray
-from skselect.curve.tie_blocks import SummedBlocks, blocks_of_counts
+from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
 
 #: Counters in a page, an even number so that right and wrong of one confidence stay together.
 PAGE = 1 << 17
 #: More distinct keys than this are counted in pages.
 PAGED_FROM = 1 << 21
-#: Keys that are sorted together: the more, the fewer distinct ones are added to the counters.
+#: Keys that are sorted together; equal ones are then added to the counters as one.
 SORTED_TOGETHER = 1 << 22
 
 Runs = tuple[KeyArray, IntArray]
@@ -62,7 +62,7 @@ class KeyCounts:
         if self.unsorted:
             keys = np.concatenate(self.unsorted)
             self.unsorted, self.n_unsorted = [], 0
-            self.add(*run_of(keys))
+            self.add(*count_keys(keys))
 
     def add(self, keys: KeyArray, counts: IntArray) -> None:
         """Add counts of distinct keys in ascending order."""
@@ -71,7 +71,7 @@ class KeyCounts:
         elif len(keys):
             self.runs.append((keys, counts))
             self.n_pending += len(keys)
-            # Merging when as much waits as is merged already keeps the cost linear.
+            # The cost stays linear if as many keys wait for each merge as were merged before.
             if self.n_pending > 2 * len(self.runs[0][0]) + PAGED_FROM // 2:
                 self._merge()
 
@@ -81,13 +81,13 @@ class KeyCounts:
         self._merge()
 
     def _merge(self) -> None:
-        """Make one run of all; long ones become pages at once, which costs less."""
+        """Merge all runs into one, or add them to pages where one of them is long."""
         if self._is_long():
             runs, self.runs = self.runs, []
             for keys, counts in runs:
                 self._add_to_pages(keys, counts)
         elif len(self.runs) > 1:
-            self.runs = [merged_runs(self.runs)]
+            self.runs = [merge_runs(self.runs)]
             if self._is_long():
                 self._merge()
         self.n_pending = 0
@@ -122,7 +122,7 @@ class KeyCounts:
         """Return counters that can be added to without changing these."""
         twin = KeyCounts(self.dtype.type)
         twin.pages = {number: page.copy() for number, page in self.pages.items()}
-        # Runs and unsorted keys are never written to.
+        # Runs and unsorted keys never change, so that both can hold the same arrays.
         twin.runs, twin.n_pending = list(self.runs), self.n_pending
         twin.unsorted, twin.n_unsorted = list(self.unsorted), self.n_unsorted
         return twin
@@ -156,12 +156,12 @@ class ExactCounts:
         number = np.concatenate([rows - errors, errors])
         counted = number > 0
         if np.any(counted):
-            counters.add(*merged_runs([(keys[counted], number[counted])]))
+            counters.add(*merge_runs([(keys[counted], number[counted])]))
 
     def _packed(self, confidence: FloatArray, wrong: NDArray[Any]) -> tuple[KeyCounts, KeyArray]:
         """Return rows as keys, and the counters of their width."""
         narrow = packing.are_float32(confidence)
-        keys = packing.packed(confidence, wrong, narrow=narrow)
+        keys = packing.pack(confidence, wrong, narrow=narrow)
         return (self.narrow if narrow else self.wide), keys
 
     def copy(self) -> ExactCounts:
@@ -182,16 +182,16 @@ class ExactCounts:
 
     def blocks(self) -> SummedBlocks:
         """Return the tie blocks, from the surest down."""
-        by_width = [list(_blocks_of(counts.parts())) for counts in (self.narrow, self.wide)]
+        by_width = [list(_count_confidences(counts.parts())) for counts in (self.narrow, self.wide)]
         parts = [part for found in by_width for part in found]
         confidence, rows, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
-        if all(by_width):  # float32 and float64 may share values
-            confidence, rows, errors = _combined(confidence, rows, errors)
-        return blocks_of_counts(confidence, rows, errors)
+        if all(by_width):  # a value may occur in both widths
+            confidence, rows, errors = _add_up_equal(confidence, rows, errors)
+        return blocks_from_counts(confidence, rows, errors)
 
 
-def merged_runs(runs: list[Runs]) -> Runs:
-    """Return the runs as one, the counts of equal keys added up."""
+def merge_runs(runs: list[Runs]) -> Runs:
+    """Merge runs into one, adding up the counts of equal keys."""
     keys = np.concatenate([keys for keys, _ in runs])
     order = np.argsort(keys, kind="stable")  # merges what is sorted already
     keys, counts = keys[order], np.concatenate([counts for _, counts in runs])[order]
@@ -199,26 +199,27 @@ def merged_runs(runs: list[Runs]) -> Runs:
     return keys[starts], np.add.reduceat(counts, starts)
 
 
-def run_of(keys: KeyArray) -> Runs:
+def count_keys(keys: KeyArray) -> Runs:
     """Sort keys, in place, and count each distinct one."""
     keys.sort()
     starts = packing.run_starts(keys)
     return keys[starts], np.diff(starts, append=len(keys))
 
 
-def _blocks_of(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
-    """Yield confidence, rows and errors of each confidence, part by part."""
+def _count_confidences(parts: Iterator[Runs]) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
+    """Yield distinct confidences with their rows and errors, part by part."""
     for keys, counts in parts:
         bits = keys >> 1
         starts = packing.run_starts(bits)
         wrong = np.where(keys & 1, counts, 0)
-        confidence = packing.confidence_of(bits[starts])
+        confidence = packing.unpack_confidence(bits[starts])
         yield confidence, np.add.reduceat(counts, starts), np.add.reduceat(wrong, starts)
 
 
-def _combined(
+def _add_up_equal(
     confidence: FloatArray, rows: IntArray, errors: IntArray
 ) -> tuple[FloatArray, IntArray, IntArray]:
+    """Sort confidences and add up the rows and errors of equal ones."""
     order, ranked = packing.descending_order(confidence)
     starts = packing.run_starts(ranked)
     rows, errors = (np.add.reduceat(column[order], starts) for column in (rows, errors))

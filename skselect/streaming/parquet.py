@@ -139,7 +139,7 @@ def parquet_state(
     columns = _check_file_columns(y_true, y_proba, confidence, loss, labels)
     state = SelectiveState(mode, thresholds=thresholds, labels=labels)
     count = state.update_confidence if y_true is None else state.update
-    files = files_of(paths)
+    files = find_files(paths)
     parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
     tqdm = import_extra("tqdm", "tqdm", "parquet").tqdm
     total = 0
@@ -156,7 +156,7 @@ def parquet_state(
     return state
 
 
-def files_of(paths: Paths) -> list[Path]:
+def find_files(paths: Paths) -> list[Path]:
     """Return the files that paths, folders and patterns stand for, sorted, each once."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     found: set[Path] = set()
@@ -169,9 +169,13 @@ def files_of(paths: Paths) -> list[Path]:
             files = list(one.parent.glob(one.name))
         else:
             files = []
-        _check_files(one, files)
+        if not files or not all(file.is_file() for file in files):
+            raise ValueError(
+                f"paths: {str(one)!r} is no file, and no *.parquet files are below it."
+            )
         found.update(file.resolve() for file in files)
-    _check_any_path(len(found))
+    if not found:
+        raise ValueError("paths is empty; name at least one file.")
     return sorted(found)
 
 
@@ -180,7 +184,8 @@ def _count(count: Callable[[Any, Any], Any], batch: Any, columns: list[str], pat
     if batch.num_rows == 0:
         return
     for name in columns:
-        _check_no_nulls(batch.column(name).null_count, name, path)
+        if n_nulls := batch.column(name).null_count:
+            raise ValueError(f"{path}: the column {name!r} has {n_nulls} missing values.")
     first, *rest = (batch.column(name).to_numpy(zero_copy_only=False) for name in columns)
     try:
         count(first, rest[0] if len(rest) == 1 else np.column_stack(rest))
@@ -215,27 +220,9 @@ def _check_file_columns(
     return [str(y_true), *proba]
 
 
-def _check_files(given: Path, files: Sequence[Path]) -> None:
-    """Refuse a path behind which there is no file."""
-    if not files or not all(file.is_file() for file in files):
-        raise ValueError(f"paths: {str(given)!r} is no file, and no *.parquet files are below it.")
-
-
-def _check_any_path(n: int) -> None:
-    """Refuse an empty list of paths."""
-    if n == 0:
-        raise ValueError("paths is empty; name at least one file.")
-
-
 def _check_parquet_columns(present: Sequence[str], wanted: Sequence[str], path: Path) -> None:
     """Refuse a file that lacks a column."""
     check_columns(wanted, present, str(path))
     twice = [name for name in wanted if list(present).count(name) > 1]
     if twice:
         raise ValueError(f"{path} has several columns of the name {twice}.")
-
-
-def _check_no_nulls(n_nulls: int, name: str, path: Path) -> None:
-    """Refuse missing values."""
-    if n_nulls:
-        raise ValueError(f"{path}: the column {name!r} has {n_nulls} missing values.")

@@ -28,7 +28,7 @@ from skselect.metrics import DEFAULT_METRICS, MetricInterval, evaluate
 from skselect.metrics._evaluate import requests
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.streaming.certified import CellCounts, certified_value
+from skselect.streaming.certified import CellCounts, bound_metric
 from skselect.streaming.counters import ExactCounts
 
 #: Rows that are counted together.
@@ -95,7 +95,10 @@ class SelectiveState:
         confidence: ConfidenceSpec = "max_proba",
     ) -> None:
         self.mode = check_choice("mode", mode, ["exact", "certified"])
-        _refuse_exact_thresholds(mode, thresholds)
+        if thresholds is not None and mode == "exact":
+            raise ValueError(
+                "thresholds goes with mode='certified'; every one is exact in 'exact'."
+            )
         given = np.zeros(0) if thresholds is None else _check_unit_thresholds(thresholds)
         self.thresholds: FloatArray = np.unique(given)
         self.labels: LabelArray | None = None if labels is None else check_classes(labels)
@@ -138,7 +141,7 @@ class SelectiveState:
         ValueError
             If an argument is malformed; nothing is counted then.
         """
-        outcomes, labels = judged(y_true, y_proba, self.labels, self.confidence)
+        outcomes, labels = read_piece(y_true, y_proba, self.labels, self.confidence)
         check_unit_confidence(outcomes.confidence, "SelectiveState")
         self.labels = labels
         return self._count(outcomes.confidence, outcomes.loss)
@@ -225,7 +228,7 @@ class SelectiveState:
         blocks = self._blocks()
         rows, errors = blocks.rows, blocks.loss.astype(np.int64)
         counts = {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
-        # Cells are no confidences: read as such, a threshold may fall inside one of them.
+        # Read as single confidences, cells could be divided by a threshold later.
         own = {"mode": self.mode, "thresholds": self.thresholds}
         return counts if self.mode == "exact" else counts | own
 
@@ -276,7 +279,9 @@ class SelectiveState:
         }
         if self.labels is not None and other.labels is not None:
             traits["labels"] = (self.labels.tolist(), other.labels.tolist())
-        _check_mergeable(traits)
+        for name, (own, theirs) in traits.items():
+            if own != theirs:
+                raise ValueError(f"merge: the states differ in {name}: {own!r} and {theirs!r}.")
 
     # Reading -----------------------------------------------------------------------------
 
@@ -322,7 +327,7 @@ class SelectiveState:
         parts = self.counts.parts()
         curve = RiskCoverageCurve(parts.blocks(parts.confidences))
         found = {
-            spec.name: certified_value(spec.name, parts, curve, parameters)
+            spec.name: bound_metric(spec.name, parts, curve, parameters)
             for spec, parameters in requests(metrics)
         }
         return pd.DataFrame.from_dict(found, orient="index", columns=["value", "low", "high"])
@@ -363,14 +368,20 @@ class SelectiveState:
         return {"version": _VERSION, **self.__dict__}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
-        _check_state_version(fields.pop("version", None), _VERSION)
+        version = fields.pop("version", None)
+        if version != _VERSION:
+            raise ValueError(
+                f"This SelectiveState was pickled in version {version!r}, and this skselect reads "
+                f"version {_VERSION}; carry counts over with to_arrays() and from_counts(), with "
+                "the mode and the thresholds of the state."
+            )
         self.__dict__.update(fields)
 
 
-def judged(
+def read_piece(
     y_true: Any, y_proba: Any, labels: LabelArray | None, confidence: ConfidenceSpec
 ) -> tuple[Outcomes, LabelArray]:
-    """Judge class probabilities of one piece; return the classes, too."""
+    """Return the outcomes of one piece of class probabilities, and all classes."""
     # One column is the probability of the second class.
     known = [] if labels is None else labels.tolist()
     second = known[1] if len(known) == 2 and np.ndim(y_proba) == 1 else None
@@ -407,7 +418,7 @@ def check_unit_floats(name: str, values: Any) -> FloatArray:
 def check_counted_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any]]:
     """Return a confidence in [0, 1] and an error, 0 or 1, per row.
 
-    As they are: copies of float64 would cost more than counting float32 and booleans.
+    They keep their dtype: conversion to float64 would cost more than counting does.
     """
     values = check_unit_floats("confidence", confidence)
     wrong = as_array(loss, "loss")
@@ -436,25 +447,12 @@ def _check_row_counts(
     return whole
 
 
-def _refuse_exact_thresholds(mode: str, thresholds: Any) -> None:
-    """Refuse thresholds where every one is exact."""
-    if thresholds is not None and mode == "exact":
-        raise ValueError("thresholds goes with mode='certified'; every one is exact in 'exact'.")
-
-
 def check_is_kind(other: Any, kind: type) -> None:
     """Refuse to merge what is of another kind."""
     if not isinstance(other, kind):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"merge takes other {kind.__name__}, got {type(other).__name__}."
         )
-
-
-def _check_mergeable(traits: Mapping[str, tuple[Any, Any]]) -> None:
-    """Refuse to merge states that differ in a trait: name -> (own, of the other)."""
-    for name, (own, theirs) in traits.items():
-        if own != theirs:
-            raise ValueError(f"merge: the states differ in {name}: {own!r} and {theirs!r}.")
 
 
 def check_has_rows(n: int) -> None:
@@ -469,14 +467,4 @@ def _check_counts_probability(metrics: list[str], confidence: Any) -> None:
         raise ValueError(
             f"metrics: {metrics[0]!r} reads the probability of being right, but this state counts "
             f"confidence={confidence!r}; feed another with confidence='max_proba'."
-        )
-
-
-def _check_state_version(version: Any, known: int) -> None:
-    """Refuse a state that another version pickled."""
-    if version != known:
-        raise ValueError(
-            f"This SelectiveState was pickled in version {version!r}, and this skselect reads "
-            f"version {known}; carry counts over with to_arrays() and from_counts(), with the mode "
-            "and the thresholds of the state."
         )

@@ -15,7 +15,7 @@ from skselect.streaming.state import (
     check_counted_rows,
     check_has_rows,
     check_is_kind,
-    judged,
+    read_piece,
 )
 
 
@@ -74,7 +74,7 @@ class SubgroupStates:
             If an argument is malformed; nothing is counted then.
         """
         template = self.template
-        outcomes, labels = judged(y_true, y_proba, template.labels, template.confidence)
+        outcomes, labels = read_piece(y_true, y_proba, template.labels, template.confidence)
         self.update_confidence(outcomes.confidence, outcomes.loss, subgroups=subgroups)
         template.labels = labels
         return self
@@ -100,8 +100,12 @@ class SubgroupStates:
         """
         values, wrong = check_counted_rows(confidence, loss)
         names = check_subgroups(subgroups, len(values), other="confidence")
-        column = _check_one_column(names)
-        codes, keys = pd.factorize(column, use_na_sentinel=False)
+        if names.shape[1] != 1:
+            raise ValueError(
+                f"subgroups must be one value per row, got the {names.shape[1]} columns "
+                f"{list(names.columns)}; join them first."
+            )
+        codes, keys = pd.factorize(names.iloc[:, 0], use_na_sentinel=False)
         for code, key in enumerate(keys):
             rows = np.flatnonzero(codes == code)
             name = None if pd.isna(key) else key  # one nan does not equal another
@@ -163,13 +167,3 @@ class SubgroupStates:
         if self.template.mode == "exact":
             return pd.DataFrame(tables).T
         return pd.concat(tables)
-
-
-def _check_one_column(frame: pd.DataFrame, name: str = "subgroups") -> pd.Series:
-    """Return the only column of a frame of subgroups."""
-    if frame.shape[1] != 1:
-        raise ValueError(
-            f"{name} must be one value per row, got the {frame.shape[1]} columns "
-            f"{list(frame.columns)}; join them first."
-        )
-    return frame.iloc[:, 0]

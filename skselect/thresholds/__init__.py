@@ -4,6 +4,7 @@ A rule returns how many entries of the curve to accept (0: none). Only whole tie
 be accepted, so no rule ever looks inside one.
 """
 
+from skselect.curve.curve import threshold_below
 from skselect.thresholds._betting import Betting, betting_generalized_risk, betting_risk
 from skselect.thresholds._coverage_cost import (
     certified_coverage,
@@ -36,7 +37,6 @@ from skselect.thresholds._risk import (
     mean_risk,
     rows_like_these,
     sgr_risk,
-    threshold_below,
 )
 
 __all__ = [

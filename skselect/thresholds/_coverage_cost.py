@@ -13,7 +13,7 @@ from skselect.curve.curve import RiskCoverageCurve
 def certified_generalized_risk(
     curve: RiskCoverageCurve, target: float, delta: float, *_: float
 ) -> int:
-    """Accept all that is strictly surer than the first error too many.
+    """Accept every row that is strictly surer than the first error beyond the allowed number.
 
     Generalised risk grows with coverage, so one exact binomial test covers every threshold.
     With e* = max{e : BinomCDF(e; n, target) <= delta} the sets with at most e* errors pass.

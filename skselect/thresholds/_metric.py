@@ -8,9 +8,8 @@ import numpy as np
 
 from skselect._array_ops import reaches, stays_within
 from skselect._typing import BoolArray, FloatArray, IntArray
-from skselect.curve.curve import RiskCoverageCurve
-from skselect.curve.scan import scale_of
-from skselect.thresholds._risk import threshold_below
+from skselect.curve import cwsa
+from skselect.curve.curve import RiskCoverageCurve, threshold_below
 
 #: Metrics that can be tuned.
 TUNABLE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy")
@@ -48,7 +47,7 @@ class MetricOptimum:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Thresholds that can be best, by coverage: accepted entries and value."""
+    """Thresholds that can be best, by rising coverage, with accepted entries and value."""
 
     thresholds: FloatArray
     n_blocks: IntArray
@@ -120,10 +119,10 @@ def keeps(curve: RiskCoverageCurve, constraints: tuple[tuple[str, float], ...]) 
 
 
 def _candidates(curve: RiskCoverageCurve, metric: str) -> _Candidates:
-    """Return what can be best.
+    """Return the thresholds that can be best.
 
-    CWSA+ falls with the threshold while the accepted set stays, so only the lower ends of
-    the intervals matter (right limits). Signed CWSA can also rise: both ends matter.
+    While the accepted rows stay the same, CWSA+ falls as the threshold rises: only the lowest
+    threshold that accepts them can be best. CWSA can also rise: the highest one can be best too.
     """
     n_blocks = np.arange(1, len(curve) + 1)
     if metric == "selective_accuracy":
@@ -142,17 +141,13 @@ def _candidates(curve: RiskCoverageCurve, metric: str) -> _Candidates:
 
 
 def _mean_squares(curve: RiskCoverageCurve, metric: str, found: _Candidates) -> FloatArray:
-    """Return the mean square of what an accepted row adds to the metric at each threshold.
-
-    In CWSA(+) a row weighs (c - t)/(1 - t) = 1 - q/(1 - t) with q = 1 - c; wrong rows
-    weigh nothing in CWSA+.
-    """
+    """Return the mean square of what an accepted row adds to the metric at each threshold."""
     if metric == "selective_accuracy":  # what a row adds is 0 or 1
         return found.values
-    wrong_too = metric == "cwsa"
-    counting = curve.block_weight if wrong_too else curve.block_weight - curve.block_loss
-    q, scale = 1.0 - curve.thresholds, scale_of(1.0 - found.thresholds)
-    powers = (counting, counting * q, counting * q * q)
-    count, first, second = (np.cumsum(power)[found.n_blocks - 1] for power in powers)
-    total = count - 2.0 * first * scale + second * scale**2
-    return total / curve.accepted_weight[found.n_blocks - 1]
+    weight = curve.block_weight if metric == "cwsa" else curve.block_weight - curve.block_loss
+    shortfall = 1.0 - curve.thresholds
+    powers = (weight, weight * shortfall, weight * shortfall * shortfall)
+    last = found.n_blocks - 1
+    count, first, second = (np.cumsum(power)[last] for power in powers)
+    total = cwsa.sum_squares(count, first, second, cwsa.slope(1.0 - found.thresholds))
+    return total / curve.accepted_weight[last]

@@ -32,9 +32,10 @@ from skselect.thresholds._risk import passes
 #: Targets of the simultaneous band, fixed beforehand.
 BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
 _LEAST_COVERAGE = 0.1
-# Ranks that have to pass, and the errors that each may have.
+# One way in which rows come to be accepted: the ranks that must pass, and how many errors each
+# of them may have.
 _Way = tuple[IntArray, IntArray]
-# Numbers of accepted rows that a plan looks at.
+# How many of the likely numbers of accepted rows a plan averages over.
 _STRATA = 9
 _MOST_ROWS, _MOST_ROWS_OF_A_WALK = 10**8, 10**6
 
@@ -97,7 +98,11 @@ def rows_needed(
     check_number("coverage", coverage, 0.0, 1.0, closed="right")
     check_count("expected_errors", expected_errors, 0)
     limit = _LIMITS[check_choice("method", method, _LIMITS)]
-    _check_plan(method, coverage)
+    if method == "fixed_sequence" and coverage < 0.25:
+        raise ValueError(
+            f"coverage must be at least 0.25 for method='fixed_sequence', which begins there, got "
+            f"{coverage:g}; plan with method='combined'."
+        )
     if expected_risk is not None:
         check_number("expected_risk", expected_risk, 0.0, target, closed="left")
     _check_within_reach(method, target, expected_errors, expected_risk, power, coverage)
@@ -148,9 +153,10 @@ def _numbers_accepted(n: int, coverage: float) -> list[int]:
 
 
 def _passing(way: _Way, risk: float, beyond: int) -> float:
-    """Return how often a way is passed, also with one row `beyond` the share, which may be wrong.
+    """Return the probability that all ranks of a way pass.
 
-    Only the row beyond brings the threshold to where the whole share is accepted.
+    To accept the whole share, a threshold must also accept the next row `beyond` it (0 or 1
+    rows), which may be wrong.
     """
     ranks, limits = way
     return staying_probability(ranks, np.append(limits[:-1], limits[-1] - beyond), risk)
@@ -163,7 +169,7 @@ def _last(ranks: IntArray, limits: IntArray, k: int) -> _Way:
 
 
 def _all_up_to(ranks: IntArray, limits: IntArray, k: int) -> _Way:
-    """Return what a sequence up to k has to pass: each row is held to the rank before it."""
+    """Return what a sequence up to k has to pass: rows between two ranks keep the lower limit."""
     wanted = (ranks <= k) & (limits >= 0)
     ranks, limits = ranks[wanted], limits[wanted]
     return np.append(ranks[1:], k)[: len(ranks)], limits
@@ -178,7 +184,7 @@ def _fixed(_n: int, k: int, target: float, delta: float, _least: float) -> list[
     return [(np.array([k]), critical_counts(np.array([k]), target, delta))]
 
 
-# In which ways k of n rows are accepted: ranks that must pass, and the errors each may have.
+# The ways in which each method may come to accept k of n rows.
 _LIMITS: dict[str, Callable[[int, int, float, float, float], list[_Way]]] = {
     "combined": _combined,
     "band": lambda n, k, r, delta, least: [_last(*walk_band(n, r, delta, least), k)],
@@ -241,12 +247,3 @@ def simultaneous_band(
         limits = walk_band(curve.n_rows, target, delta / len(BAND_TARGETS), min_coverage)
         bound[passes(curve, *limits)] = target
     return bound
-
-
-def _check_plan(method: str, coverage: float) -> None:
-    """Refuse to plan for a coverage at which a sequence has not begun."""
-    if method == "fixed_sequence" and coverage < 0.25:
-        raise ValueError(
-            f"coverage must be at least 0.25 for method='fixed_sequence', which begins there, got "
-            f"{coverage:g}; plan with method='combined'."
-        )

@@ -25,7 +25,7 @@ from skselect.bounds import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 
-# A target that needs more rows than that cannot be certified.
+# A need for more rows than this is reported as out of reach.
 _MOST_ROWS = 10**9
 
 
@@ -188,7 +188,8 @@ def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntAr
         return 0
     ends = curve.n_accepted
     first = int(np.searchsorted(ends, ranks[0]))
-    # A limit holds from the entry after the one that reaches its rank.
+    # The limit at a rank holds for the entries that start at or after it: from the entry behind
+    # the one that reaches the rank.
     begin = np.append(first, np.searchsorted(ends, ranks[1:]) + 1)
     end = np.append(begin[1:], len(curve))
     few = np.searchsorted(curve.accepted_loss, limits, side="right")
@@ -288,28 +289,6 @@ def rows_like_these(
 
 #: A rule: curve, target, delta, least coverage -> accepted entries.
 Rule = Callable[[RiskCoverageCurve, float, float, float], int]
-
-
-def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = True) -> float:
-    """Return the threshold that accepts the first `n_blocks` entries and no more.
-
-    It is the midpoint between the last accepted and the first rejected confidence, which
-    survives rounding to float32 and the last bit of `predict_proba`. Where entries stand for
-    cells of confidences it is the least one that the last accepted cell can hold. Accepting
-    everything starts at 0, or at -inf where confidences are not confined to [0, 1] (`bounded`
-    says whether they can be, for a function of the user's).
-    """
-    if n_blocks == 0:
-        return float("inf")
-    lowest = float(curve.thresholds[n_blocks - 1])
-    if n_blocks == len(curve):
-        inside = bounded and lowest >= 0 and curve.thresholds[0] <= 1
-        return 0.0 if inside else float("-inf")
-    if curve.in_cells:
-        return lowest
-    rejected = float(curve.thresholds[n_blocks])
-    middle = rejected + (lowest - rejected) / 2.0
-    return middle if rejected < middle <= lowest else lowest
 
 
 def last_passed(passed: BoolArray) -> int:

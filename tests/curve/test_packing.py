@@ -42,11 +42,11 @@ def test_packed_keys_sort_like_confidences_and_hold_them(narrow, rows):
     if narrow:
         confidence = confidence.astype(np.float32).astype(np.float64)
     wrong = np.array([w for _, w in rows])
-    keys = np.sort(packing.packed(confidence, wrong, narrow=narrow))
+    keys = np.sort(packing.pack(confidence, wrong, narrow=narrow))
     assert keys.dtype == (np.uint32 if narrow else np.uint64)
-    held = sorted(zip(-packing.confidence_of(keys >> 1), keys & 1, strict=True))
+    held = sorted(zip(-packing.unpack_confidence(keys >> 1), keys & 1, strict=True))
     assert held == sorted(zip(-confidence, wrong, strict=True))
-    assert np.all(np.diff(packing.confidence_of(keys >> 1)) <= 0)
+    assert np.all(np.diff(packing.unpack_confidence(keys >> 1)) <= 0)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_float32_values_are_told_by_value_and_not_by_dtype():
 def test_ranked_rows_do_not_depend_on_the_order_they_came_in(rows, random):
     shuffled = list(rows)
     random.shuffle(shuffled)
-    one, other = (packing.ranked(*map(np.array, zip(*r, strict=True))) for r in (rows, shuffled))
+    one, other = (packing.sort_rows(*map(np.array, zip(*r, strict=True))) for r in (rows, shuffled))
     for a, b in zip(one, other, strict=True):
         assert np.array_equal(a, b)
     expected = sorted(rows, key=lambda row: [-value for value in row])

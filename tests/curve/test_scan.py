@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve
+from skselect.curve import harmonic
 from skselect.curve.tie_blocks import CHUNK
+from skselect.metrics import SPECS
 from tests import brute
 from tests.brute import assert_close, examples, row_cases
 
@@ -22,7 +24,7 @@ def test_totals_and_areas_are_those_of_the_definition(case):
     sums, rows = case.curve.sums, case.rows
     assert_close(sums.weight, brute.weight_of(rows))
     assert_close(sums.loss, brute.weighted_loss(rows))
-    assert_close(sums.aurc, brute.aurc(rows), rel=1e-12, tiny=1e-15)
+    assert_close(case.curve.aurc(), brute.aurc(rows), rel=1e-12, tiny=1e-15)
     assert_close(sums.augrc, brute.augrc(rows), rel=1e-12, tiny=1e-15)
 
 
@@ -95,9 +97,27 @@ def test_what_a_threshold_accepts_is_looked_up_exactly(n, weighted):
         kept = confidence >= t
         assert found.weight[k] == weight[kept].sum()
         assert found.loss[k] == (weight * loss)[kept].sum()
-        doubt = weight * (1 - confidence) * kept
-        assert found.doubt_right[k] == pytest.approx((doubt * (1 - loss)).sum(), rel=1e-12)
-        assert found.doubt_wrong[k] == pytest.approx((doubt * loss).sum(), rel=1e-12)
+        shortfall = weight * (1 - confidence) * kept
+        assert found.shortfall_right[k] == pytest.approx((shortfall * (1 - loss)).sum(), rel=1e-12)
+        assert found.shortfall_wrong[k] == pytest.approx((shortfall * loss).sum(), rel=1e-12)
+
+
+AT_THRESHOLD = [name for name, spec in SPECS.items() if spec.at_threshold]
+
+
+@pytest.mark.parametrize("name", [*AT_THRESHOLD, "augrc", "failure_auroc", "cw_accuracy"])
+def test_only_the_aurc_needs_harmonic_series(name, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a harmonic series was computed")
+
+    monkeypatch.setattr(harmonic, "harmonic_terms", refuse)
+    monkeypatch.setattr(harmonic, "harmonic_gap", refuse)
+    tied = Outcomes([0, 1, 0, 0, 1], [0.9, 0.9, 0.8, 0.7, 0.7], [1, 2, 1, 3, 1])
+    curve = RiskCoverageCurve.from_outcomes(tied)
+    assert np.isfinite(SPECS[name].kernel(curve))
+    assert np.all(np.isfinite(np.concatenate([curve.coverage, curve.cwsa_plus()])))
+    with pytest.raises(AssertionError, match="harmonic"):
+        curve.aurc()
 
 
 NAMES = ("threshold", "coverage", "selective_risk", "generalized_risk", "cwsa", "cwsa_plus")
@@ -106,7 +126,7 @@ NAMES = ("threshold", "coverage", "selective_risk", "generalized_risk", "cwsa", 
 @examples(60)
 @given(row_cases())
 def test_each_curve_is_its_definition_and_all_come_in_one_pass(case):
-    found = case.curve.courses(*NAMES)
+    found = case.curve.arrays(*NAMES)
     for k, c in enumerate(brute.levels(case.rows)):
         expected = [
             c, brute.coverage(case.rows, c), brute.selective_risk(case.rows, c),
@@ -120,7 +140,7 @@ def test_curves_over_many_chunks_are_those_at_the_thresholds():
     rng = np.random.default_rng(0)
     n = 2 * CHUNK + 11
     curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.2, rng.random(n)))
-    found = curve.courses("threshold", "cwsa", "cwsa_plus", "cwsa_limit", "cwsa_plus_limit")
+    found = curve.arrays("threshold", "cwsa", "cwsa_plus", "cwsa_limit", "cwsa_plus_limit")
     some = np.array([0, 5, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK, n - 2])
     t = found["threshold"][some]
     assert found["cwsa"][some] == pytest.approx(curve.cwsa(t), rel=1e-10, abs=1e-13)
@@ -132,13 +152,13 @@ def test_curves_over_many_chunks_are_those_at_the_thresholds():
 
 def test_a_curve_asked_for_twice_is_the_same_array():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
-    assert curve.coverage is curve.courses("coverage", "threshold")["coverage"]
+    assert curve.coverage is curve.arrays("coverage", "threshold")["coverage"]
 
 
 def test_an_unknown_curve_is_named():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
     with pytest.raises(ValueError, match=r"names.*'speed'"):
-        curve.courses("speed")
+        curve.arrays("speed")
 
 
 @pytest.mark.parametrize("n", [3, CHUNK, 2 * CHUNK + 11])
@@ -146,7 +166,7 @@ def test_an_unknown_curve_is_named():
 def test_some_points_of_a_curve_are_exactly_those_of_all(n, max_points):
     rng = np.random.default_rng(0)
     curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(n) < 0.2, rng.random(n)))
-    some, every = curve.courses(*NAMES, max_points=max_points), curve.courses(*NAMES)
+    some, every = curve.arrays(*NAMES, max_points=max_points), curve.arrays(*NAMES)
     place = np.searchsorted(-every["threshold"], -some["threshold"])
     assert len(place) == min(max_points, n)
     assert (place[0], place[-1]) == (0, n - 1)

@@ -6,9 +6,9 @@ import pytest
 from skselect.curve.tie_blocks import (
     CHUNK,
     PackedBlocks,
-    blocks_of,
-    blocks_of_counts,
-    blocks_of_sorted,
+    blocks_from_counts,
+    group_rows,
+    group_sorted_rows,
 )
 
 
@@ -19,7 +19,7 @@ def counted(confidence, loss):
         rows[c] = rows.get(c, 0) + 1
         errors[c] = errors.get(c, 0) + wrong
     levels = sorted(rows, reverse=True)
-    return blocks_of_counts(
+    return blocks_from_counts(
         np.array(levels),
         np.array([rows[c] for c in levels]),
         np.array([errors[c] for c in levels], dtype=np.int64),
@@ -45,7 +45,7 @@ SIZES = [1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 5]
 @pytest.mark.parametrize("n", SIZES)
 def test_packed_rows_and_counted_blocks_give_equal_chunks(kind, n):
     confidence, loss = some_rows(kind, n)
-    packed = blocks_of(loss, confidence, None)
+    packed = group_rows(loss, confidence, None)
     assert isinstance(packed, PackedBlocks)
     expected = counted(confidence, loss)
     chunks = list(packed.chunks())
@@ -62,7 +62,7 @@ def test_packed_rows_and_counted_blocks_give_equal_chunks(kind, n):
 @pytest.mark.parametrize("kind", ["untied", "mixed"])
 def test_contents_are_those_of_all_chunks(kind):
     confidence, loss = some_rows(kind, 2 * CHUNK + 3)
-    weight, lost, rows = blocks_of(loss, confidence, None).contents()
+    weight, lost, rows = group_rows(loss, confidence, None).contents()
     expected = counted(confidence, loss)
     assert np.array_equal(weight, expected.weight)
     assert np.array_equal(lost, expected.loss)
@@ -71,13 +71,13 @@ def test_contents_are_those_of_all_chunks(kind):
 
 def test_a_block_longer_than_a_chunk_of_rows_is_not_parted():
     confidence = np.repeat([0.9, 0.8, 0.7], [3, 2 * CHUNK + 1, 2])
-    blocks = blocks_of(np.zeros(len(confidence)), confidence, None)
+    blocks = group_rows(np.zeros(len(confidence)), confidence, None)
     ((_, chunk),) = blocks.chunks()
     assert chunk.weight.tolist() == [3, 2 * CHUNK + 1, 2]
 
 
 def test_weighted_rows_travel_with_their_errors():
-    blocks = blocks_of(np.array([0.0, 1, 1]), np.array([0.5, 0.9, 0.5]), np.array([2.0, 3, 4]))
+    blocks = group_rows(np.array([0.0, 1, 1]), np.array([0.5, 0.9, 0.5]), np.array([2.0, 3, 4]))
     assert blocks.confidence.tolist() == [0.9, 0.5]
     assert blocks.weight.tolist() == [3, 6]
     assert blocks.loss.tolist() == [3, 4]
@@ -86,5 +86,5 @@ def test_weighted_rows_travel_with_their_errors():
 
 @pytest.mark.parametrize(("weight", "unit"), [(1.0, 1.0), (1e180, 2.0**598), (1e-180, 2.0**-597)])
 def test_the_unit_is_a_power_of_two_near_weights_whose_squares_overflow(weight, unit):
-    blocks = blocks_of_sorted(np.array([0.9, 0.5]), np.full(2, weight), np.zeros(2))
+    blocks = group_sorted_rows(np.array([0.9, 0.5]), np.full(2, weight), np.zeros(2))
     assert blocks.unit == unit

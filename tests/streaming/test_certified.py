@@ -11,8 +11,8 @@ from skselect import Outcomes, RiskCoverageCurve, SelectiveState, evaluate
 from skselect.streaming.certified import (
     N_CELLS,
     CellCounts,
-    bounds_of_areas,
-    cells_of,
+    bound_areas,
+    find_cells,
     least_confidences,
 )
 from skselect.thresholds import threshold_below
@@ -25,14 +25,14 @@ UNIT = st.floats(0.0, 1.0)
 @given(st.lists(UNIT, min_size=2, max_size=20))
 def test_surer_rows_never_lie_in_later_cells(values):
     values = np.sort(values)[::-1]
-    cells = cells_of(values)
+    cells = find_cells(values)
     assert np.all(np.diff(cells) >= 0)
     assert np.all((cells >= 0) & (cells < N_CELLS))
 
 
 def test_every_float_next_to_one_has_a_cell_of_its_own():
     values = 1 - np.arange(200) * 2.0**-53
-    assert len(set(cells_of(values).tolist())) == 200
+    assert len(set(find_cells(values).tolist())) == 200
 
 
 # Values around which 1 - c is rounded, and multiples of 2^-k as k voters produce them.
@@ -44,15 +44,15 @@ DYADIC = st.integers(0, 2**14).map(lambda k: k / 2**14) | st.sampled_from(
 @examples(300)
 @given(UNIT | st.floats(0, 1, width=32) | DYADIC)
 def test_the_least_confidence_of_a_cell_lies_in_it_and_the_float_below_does_not(value):
-    cell = cells_of(np.array([value]))
+    cell = find_cells(np.array([value]))
     least = least_confidences(cell)
-    assert cells_of(least) == cell
+    assert find_cells(least) == cell
     assert least <= value
-    assert least == 0.0 or cells_of(np.nextafter(least, -1.0)) > cell
+    assert least == 0.0 or find_cells(np.nextafter(least, -1.0)) > cell
 
 
 def test_the_cells_reach_from_certainty_to_zero():
-    assert cells_of(np.array([1.0, 1 - 2.0**-53, 0.0])).tolist() == [0, 1, N_CELLS - 1]
+    assert find_cells(np.array([1.0, 1 - 2.0**-53, 0.0])).tolist() == [0, 1, N_CELLS - 1]
     assert least_confidences(np.array([0, 1, N_CELLS - 1])).tolist() == [1.0, 1 - 2.0**-53, 0.0]
 
 
@@ -85,7 +85,7 @@ def test_the_bounds_are_the_best_and_the_worst_order_inside_the_cells(parts):
     right, wrong = (np.array(column) for column in zip(*parts, strict=True))
     if right.sum() + wrong.sum() > 6:
         return
-    found = bounds_of_areas(right, wrong)
+    found = bound_areas(right, wrong)
     # Every order of the rows inside every cell, written out.
     orders = [[]]
     for g, e in parts:

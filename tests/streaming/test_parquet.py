@@ -66,7 +66,7 @@ def test_certified_counts_come_with_intervals(folder):
 
 def test_files_folders_and_patterns_name_each_file_once(folder):
     path, _ = folder
-    every = module.files_of([path, path / "part-1.parquet", str(path / "part-*.parquet")])
+    every = module.find_files([path, path / "part-1.parquet", str(path / "part-*.parquet")])
     assert [file.name for file in every] == ["part-3.parquet", "part-1.parquet", "part-2.parquet"]
 
 
@@ -74,15 +74,15 @@ def test_a_file_named_in_two_ways_is_counted_once(folder, monkeypatch):
     path, _ = folder
     monkeypatch.chdir(path)
     names = ["part-1.parquet", path / "part-1.parquet", "deep/../part-1.parquet"]
-    assert len(module.files_of(names)) == 1
+    assert len(module.find_files(names)) == 1
     (path / "link.parquet").symlink_to(path / "part-1.parquet")
-    assert len(module.files_of(["part-1.parquet", "link.parquet"])) == 1
+    assert len(module.find_files(["part-1.parquet", "link.parquet"])) == 1
 
 
 def test_signs_of_patterns_in_a_name_are_part_of_it(folder):
     path, _ = folder
     (path / "part-1.parquet").rename(path / "run[1].parquet")
-    assert [file.name for file in module.files_of(path / "run[1].parquet")] == ["run[1].parquet"]
+    assert [file.name for file in module.find_files(path / "run[1].parquet")] == ["run[1].parquet"]
 
 
 def test_a_file_that_is_none_is_named(tmp_path):
