@@ -127,8 +127,8 @@ def pick_by_group(
     """
     members = _members(outcomes, subgroups, by, unseen)
     found, refused = {}, {}
-    own_targets = _own_targets(targets, list(members))
-    for (group, rows), target in zip(members.items(), own_targets, strict=True):
+    each_target = _targets_by_group(targets, list(members))
+    for (group, rows), target in zip(members.items(), each_target, strict=True):
         own = goal.with_target(target, n_subgroups=len(members), cases=f"of {by} {group!r}")
         one = _find(outcomes.take(rows), own, doubts, bounded=bounded)
         found[group] = one
@@ -167,7 +167,7 @@ def _members(outcomes: Outcomes, subgroups: Any, by: str, unseen: str) -> dict[A
     return members
 
 
-def _own_targets(target: Any, groups: list[Any]) -> list[Any]:
+def _targets_by_group(target: Any, groups: list[Any]) -> list[Any]:
     """Return the target of each subgroup: the same for all, or one each from a mapping."""
     if not hasattr(target, "items"):
         return [target] * len(groups)

@@ -131,14 +131,14 @@ class Goal:
         named = _check_method(objective, method)
         check_choice("on_infeasible", on_infeasible, ["raise", "abstain"])
         check_delta(delta)
-        if objective in TUNABLE_METRICS and isinstance(loss, str) and loss == "cost":
+        costly = isinstance(loss, str) and loss == "cost"
+        if costly and objective in TUNABLE_METRICS:
             raise ValueError(
                 f"loss='cost' does not go with objective={objective!r}, which counts errors; use "
                 "loss='zero_one' (what 'auto' takes here), or objective='risk' or 'cost'."
             )
         if named == "chow":
             _check_chow(confidence, loss)
-        costly = isinstance(loss, str) and loss == "cost"
         return cls(
             objective,
             float(delta),
@@ -170,7 +170,8 @@ class Goal:
         rows get no bets unasked: only the user knows what the weights mean.
         """
         loss = "graded" if graded and self.loss == "zero_one" else self.loss
-        _check_share_of_errors(self.objective, self.target, loss)
+        if self.method == "betting":
+            _check_share_of_errors(self.objective, self.target, loss)
         if self.method != "auto":
             return replace(self, loss=loss)
         methods = METHODS[self.objective]
@@ -210,10 +211,8 @@ class Goal:
         return self.objective in TUNABLE_METRICS
 
     @property
-    def own_target(self) -> float | None:
-        """The target in the user's own units, None for a metric."""
-        if self.is_metric:
-            return None
+    def own_target(self) -> float:
+        """The target in the user's own units, nan for a metric."""
         return self.target if self.objective == "coverage" else self.unit * self.target
 
 

@@ -104,7 +104,7 @@ def issue(
     coverage, risk = curve.working_point(n_blocks)
     return Certificate(
         objective=goal.objective,
-        target=float(goal.own_target or 0.0),
+        target=goal.own_target,
         delta=goal.delta,
         looks=goal.looks,
         method=goal.method,

@@ -58,7 +58,7 @@ class ThresholdSelection:
     @property
     def target(self) -> float | None:
         """The target, None for a metric."""
-        return self.goal.own_target
+        return None if self.goal.is_metric else self.goal.own_target
 
     @property
     def groups(self) -> None:
