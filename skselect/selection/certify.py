@@ -11,12 +11,7 @@ import numpy as np
 from skselect._checks.options import check_count, check_delta, check_number, check_risk_limit
 from skselect._checks.rows import refuse_weights
 from skselect._typing import BoolArray, FloatArray
-from skselect.bounds import (
-    betting_log_wealth,
-    betting_upper,
-    clopper_pearson_upper,
-    rows_for_certificate,
-)
+from skselect.bounds import betting_log_wealth, betting_upper, clopper_pearson_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
@@ -121,7 +116,7 @@ def certify(
         threshold=policy.threshold if policy.groups is None else math.inf,
         n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
         bound=bound,
-        rows_needed=rows_for_certificate(promised / rule.unit, goal.level),
+        rows_needed=replace(goal, target=promised / rule.unit).rows_needed,
         doubts=(certificates.CHOSEN_HERE,) if same_rows else (),
         assumed=[certificates.FIXED],
         refusal=refusal,

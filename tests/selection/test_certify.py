@@ -105,6 +105,20 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
     assert least.target == pytest.approx(bound)
 
 
+def test_as_many_rows_without_loss_as_needed_are_enough_for_a_target_in_costs(policy):
+    rows, _ = costly_rows()
+    costly = replace(policy, rule=rows.rule)
+    needed = certify(costly, rows, target=0.3).rows_needed
+    right = [
+        Predictions.from_proba(
+            [0] * n, [[0.95, 0.05]] * n, labels=[0, 1], decision="min_cost",
+            cost_matrix=rows.rule.cost_matrix,
+        )
+        for n in (needed - 1, needed)
+    ]  # fmt: skip
+    assert [certify(costly, some, target=0.3).is_certified for some in right] == [False, True]
+
+
 def test_no_target_in_costs_is_met_by_accepting_nothing(policy):
     rows, _ = costly_rows()
     nothing = replace(policy, threshold=np.inf, rule=rows.rule)
