@@ -26,8 +26,8 @@ def import_extra(module: str, package: str, extra: str) -> Any:
         ) from error
 
 
-def read_or_name(read: Callable[[Path], Any], path: Path) -> Any:
-    """Read a file, or say which one cannot be read."""
+def read_parquet(read: Callable[[Path], Any], path: Path) -> Any:
+    """Read a Parquet file with a function of a library, or say which file cannot be read."""
     try:
         return read(path)
     except (OSError, ValueError) as error:

@@ -39,7 +39,7 @@ class ScoreCalibrator(BaseEstimator, ABC):
     #: The fitted numbers that a policy file keeps, without the underscore at the end.
     stored: tuple[str, ...]
     #: Whether the sum of the weights counts as a number of rows.
-    counts_weights = True
+    _counts_weights = True
 
     def fit(self, score: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the map.
@@ -64,7 +64,7 @@ class ScoreCalibrator(BaseEstimator, ABC):
         weight = check_weight(sample_weight, len(outcome))
         if weight is None:
             weight = np.ones(len(outcome))
-        if self.counts_weights:
+        if self._counts_weights:
             warn_small_weights(weight, type(self).__name__)
         counted = weight > 0
         self._fit(scores[counted], outcome[counted], weight[counted])

@@ -54,7 +54,7 @@ class IsotonicCalibrator(_Interpolation):
     array([0.  , 0.25, 0.5 , 1.  ])
     """
 
-    counts_weights = False
+    _counts_weights = False
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         knots, total, success = group_by_score(score, y, weight)

@@ -16,7 +16,7 @@ import pandas as pd
 from skselect._checks.labels import check_labels
 from skselect._checks.proba import check_positive_proba
 from skselect._checks.rows import check_any_rows, check_columns
-from skselect._files import import_extra, read_or_name
+from skselect._files import import_extra, read_parquet
 from skselect._typing import BoolArray, IntArray, LabelArray
 from skselect.predictions.confidence import confidence_of
 from skselect.predictions.outcomes import Outcomes
@@ -60,7 +60,7 @@ class TableFile:
         check_table_file(path, argument)
         if path.suffix.lower() in PARQUET:
             parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
-            known = read_or_name(parquet.read_metadata, path)
+            known = read_parquet(parquet.read_metadata, path)
             names = known.schema.to_arrow_schema().names
         else:
             with _naming_csv(path, argument):
@@ -79,7 +79,7 @@ class TableFile:
     def whole(self) -> pd.DataFrame:
         """Read all columns and rows."""
         if not self.is_text:
-            return read_or_name(pd.read_parquet, self.path)
+            return read_parquet(pd.read_parquet, self.path)
         with _naming_csv(self.path):
             return pd.read_csv(self.path, low_memory=False, index_col=False)
 

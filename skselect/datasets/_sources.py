@@ -16,7 +16,7 @@ from urllib.request import getproxies
 import pandas as pd
 from sklearn import datasets as embedded
 
-from skselect._files import import_extra, read_or_name
+from skselect._files import import_extra, read_parquet
 from skselect.datasets._registry import TARGET, Entry, as_registered, compute_digest
 
 #: Seconds to wait for an answer of a server.
@@ -64,7 +64,7 @@ def find_file(entry: Entry, folder: Path) -> Path | None:
 def read(path: Path, entry: Entry) -> pd.DataFrame:
     """Read a file, and refuse it if its contents do not match its name."""
     parquet = import_extra("pyarrow.parquet", "pyarrow", "datasets")
-    table = read_or_name(lambda file: parquet.read_table(file).to_pandas(), path)
+    table = read_parquet(lambda file: parquet.read_table(file).to_pandas(), path)
     is_registered = path.stem == entry.name
     digest = compute_digest(table)
     _check_contents(digest, entry.digest if is_registered else path.stem[-_SHORT:], path)

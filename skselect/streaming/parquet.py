@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._checks.rows import check_any_rows, check_columns
-from skselect._files import import_extra, read_or_name
+from skselect._files import import_extra, read_parquet
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
 from skselect.streaming.state import SelectiveState
@@ -144,7 +144,7 @@ def parquet_state(
     tqdm = import_extra("tqdm", "tqdm", "parquet").tqdm
     total = 0
     for file in files:  # all of them before the first row is counted
-        found = read_or_name(parquet.read_metadata, file)
+        found = read_parquet(parquet.read_metadata, file)
         _check_parquet_columns(found.schema.to_arrow_schema().names, columns, file)
         total += found.num_rows
     with tqdm(total=total, unit=" rows", unit_scale=True, disable=not progress) as bar:

@@ -84,6 +84,33 @@ def test_the_share_keeps_its_bounds_and_the_answer_its_side(case):
     assert np.all((p >= found.share_ / 2 - 1e-15) & (p <= 1 - found.share_ / 2 + 1e-15))
 
 
+RNG = np.random.default_rng(0)
+NORMAL, HEAVY = RNG.normal(0, 3, 300), RNG.standard_t(1, 300)
+HARD_CASES = {
+    "separable": (NORMAL, NORMAL > 0),
+    "the wrong way round": (NORMAL, NORMAL < 0),
+    "one class": (NORMAL, NORMAL > -99),
+    "tied": (np.round(NORMAL), RNG.random(300) < special.expit(np.round(NORMAL))),
+    "two scores": (np.sign(NORMAL), RNG.random(300) < 0.5 + 0.4 * np.sign(NORMAL)),
+    "outliers": (HEAVY, RNG.random(300) < special.expit(HEAVY)),
+    "no signal": (NORMAL, RNG.random(300) < 0.5),
+}
+
+
+@pytest.mark.parametrize("case", HARD_CASES)
+def test_no_point_nearby_within_the_bounds_is_better(case):
+    score, y = HARD_CASES[case]
+    found = TemperatureCalibrator().fit(score, y)
+    scale = np.mean(np.abs(score))
+    own = guessing_loss(score, y, np.ones(300), found.temperature_, found.share_)
+    for step in (1e-5, 1e-3, 1e-1):
+        for by_t, by_share in np.ndindex(3, 3):
+            near_t = found.temperature_ * (1 + step * (by_t - 1))
+            near_share = found.share_ * (1 + step * (by_share - 1))
+            t, share = np.clip(near_t, 0.1 * scale, 1e3 * scale), np.clip(near_share, 0, 0.2)
+            assert own <= guessing_loss(score, y, np.ones(300), t, share) + 1e-9
+
+
 def test_separable_rows_keep_their_order():
     """Ever sharper would be ever likelier, and tie all rows at the top."""
     score = np.r_[-8.0, -3.0, -1.0, 1.0, 2.0, 9.0]
