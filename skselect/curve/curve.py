@@ -531,10 +531,11 @@ class RiskCoverageCurve:
         return self.cwsa_at(check_cwsa_thresholds(thresholds), plus=name == "cwsa_plus")
 
     def cwsa_at(self, thresholds: FloatArray, *, plus: bool) -> FloatArray:
-        """Return CWSA or CWSA+ at checked thresholds; from 1 on (c - t)/(1 - t) is 1."""
+        """Return CWSA or CWSA+ at checked thresholds, 0 where no row is accepted."""
         self.check_unit("CWSA")
-        sign = 0.0 if plus else -1.0
-        return cwsa.mean_terms(self.accepted_at(thresholds), cwsa.slope(1.0 - thresholds), sign)
+        accepted = self.accepted_at(thresholds)
+        total = cwsa.sum_terms(accepted, cwsa.slope(1.0 - thresholds), 0.0 if plus else -1.0)
+        return total / np.where(accepted.weight > 0, accepted.weight, 1.0)
 
     def check_unit(self, metric: str) -> None:
         """Refuse confidences outside [0, 1] for a metric that reads them as probabilities."""

@@ -62,16 +62,15 @@ class AcceptedSums(Protocol):
         """Of 1 - c, over wrong rows; CWSA+ does not read it."""
 
 
-def mean_terms(accepted: AcceptedSums, slope: FloatArray, sign: float) -> FloatArray:
-    """Return CWSA or CWSA+ of accepted rows, 0 of none; `slope` is 1/(1 - t)."""
+def sum_terms(accepted: AcceptedSums, slope: FloatArray, sign: float) -> FloatArray:
+    """Return the sum of the terms of accepted rows; `slope` is 1/(1 - t)."""
     total = accepted.weight - accepted.loss
     total -= accepted.shortfall_right * slope
     if sign == 0.0:
-        np.maximum(total, 0.0, out=total)  # only rounding takes it below 0
-    else:
-        total += sign * accepted.loss
-        total -= sign * (accepted.shortfall_wrong * slope)
-    return total / np.where(accepted.weight > 0, accepted.weight, 1.0)
+        return np.maximum(total, 0.0, out=total)  # only rounding takes it below 0
+    total += sign * accepted.loss
+    total -= sign * accepted.shortfall_wrong * slope
+    return total
 
 
 def phi_from_shortfall(shortfall: FloatArray, threshold: float) -> FloatArray:

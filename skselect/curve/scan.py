@@ -325,10 +325,10 @@ CURVES: dict[str, Callable[[_Points], FloatArray]] = {
     "coverage": lambda at: at.weight / at.total_weight,
     "selective_risk": lambda at: at.loss / at.weight,
     "generalized_risk": lambda at: at.loss / at.total_weight,
-    "cwsa": lambda at: cwsa.mean_terms(at, at.slope, -1.0),
-    "cwsa_plus": lambda at: cwsa.mean_terms(at, at.slope, 0.0),
-    "cwsa_limit": lambda at: cwsa.mean_terms(at, at.slope_below, -1.0),
-    "cwsa_plus_limit": lambda at: cwsa.mean_terms(at, at.slope_below, 0.0),
+    "cwsa": lambda at: cwsa.sum_terms(at, at.slope, -1.0) / at.weight,
+    "cwsa_plus": lambda at: cwsa.sum_terms(at, at.slope, 0.0) / at.weight,
+    "cwsa_limit": lambda at: cwsa.sum_terms(at, at.slope_below, -1.0) / at.weight,
+    "cwsa_plus_limit": lambda at: cwsa.sum_terms(at, at.slope_below, 0.0) / at.weight,
 }
 
 

@@ -170,38 +170,40 @@ class PackedBlocks:
     def _read(self, offset: int) -> tuple[Chunk, int]:
         """Return the chunk that starts at a row, and the row where the next one does."""
         if self.tied:
-            ends, wrong = self._ends(offset)
-            rows = np.diff(ends, prepend=0)
-            keys = self.keys[offset + ends - 1]
-            weight, errors = rows.astype(np.float64), np.diff(wrong, prepend=0)
-            end, all_one = int(ends[-1]), bool(rows.max() == 1)
+            last, wrong = self._last_rows(offset)
+            keys = self.keys[offset:].take(last)
+            rows, errors = _differences(last, before=-1), _differences(wrong, before=0)
+            weight, all_one = rows.astype(np.float64), bool(rows.max() == 1)
+            end = offset + int(last[-1]) + 1
         else:
             keys = self.keys[offset : offset + CHUNK]
-            weight, errors = _ONES[: len(keys)], (keys & 1).view(f"i{keys.itemsize}")
-            end, all_one = len(keys), True
+            errors = (keys & 1).view(f"i{keys.itemsize}")
+            weight, all_one = _ONES[: len(keys)], True
+            end = offset + len(keys)
         confidence = packing.unpack_confidence(keys >> 1)
-        chunk = Chunk(confidence, weight, errors.astype(np.float64), all_one, whole=True)
-        return chunk, offset + end
+        return Chunk(confidence, weight, errors.astype(np.float64), all_one, whole=True), end
 
-    def _ends(self, offset: int) -> tuple[IntArray, IntArray]:
-        """Return where the blocks from `offset` on end, at most `CHUNK`, and the errors so far."""
-        ends, wrong = [], []
+    def _last_rows(self, offset: int) -> tuple[IntArray, IntArray]:
+        """Return the last row of each block of a chunk, from `offset` on, and the errors so far."""
+        last, wrong = [], []
         found = n_wrong = 0
-        for start in range(offset, len(self.keys), SPAN):
-            keys = self.keys[start : start + SPAN + 1]
+        start = offset
+        while found < CHUNK and start < len(self.keys):
+            # For the last blocks of a chunk a few rows will do.
+            n = min(SPAN, max(2 * (CHUNK - found), SPAN // 16), len(self.keys) - start)
+            keys = self.keys[start : start + n + 1]
             bits = keys >> 1
             here = np.flatnonzero(bits[1:] != bits[:-1])
-            if start + SPAN >= len(self.keys):
-                here = np.append(here, len(self.keys) - start - 1)
+            if start + n == len(self.keys):
+                here = np.append(here, n - 1)
             here = here[: CHUNK - found]
-            errors = np.cumsum(keys[:SPAN] & 1)
-            ends.append(here + (start - offset + 1))
-            wrong.append(errors[here].astype(np.int64) + n_wrong)
+            errors = np.cumsum(keys[:n] & 1, dtype=np.int64)
+            wrong.append(errors.take(here) + n_wrong)
+            last.append(here + (start - offset))
             n_wrong += int(errors[-1])
             found += len(here)
-            if found == CHUNK:
-                break
-        return np.concatenate(ends), np.concatenate(wrong)
+            start += n
+        return np.concatenate(last), np.concatenate(wrong)
 
     def contents(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return weight, loss and number of rows of every block."""
@@ -211,6 +213,14 @@ class PackedBlocks:
             return np.broadcast_to(1.0, loss.shape), loss, np.broadcast_to(1, loss.shape)
         weight = np.concatenate([chunk.weight for chunk in chunks])
         return weight, loss, weight.astype(np.int64)
+
+
+def _differences(values: IntArray, before: int) -> IntArray:
+    """Return each value less the one before it (np.diff would copy them to prepend the first)."""
+    found = np.empty_like(values)
+    found[0] = values[0] - before
+    np.subtract(values[1:], values[:-1], out=found[1:])
+    return found
 
 
 def group_rows(
