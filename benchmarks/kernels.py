@@ -32,9 +32,9 @@ from skselect import (
     get_scorer,
     select_threshold,
 )
-from skselect.inference.influence import RANKED
+from skselect.inference.influence import find_influence
 from skselect.metrics import SPECS
-from skselect.metrics._evaluate import JudgedCurve
+from skselect.metrics._judged import Judged
 
 METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
 CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]
@@ -65,7 +65,10 @@ def acts_of(n, rng):
     graded = Outcomes(loss * rng.random(n), confidence)
     without_auroc = [name for name in METRICS if name != "failure_auroc"]
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    judged = JudgedCurve(curve)
+
+    def standard_error(name):
+        return find_influence(SPECS[name], Judged(curve), {}).standard_error()
+
     exact, certified = SelectiveState(), SelectiveState("certified")
     float32 = confidence.astype(np.float32)
     for state in (exact, certified):
@@ -81,8 +84,8 @@ def acts_of(n, rng):
         "all metrics, float32": lambda: evaluate(narrow, METRICS),
         "all metrics, weighted": lambda: evaluate(weighted, METRICS),
         "all metrics, graded losses": lambda: evaluate(graded, without_auroc),
-        "standard error of the AURC": lambda: RANKED["aurc"](judged).standard_error(),
-        "standard error of the AUGRC": lambda: RANKED["augrc"](judged).standard_error(),
+        "standard error of the AURC": lambda: standard_error("aurc"),
+        "standard error of the AUGRC": lambda: standard_error("augrc"),
         "tune CWSA+ over all thresholds": lambda: select_threshold(
             outcomes, objective="cwsa_plus", min_coverage=0.3
         ),

@@ -26,7 +26,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from tabular import load_table, make_encoder, split_rows
 
 from skselect import Outcomes, PrecomputedClassifier, evaluate
-from skselect.metrics._csr import csr_test_of
+from skselect.metrics._csr import run_csr_test
 
 #: They take a few CPU minutes; with seven classes or ten thousand rows a split takes many.
 SMALL_SETS = ["breast_cancer", "pima_diabetes", "ilpd"]
@@ -86,7 +86,7 @@ def judged(codes, answers, proba):
     """Return the metrics of the answers, with the probability that `proba` gives to each."""
     confidence = proba[np.arange(len(codes)), answers] / proba.sum(axis=1)
     outcomes = Outcomes(answers != codes, confidence)
-    test = csr_test_of(outcomes, random_state=0)
+    test = run_csr_test(outcomes, random_state=0)
     certain = confidence > CERTAIN
     return {
         "rows": len(codes),

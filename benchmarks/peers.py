@@ -25,7 +25,7 @@ from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_s
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.metrics import SPECS
-from skselect.metrics._t_cal import t_cal_test_of
+from skselect.metrics._t_cal import run_t_cal_test
 
 
 def best_of_many(act):
@@ -138,7 +138,7 @@ def table(n, rng):
                      "peers": others})  # fmt: skip
     ece = best_of_many(ours("ece", confidence, right))
     outcomes = Outcomes(1.0 - right, confidence)
-    t_cal = best_of_many(lambda: t_cal_test_of(outcomes))
+    t_cal = best_of_many(lambda: run_t_cal_test(outcomes))
     rows.append({"metric": "t_cal_test", "rows": n, "skselect": t_cal, "ratio": t_cal / ece,
                  "peers": "one ECE of ours"})  # fmt: skip
     proba = np.column_stack([1 - confidence, confidence])

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from skselect.metrics import SPECS
+
 #: Rooms that users import from.
 ROOMS = (
     "skselect",
@@ -26,6 +28,9 @@ ROOMS = (
     "skselect.datasets",
     "skselect.dask",
 )
+
+#: Heading of the metrics that their table sets apart.
+COMPARISON = "For comparison with published values"
 
 #: Headings of large rooms, with the modules whose names stand below each. Names of a module that
 #: is not here stand below the first line of its docstring.
@@ -49,6 +54,7 @@ HEADINGS = {
         "Correctness-aligned uncertainty": "_cau",
         "Intervals, comparisons, subgroups": "inference",
         "Many metrics at once": "_evaluate _table",
+        COMPARISON: "",
     },
     "skselect.calibration": {
         "Calibrators": "_monotone _parametric _temperature _registry _common",
@@ -121,11 +127,13 @@ def grouped(room: str) -> dict[str, list[str]]:
     chosen = {module: heading for heading, modules in HEADINGS.get(room, {}).items()
               for module in modules.split()}  # fmt: skip
     groups: dict[str, list[str]] = {heading: [] for heading in HEADINGS.get(room, {})}
+    set_apart = [spec.function.__name__ for spec in SPECS.values() if spec.for_comparison]
     for name in public_names(room):
         module = _defining_module(room, name)
         inside = module.__name__.removeprefix(room + ".").removeprefix("skselect.")
         own_words = inspect.getdoc(module).splitlines()[0].rstrip(".")
         heading = chosen.get(inside, chosen.get(inside.split(".")[0], own_words))
+        heading = COMPARISON if name in set_apart else heading
         groups.setdefault(heading, []).append(name)
     return groups
 

@@ -6,7 +6,7 @@ python docs/make_metrics_table.py
 import inspect
 from pathlib import Path
 
-from skselect.metrics import SPECS
+from skselect.metrics import SPECS, MetricSpec
 
 HEAD = """# Metrics
 
@@ -36,22 +36,31 @@ Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None, sampl
 `loss=` if it reads how sure and how wrong a row is. A weight of 2 equals the row twice. The order of rows does not matter
 (except to a bootstrap of clusters), and rows of equal confidence are accepted or rejected together.
 
-## The table
+## The metrics
 
 Written by `python docs/make_metrics_table.py` from `skselect.metrics.SPECS`, the one table of names in the code.
 In the formulas c is the confidence, l the loss, a = 1 - l, w the weight and W its sum, t the threshold,
-S(t) the accepted rows, n the rows, h the normalised entropy.
+S(t) the accepted rows, n the rows, h the normalised entropy. In the second table of each section:
 
-"""
-
-TAIL = """
 - *scoring string*: works as `scoring="..."` in scikit-learn after `import skselect`; every other
   metric is a scorer through `skselect.get_scorer(name, ...)`, where losses are called `neg_...`.
 - *weights' scale*: whether multiplying all weights by a constant changes the value.
 - *without a value*: when the metric is undefined, what the function returns, and what the scorer
   returns where that differs. A scorer never rewards abstaining on everything.
 
-Functions beside the table: `cwsa_contributions` (what each row adds to CWSA), `cw_confusion_matrix`,
+"""
+
+FOR_COMPARISON = """
+## For comparison with published values
+
+Papers report these. To judge a model, take a metric of the first table.
+
+"""
+
+TAIL = """
+## Beside the tables
+
+Other functions: `cwsa_contributions` (what each row adds to CWSA), `cw_confusion_matrix`,
 `cw_roc_curve`, `cau_components`, `review_at_reliability`; the tests `csr_test`, `ecce_test`, `ecd_test`
 and `t_cal_test`; and [intervals, comparisons and subgroups](inference.md).
 
@@ -66,7 +75,8 @@ gives. Only an array or a callable is read as it is: it may be a learnt probabil
 """
 
 
-def text() -> str:
+def _rows(specs: list[MetricSpec]) -> str:
+    """Return two tables: what each metric is, and when to use it."""
     facts = [
         "| name | function | better | range | formula | source |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -76,22 +86,27 @@ def text() -> str:
         "| name | use it for | rather not | scoring string | weights' scale | without a value |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for spec in SPECS.values():
+    for spec in specs:
         string = f"`{spec.scorer_name}`" if spec.registered else ""
         first = inspect.getdoc(spec.function).splitlines()[0]
         assert first.startswith("Compute "), spec.name
-        better = "higher" if spec.greater_is_better else "lower"
-        better = "nearer 0" if spec.signed else better
         formula = spec.formula.replace("|", "\\|")
         facts.append(
-            f"| `{spec.name}` | `{spec.function.__name__}` | {better} | {spec.range} | "
+            f"| `{spec.name}` | `{spec.function.__name__}` | {spec.better} | {spec.range} | "
             f"{formula} | {spec.reference} |"
         )
         advice.append(
             f"| `{spec.name}` | {spec.use} | {spec.avoid} | {string} | "
             f"{'none' if spec.scale_free else 'matters'} | {spec.undefined} |"
         )
-    return HEAD + "\n".join([*facts, *advice]) + "\n" + TAIL
+    return "\n".join([*facts, *advice]) + "\n"
+
+
+def text() -> str:
+    """Return the whole page."""
+    main = [spec for spec in SPECS.values() if not spec.for_comparison]
+    others = [spec for spec in SPECS.values() if spec.for_comparison]
+    return HEAD + _rows(main) + FOR_COMPARISON + _rows(others) + TAIL
 
 
 if __name__ == "__main__":

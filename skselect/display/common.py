@@ -15,8 +15,8 @@ from skselect._files import import_extra
 from skselect._typing import FloatArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.curve.scan import evenly
-from skselect.metrics._signature import predictions_of
 from skselect.policy.subgroups import subgroup_codes
+from skselect.predictions.predictions import Predictions
 
 # Okabe and Ito's colours: distinct for colour-blind readers and in print.
 COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -131,7 +131,7 @@ class CurveDisplay(ABC):
         dict of subgroup to display
             Each has the same ``ax_``.
         """
-        rows = predictions_of(
+        rows = Predictions.from_proba(
             y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
         proba = check_has_proba(rows.y_proba, cls.__name__)

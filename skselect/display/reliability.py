@@ -15,7 +15,7 @@ from skselect.display.common import (
 from skselect.estimators.scoring import answers_of
 from skselect.metrics import evaluate
 from skselect.metrics._binned_errors import reliability
-from skselect.metrics._signature import claimed_outcomes_of
+from skselect.metrics._judged import judge_proba
 from skselect.predictions.outcomes import Outcomes
 
 _CURVE = "skselect reliability curve"
@@ -81,10 +81,10 @@ class ReliabilityDisplay(CurveDisplay):
         ax: Any = None,
     ) -> ReliabilityDisplay:
         """Draw class probabilities; arguments as in the metrics."""
-        outcomes = claimed_outcomes_of(
+        outcomes = judge_proba(
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,
-        )  # fmt: skip
+        ).claimed.outcomes  # fmt: skip
         return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
 
     @classmethod
@@ -101,7 +101,7 @@ class ReliabilityDisplay(CurveDisplay):
         ax: Any = None,
     ) -> ReliabilityDisplay:
         """Draw a fitted estimator: the chance of being right that it claims."""
-        outcomes = answers_of(estimator, X, y, sample_weight).own.honest.outcomes
+        outcomes = answers_of(estimator, X, y, sample_weight).own.claimed.outcomes
         name = type(estimator).__name__ if name is None else name
         return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
 

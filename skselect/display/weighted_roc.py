@@ -20,8 +20,8 @@ from skselect.display.common import (
     thin,
 )
 from skselect.estimators.scoring import answers_of
-from skselect.metrics._confidence_weighted import mass_of, roc_points
-from skselect.metrics._signature import claimed_predictions_of
+from skselect.metrics._confidence_weighted import roc_points, weigh_by_confidence
+from skselect.metrics._judged import judge_proba
 from skselect.predictions.predictions import Predictions
 
 _CURVE = "skselect confidence-weighted ROC curve"
@@ -97,10 +97,10 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
     ) -> ConfidenceWeightedRocDisplay:
         """Draw class probabilities; of more than two classes, `pos_label` against the rest."""
         shape = np.shape(y_proba)
-        predictions = claimed_predictions_of(
+        predictions = judge_proba(
             y_true, y_proba, labels=labels, confidence=confidence, sample_weight=sample_weight,
             pos_label=pos_label if len(shape) == 1 or shape[1] <= 2 else None,
-        )  # fmt: skip
+        ).claimed.predictions  # fmt: skip
         return cls._from_rows(predictions, pos_label, name).plot(ax)
 
     @classmethod
@@ -118,9 +118,7 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         """Draw a fitted estimator; of more than two classes, `pos_label` against the rest."""
         answers = answers_of(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
-        predictions = answers.own.honest.predictions
-        assert predictions is not None  # an estimator's answers are rows
-        return cls._from_rows(predictions, pos_label, name).plot(ax)
+        return cls._from_rows(answers.own.claimed.predictions, pos_label, name).plot(ax)
 
     @classmethod
     def _from_rows(
@@ -131,7 +129,7 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         place = predictions.classes.tolist().index(label)
         proba = check_has_proba(predictions.y_proba, owner)
         score, positive = proba[:, place].astype(np.float64), predictions.y_true == place
-        mass, weight = mass_of(predictions), predictions.sample_weight
+        mass, weight = weigh_by_confidence(predictions), predictions.sample_weight
         check_both_kinds(mass, positive, owner)
         fpr, tpr, _ = roc_points(score, positive, mass)
         plain = roc_points(score, positive, np.ones(len(score)) if weight is None else weight)

@@ -27,7 +27,8 @@ from skselect._sklearn import (
 from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import SPECS, MetricSpec
-from skselect.metrics._evaluate import Judged, judge, kernel_value
+from skselect.metrics._evaluate import kernel_value
+from skselect.metrics._judged import Judged, judge
 from skselect.metrics._table import check_direction, check_parameters
 from skselect.metrics._threshold import relative_to
 from skselect.predictions.confidence import confidence_of_proba, max_proba
@@ -227,7 +228,7 @@ class SelectiveScorer(BaseScorer):
         params = {key: value for key, value in self.params.items() if key != "threshold"}
         curve, threshold = answers.at(self.params.get("threshold"))
         coverage = SPECS["coverage"].kernel(curve, threshold)
-        must_not_reward = coverage == 0 and spec.name != "selective_cost"
+        must_not_reward = coverage == 0 and not spec.prices_abstention
         if must_not_reward or not reaches(coverage, self.min_coverage):
             # Abstaining may cost more than any error.
             return max(spec.worst, params.get("abstention_cost", spec.worst))

@@ -15,19 +15,19 @@ import numpy as np
 from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import blocks_from_counts
-from skselect.metrics._evaluate import Judged
+from skselect.metrics._judged import Judged
 from skselect.metrics._table import MetricSpec
 from skselect.predictions.outcomes import Outcomes
 
-#: Cells from which rows are drawn together.
+#: Number of cells that rows are put into for `cell_bootstrap`.
 N_CELLS = 4096
 
-#: Estimators of areas that are defined for rows that count once.
+#: Estimators of areas that are not defined for weighted rows.
 _UNWEIGHTED = ("ln", "unbiased")
 
 
 def draw_counts(n: int, cluster: IntArray | None, rng: np.random.Generator) -> IntArray:
-    """Return how often each row is drawn, rows or clusters being drawn independently."""
+    """Return how often each row is drawn; all rows of a cluster are drawn together."""
     if cluster is None:
         return np.bincount(rng.integers(0, n, n), minlength=n)
     n_clusters = int(cluster.max()) + 1
@@ -54,14 +54,14 @@ class Resampler:
         self.parameters = dict(parameters)
         self.predictions = judged.predictions
         outcomes = judged.outcomes
-        # Rows stay as they are for the classes; for all else they are put in order once.
+        # Losses and confidences are sorted once; predictions stay in their order.
         self.order = np.lexsort((-outcomes.loss, -outcomes.confidence))
         self.loss, self.confidence = outcomes.loss[self.order], outcomes.confidence[self.order]
 
     def value(self, counts: IntArray) -> float:
         """Return the metric of the rows, each counted as often as `counts` says."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a draw without errors is no news
+            warnings.simplefilter("ignore", UserWarning)  # some draws hold no errors
             return float(self.spec.kernel(self._source(counts), **self.parameters))
 
     def _source(self, counts: IntArray) -> Any:
@@ -134,7 +134,7 @@ def cell_bootstrap(
         rows, lost = (right + wrong)[drawn], wrong[drawn]
         cells = blocks_from_counts(centre[drawn], rows.astype(np.int64), lost.astype(np.int64))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a draw without errors is no news
+            warnings.simplefilter("ignore", UserWarning)  # some draws hold no errors
             return float(spec.kernel(RiskCoverageCurve(cells), **parameters))
 
     shift = float(spec.kernel(curve, **parameters)) - value(size - wrong, wrong)

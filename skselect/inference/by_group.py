@@ -4,65 +4,31 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
-from skselect._checks.rows import check_subgroups, refuse_weights
-from skselect._typing import BoolArray, FloatArray
+from skselect._checks.rows import check_subgroups
+from skselect._typing import BoolArray
 from skselect.inference.intervals import (
     FEW_ERRORS,
-    errors_behind,
-    interval_of,
+    add_pos_label,
+    count_errors,
+    find_interval,
     is_shaky,
+    judge_unweighted,
     measure,
-    with_pos_label,
 )
-from skselect.metrics import _threshold
-from skselect.metrics._evaluate import Judged, judge, kernel_value, requests
-from skselect.metrics._signature import DoorOptions, claim_metric, predictions_of
+from skselect.metrics._evaluate import kernel_value, requests
+from skselect.metrics._judged import Judged, judge_proba
+from skselect.metrics._signature import DoorOptions, claim_metric
 from skselect.metrics._table import MetricSpec
-from skselect.predictions.outcomes import Outcomes
 
 _DEFAULT = ("coverage", "selective_risk", "cwsa", "augrc")
 
-# Metrics to which every row contributes a term, and the sign of a loss in it.
-_ADDITIVE = {"cwsa": -1.0, "cwsa_plus": 0.0}
-
 # Kernels ---------------------------------------------------------------------------------
-
-
-def _subset(judged: Judged, rows: BoolArray) -> Judged:
-    outcomes, predictions = judged.outcomes, judged.predictions
-
-    def part(values: Any) -> Any:
-        return None if values is None else values[rows]
-
-    if predictions is not None:
-        predictions = replace(
-            predictions,
-            y_true=predictions.y_true[rows],
-            y_pred=predictions.y_pred[rows],
-            y_proba=part(predictions.y_proba),
-            confidence=part(predictions.confidence),
-            sample_weight=part(predictions.sample_weight),
-        )
-    weight = part(outcomes.sample_weight)
-    return Judged(Outcomes(outcomes.loss[rows], outcomes.confidence[rows], weight), predictions)
-
-
-def _contributions(
-    spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]
-) -> FloatArray | None:
-    """Return what each row adds to the metric of all rows, None where it is no sum."""
-    if spec.name not in _ADDITIVE:
-        return None
-    threshold = parameters.get("threshold", 0.5)
-    normalize = parameters.get("normalize", "selected")
-    return _threshold.cwsa_terms(judged.outcomes, threshold, _ADDITIVE[spec.name], normalize)
 
 
 def _groups(subgroups: Any, n: int) -> Iterable[tuple[str, Any, BoolArray]]:
@@ -73,7 +39,7 @@ def _groups(subgroups: Any, n: int) -> Iterable[tuple[str, Any, BoolArray]]:
         codes, labels = pd.factorize(frame[attribute], use_na_sentinel=False)
         try:
             places = np.argsort(labels)
-        except TypeError:  # labels of several kinds stay in the order of their appearance
+        except TypeError:  # labels of several kinds: in order of appearance
             places = np.arange(len(labels))
         for place in places:
             yield str(attribute), labels[place], codes == place
@@ -87,21 +53,23 @@ def _record(
     method: str,
     how: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what the table says of one metric of some rows."""
-    part = _subset(whole, rows)
+    """Return a row of the table: one metric of one subgroup."""
+    part = whole.take(rows)
     low = high = np.nan
     shaky = False
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a value of nan speaks for itself here
+            warnings.simplefilter("ignore", UserWarning)  # the table shows nan
             if how["level"] is None:
                 value = kernel_value(spec, part, parameters)
             else:
-                found = interval_of(measure(spec, part, parameters, method), **how)
+                found = find_interval(measure(spec, part, parameters, method), **how)
                 value, low, high, shaky = found.estimate, found.low, found.high, is_shaky(found)
     except ValueError as error:
         raise ValueError(f"{error} (in a subgroup of {int(np.sum(rows))} rows)") from error
-    terms = _contributions(spec, whole, parameters)
+    contribution = np.nan
+    if spec.row_terms is not None:
+        contribution = float(np.sum(spec.row_terms(whole.outcomes, **parameters)[rows]))
     weight = part.outcomes.sample_weight
     return {
         "metric": spec.name,
@@ -109,8 +77,8 @@ def _record(
         "low": low,
         "high": high,
         "n_rows": len(part.outcomes) if weight is None else float(np.sum(weight)),
-        "n_errors": errors_behind(spec, part, parameters),
-        "contribution": np.nan if terms is None else float(np.sum(terms[rows])),
+        "n_errors": count_errors(spec, part, parameters),
+        "contribution": contribution,
         "shaky": shaky,
     }
 
@@ -192,28 +160,25 @@ def metrics_by_group(
     check_choice("method", method, ["analytic", "bootstrap"])
     check_count("n_resamples", n_resamples, 2)
     rng = check_generator(random_state)
-    confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
-    predictions = predictions_of(y_true, y_proba, **options)
-    if confidence_level is not None:
+    if confidence_level is None:
+        judged = judge_proba(y_true, y_proba, **options)
+    else:
         check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
         remedy = ", or pass confidence_level=None for values without intervals"
-        refuse_weights(predictions.sample_weight, "an interval", remedy)
-        predictions = replace(predictions, sample_weight=None)
-    judged = judge(predictions, confidence=confidence, loss=loss)
+        judged = judge_unweighted(y_true, y_proba, remedy, **options)
     whole = [
         (
             spec,
             judged.read_by(spec),
-            with_pos_label(spec, parameters, y_proba, options.get("pos_label")),
+            add_pos_label(spec, parameters, y_proba, options.get("pos_label")),
         )
         for spec, parameters in wanted
     ]
-    weight = predictions.sample_weight
-    exists = np.ones(len(predictions), dtype=bool) if weight is None else weight > 0
+    exists = judged.outcomes.weight > 0
     how = {"level": confidence_level, "n_resamples": n_resamples, "rng": rng}
     records = [
         {"attribute": attribute, "subgroup": label} | _record(*metric, rows & exists, method, how)
-        for attribute, label, rows in _groups(subgroups, len(predictions))
+        for attribute, label, rows in _groups(subgroups, len(exists))
         if np.any(rows & exists)
         for metric in whole
     ]

@@ -30,14 +30,15 @@ from skselect.inference.influence import check_clusters, clustered_error
 from skselect.inference.intervals import (
     FEW_ERRORS,
     Measured,
-    interval_of,
+    add_pos_label,
+    find_interval,
     is_shaky,
     measure,
     quantile,
-    with_pos_label,
 )
-from skselect.metrics._evaluate import Judged, judge, request
-from skselect.metrics._signature import DoorOptions, claim_metric, predictions_of
+from skselect.metrics._evaluate import request
+from skselect.metrics._judged import Judged, judge
+from skselect.metrics._signature import DoorOptions, claim_metric
 from skselect.metrics._table import MetricSpec, check_comparable
 from skselect.predictions.predictions import Predictions
 
@@ -50,7 +51,7 @@ NOTE = (
 
 
 def holm(p_values: FloatArray) -> FloatArray:
-    """Return Holm's adjusted p-values; nan stays nan and does not count."""
+    """Return Holm's adjusted p-values; nan stays nan and is no test."""
     adjusted = np.full(len(p_values), np.nan)
     tested = np.flatnonzero(~np.isnan(p_values))
     order = tested[np.argsort(p_values[tested], kind="stable")]
@@ -73,7 +74,7 @@ class _Paired:
             return 1.0
         error = float(self.error[i, j])
         if math.isnan(difference) or not error > ROUNDING:
-            return math.nan  # rows or draws that do not differ say nothing
+            return math.nan  # rows or draws that are all alike have no error
         z = difference / error
         return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
 
@@ -111,7 +112,7 @@ def _best(spec: MetricSpec, values: FloatArray) -> int:
 
 
 def _adjusted(p: Mapping[tuple[int, int], float], reference: int, n_models: int) -> FloatArray:
-    """Return Holm's p-value of each model against the reference, 1 for itself."""
+    """Return Holm's p-value of each model against the reference; 1 for the reference."""
     adjusted = dict(zip(p, holm(np.array(list(p.values()))), strict=True))
     against = [(min(i, reference), max(i, reference)) for i in range(n_models)]
     return np.array([1.0 if a == b else adjusted[a, b] for a, b in against])
@@ -129,7 +130,7 @@ def compared(
     n_resamples: int = 999,
     cluster: IntArray | None = None,
 ) -> pd.DataFrame:
-    """Return the table of :func:`compare_models` of judged rows, with a column `shaky`."""
+    """Return the table of :func:`compare_models`, with a column `shaky`."""
     names = list(judged)
     found = _comparison(
         [measure(spec, model, parameters, method) for model in judged.values()],
@@ -152,7 +153,7 @@ def _comparison(
     """Return a row per model, unsorted and unnamed."""
     work["cluster"] = cluster
     spec, n_models = measured[0].spec, len(measured)
-    intervals = [interval_of(model, level=level, **work) for model in measured]
+    intervals = [find_interval(model, level=level, **work) for model in measured]
     paired = _paired(measured, **work)
     reference = _best(spec, paired.estimates) if baseline is None else baseline
     if math.isnan(paired.estimates[reference]):
@@ -181,7 +182,7 @@ def _comparison(
 
 
 def _not_told_apart(p_values: FloatArray, level: float) -> Any:
-    """Tell which p-values are not small, missing where there is none."""
+    """Tell which p-values exceed 1 - level; missing where there is no p-value."""
     tied = pd.array(p_values > 1.0 - level, dtype="boolean")
     tied[np.isnan(p_values)] = pd.NA
     return tied
@@ -298,7 +299,7 @@ def compare_models(
     spec, parameters = request(metric, metric_params)
     check_comparable(spec, parameters)
     names = check_models("y_probas", y_probas, baseline)
-    parameters = with_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
+    parameters = add_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     check_shared_confidence(confidence)
     tables = {name: _table(y_true, y_probas[name], options) for name in names}
@@ -335,7 +336,7 @@ def _table(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:
     if isinstance(given, Predictions):
         refuse_second_truth(y_true)
         return given
-    return predictions_of(y_true, given, **options)
+    return Predictions.from_proba(y_true, given, **options)
 
 
 def compare_across_datasets(
@@ -429,7 +430,7 @@ def _signed_ranks(differences: FloatArray) -> float:
     if not np.any(differences):
         return 1.0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ties and zeros turn to the normal form; that is known
+        warnings.simplefilter("ignore")  # about ties and zeros, which are expected
         return float(wilcoxon(differences, zero_method="pratt").pvalue)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,8 @@ from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import Chunk
 from skselect.metrics import _threshold
 from skselect.metrics._calibration_tests import ecd_terms
-from skselect.metrics._evaluate import Judged, JudgedCurve
+from skselect.metrics._judged import Judged
+from skselect.metrics._table import MetricSpec
 from skselect.predictions.outcomes import Outcomes
 
 
@@ -50,178 +51,18 @@ class Influence:
     n_trials: float | None = None
 
     def standard_error(self, cluster: IntArray | None = None) -> float:
-        """Return the standard error, rows or clusters being independent."""
+        """Return the standard error for independent rows, or independent clusters of rows."""
         return clustered_error(self.values, cluster)
 
 
-def _mean(terms: FloatArray, scale: str) -> Influence:
-    estimate = float(np.mean(terms))
-    return Influence(estimate, terms - estimate, scale)
-
-
-def _ratio(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
-    """Return the influence of sum(over)/sum(under) by the delta method."""
-    total = float(np.sum(under))
-    if not total > 0:
-        return None
-    estimate = float(np.sum(over)) / total
-    return Influence(estimate, (over - estimate * under) * (len(under) / total), scale)
-
-
-def _share(events: FloatArray, trials: FloatArray) -> Influence | None:
-    """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
-    found = _ratio(events, trials, "logit")
-    if found is None or is_graded(events):
-        return found
-    return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
-
-
-# At a threshold --------------------------------------------------------------------------
-
-
-def _accepted(outcomes: Outcomes, threshold: float) -> FloatArray:
-    return _threshold.accepted_rows(outcomes, threshold).astype(np.float64)
-
-
-def _coverage(judged: Judged, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(judged.outcomes, threshold)
-    return _share(accepted, np.ones_like(accepted))
-
-
-def _selective_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(judged.outcomes, threshold)
-    return _share(accepted * judged.outcomes.loss, accepted)
-
-
-def _selective_accuracy(judged: Judged, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(judged.outcomes, threshold)
-    return _share(accepted * (1.0 - judged.outcomes.loss), accepted)
-
-
-def _generalized_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
-    silent = _accepted(judged.outcomes, threshold) * judged.outcomes.loss
-    return _share(silent, np.ones_like(silent))
-
-
-def _selective_cost(
-    judged: Judged, threshold: float = 0.5, abstention_cost: float = 0.1
-) -> Influence:
-    accepted = _accepted(judged.outcomes, threshold)
-    return _mean(accepted * judged.outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
-
-
-def _cwsa(
-    judged: Judged,
-    threshold: float = 0.5,
-    normalize: str = "selected",
-    *,
-    sign: float = -1.0,
-    scale: str = "signed share",
-) -> Influence | None:
-    outcomes = judged.outcomes
-    check_unit_confidence(outcomes.confidence, "CWSA")
-    terms = cwsa.row_terms(outcomes.loss, outcomes.confidence, threshold, sign)
-    accepted = _accepted(outcomes, threshold)
-    return _mean(terms, scale) if normalize == "all" else _ratio(terms, accepted, scale)
-
-
-# Areas -----------------------------------------------------------------------------------
-
-
-def _augrc(
-    judged: Judged | JudgedCurve, estimator: str = "trapezoid", coverage_range: Any = None
-) -> RankedInfluence | None:
-    if coverage_range is not None or judged.curve.n_rows < 3:
-        return None
-    return _ranked(judged, judged.curve.augrc(estimator=estimator), "log", augrc_lines)
-
-
-def _aurc(
-    judged: Judged | JudgedCurve, estimator: str = "empirical", ties: str = "expected"
-) -> RankedInfluence | None:
-    if estimator != "empirical" or ties != "expected":
-        return None
-    return _ranked(judged, judged.curve.aurc(), "log", aurc_lines)
-
-
-def _eaurc(judged: Judged | JudgedCurve) -> RankedInfluence | None:
-    if not judged.curve.mean_loss < 1 or judged.curve.is_graded:
-        return None
-    return _ranked(judged, judged.curve.eaurc(), "log", eaurc_lines)
-
-
-def _accuracy_rejection_auc(
-    judged: Judged | JudgedCurve, estimator: str = "empirical"
-) -> RankedInfluence | None:
-    if estimator != "empirical":
-        return None
-    return _ranked(judged, 1.0 - judged.curve.aurc(), "logit", negative_aurc_lines)
-
-
-def _failure_auroc(judged: Judged | JudgedCurve) -> RankedInfluence | None:
-    curve = judged.curve
-    if curve.is_graded or min(curve.sums.loss, curve.n_rows - curve.sums.loss) < 2:
-        return None
-    return _ranked(judged, curve.sums.auroc, "logit", auroc_lines)
-
-
-def _ranked(
-    judged: Judged | JudgedCurve,
-    estimate: float,
-    scale: str,
-    lines: Callable[[RiskCoverageCurve], Iterator[Lines]],
-) -> RankedInfluence:
-    rows = judged.outcomes if isinstance(judged, Judged) else None
-    return RankedInfluence(estimate, scale, judged.curve, lines, rows)
-
-
-# Confidence as a probability -------------------------------------------------------------
-
-
-def _cw_accuracy(judged: Judged) -> Influence | None:
-    right = judged.outcomes.confidence * (1.0 - judged.outcomes.loss)
-    return _ratio(right, judged.outcomes.confidence, "logit")
-
-
-def _top_label_brier(judged: Judged) -> Influence:
-    return _mean((1.0 - judged.outcomes.loss - judged.outcomes.confidence) ** 2, "log")
-
-
-def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
-    return _mean(ecd_terms(judged.outcomes, eps), "identity")
-
-
-#: Metrics of the ranking: their standard errors need the curve alone.
-RANKED: Mapping[str, Callable[..., RankedInfluence | None]] = {
-    "augrc": _augrc,
-    "aurc": _aurc,
-    "eaurc": _eaurc,
-    "accuracy_rejection_auc": _accuracy_rejection_auc,
-    "failure_auroc": _failure_auroc,
-}
-
-#: Metrics with a closed form: ``influence(judged, **parameters)``, None where it has none.
-INFLUENCES: Mapping[str, Callable[..., Influence | RankedInfluence | None]] = {
-    "coverage": _coverage,
-    "selective_risk": _selective_risk,
-    "selective_accuracy": _selective_accuracy,
-    "generalized_risk": _generalized_risk,
-    "selective_cost": _selective_cost,
-    "cwsa": _cwsa,
-    "cwsa_plus": partial(_cwsa, sign=0.0, scale="logit"),
-    **RANKED,
-    "cw_accuracy": _cw_accuracy,
-    "top_label_brier": _top_label_brier,
-    "ecd": _ecd,
-}
-
-
-class Lines(NamedTuple):
-    """What the rows of some blocks add, but for a number that is the same for all rows."""
-
-    chunk: Chunk
-    constant: FloatArray
-    slope: FloatArray
+def clustered_error(values: FloatArray, cluster: IntArray | None = None) -> float:
+    """Return the standard error of a mean, for independent rows or clusters of rows."""
+    n = len(values)
+    sums = values if cluster is None else np.bincount(cluster, weights=values)
+    m = len(sums)
+    if m < 2:
+        return math.nan
+    return float(np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +104,7 @@ class RankedInfluence:
         return found - np.mean(found)
 
     def standard_error(self, cluster: IntArray | None = None) -> float:
-        """Return the standard error, rows or clusters being independent."""
+        """Return the standard error for independent rows, or independent clusters of rows."""
         if cluster is not None or self.curve.is_graded:
             return clustered_error(self.values, cluster)
         n = self.curve.n_rows
@@ -271,12 +112,12 @@ class RankedInfluence:
             return math.nan
         shift = float(next(self.lines(self.curve)).constant[0])
         total, squares = self._moments(shift)
-        if squares - total**2 / n < 1e-6 * squares:  # what all rows share drowns the rest
+        if squares - total**2 / n < 1e-6 * squares:  # a large mean would cost digits
             total, squares = self._moments(shift + total / n)
         return math.sqrt(max(squares - total**2 / n, 0.0) / (n * (n - 1.0)))
 
     def _moments(self, shift: float) -> tuple[float, float]:
-        """Return the sums of what the rows add, less `shift`, and of its squares."""
+        """Return the sum of (what a row adds - shift), and the sum of its square."""
         total = squares = 0.0
         for chunk, constant, slope in self.lines(self.curve):
             right, wrong = constant - shift, constant + slope - shift
@@ -285,7 +126,193 @@ class RankedInfluence:
         return total, squares
 
 
-# The lines of each metric ------------------------------------------------------------------
+# Which function belongs to a metric ------------------------------------------------------
+
+_Found = Influence | RankedInfluence | None
+
+_CLOSED_FORMS: dict[str, Callable[..., _Found]] = {}
+
+
+def find_influence(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> _Found:
+    """Return how much each row moves a metric; None where these rows have no closed form."""
+    if spec.interval not in ("closed form", "ranking"):
+        return None
+    return _CLOSED_FORMS[spec.name](judged, **parameters)
+
+
+def _closed_form(function: Callable[..., _Found]) -> Callable[..., _Found]:
+    """Keep a function for the metric that it is named after."""
+    _CLOSED_FORMS[function.__name__.removeprefix("_")] = function
+    return function
+
+
+# Means and shares ------------------------------------------------------------------------
+
+
+def _mean(terms: FloatArray, scale: str) -> Influence:
+    estimate = float(np.mean(terms))
+    return Influence(estimate, terms - estimate, scale)
+
+
+def _ratio(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
+    """Return the influence of sum(over)/sum(under) by the delta method."""
+    total = float(np.sum(under))
+    if not total > 0:
+        return None
+    estimate = float(np.sum(over)) / total
+    return Influence(estimate, (over - estimate * under) * (len(under) / total), scale)
+
+
+def _share(events: FloatArray, trials: FloatArray) -> Influence | None:
+    """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
+    found = _ratio(events, trials, "logit")
+    if found is None or is_graded(events):
+        return found
+    return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
+
+
+# At a threshold --------------------------------------------------------------------------
+
+
+def _accepted(outcomes: Outcomes, threshold: float) -> FloatArray:
+    return _threshold.accepted_rows(outcomes, threshold).astype(np.float64)
+
+
+@_closed_form
+def _coverage(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _share(accepted, np.ones_like(accepted))
+
+
+@_closed_form
+def _selective_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _share(accepted * judged.outcomes.loss, accepted)
+
+
+@_closed_form
+def _selective_accuracy(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _share(accepted * (1.0 - judged.outcomes.loss), accepted)
+
+
+@_closed_form
+def _generalized_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
+    silent = _accepted(judged.outcomes, threshold) * judged.outcomes.loss
+    return _share(silent, np.ones_like(silent))
+
+
+@_closed_form
+def _selective_cost(
+    judged: Judged, threshold: float = 0.5, abstention_cost: float = 0.1
+) -> Influence:
+    accepted = _accepted(judged.outcomes, threshold)
+    return _mean(accepted * judged.outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
+
+
+def _signed_cwsa(
+    judged: Judged, threshold: float, normalize: str, sign: float, scale: str
+) -> Influence | None:
+    outcomes = judged.outcomes
+    check_unit_confidence(outcomes.confidence, "CWSA")
+    terms = cwsa.row_terms(outcomes.loss, outcomes.confidence, threshold, sign)
+    accepted = _accepted(outcomes, threshold)
+    return _mean(terms, scale) if normalize == "all" else _ratio(terms, accepted, scale)
+
+
+@_closed_form
+def _cwsa(judged: Judged, threshold: float = 0.5, normalize: str = "selected") -> Influence | None:
+    return _signed_cwsa(judged, threshold, normalize, -1.0, "signed share")
+
+
+@_closed_form
+def _cwsa_plus(
+    judged: Judged, threshold: float = 0.5, normalize: str = "selected"
+) -> Influence | None:
+    return _signed_cwsa(judged, threshold, normalize, 0.0, "logit")
+
+
+# Areas -----------------------------------------------------------------------------------
+
+
+@_closed_form
+def _augrc(
+    judged: Judged, estimator: str = "trapezoid", coverage_range: Any = None
+) -> RankedInfluence | None:
+    if coverage_range is not None or judged.curve.n_rows < 3:
+        return None
+    return _ranked(judged, judged.curve.augrc(estimator=estimator), "log", augrc_lines)
+
+
+@_closed_form
+def _aurc(
+    judged: Judged, estimator: str = "empirical", ties: str = "expected"
+) -> RankedInfluence | None:
+    if estimator != "empirical" or ties != "expected":
+        return None
+    return _ranked(judged, judged.curve.aurc(), "log", aurc_lines)
+
+
+@_closed_form
+def _eaurc(judged: Judged) -> RankedInfluence | None:
+    if not judged.curve.mean_loss < 1 or judged.curve.is_graded:
+        return None
+    return _ranked(judged, judged.curve.eaurc(), "log", eaurc_lines)
+
+
+@_closed_form
+def _accuracy_rejection_auc(judged: Judged, estimator: str = "empirical") -> RankedInfluence | None:
+    if estimator != "empirical":
+        return None
+    return _ranked(judged, 1.0 - judged.curve.aurc(), "logit", negative_aurc_lines)
+
+
+@_closed_form
+def _failure_auroc(judged: Judged) -> RankedInfluence | None:
+    curve = judged.curve
+    if curve.is_graded or min(curve.sums.loss, curve.n_rows - curve.sums.loss) < 2:
+        return None
+    return _ranked(judged, curve.sums.auroc, "logit", auroc_lines)
+
+
+def _ranked(
+    judged: Judged,
+    estimate: float,
+    scale: str,
+    lines: Callable[[RiskCoverageCurve], Iterator[Lines]],
+) -> RankedInfluence:
+    rows = judged.source if isinstance(judged.source, Outcomes) else None
+    return RankedInfluence(estimate, scale, judged.curve, lines, rows)
+
+
+# Confidence as a probability -------------------------------------------------------------
+
+
+@_closed_form
+def _cw_accuracy(judged: Judged) -> Influence | None:
+    right = judged.outcomes.confidence * (1.0 - judged.outcomes.loss)
+    return _ratio(right, judged.outcomes.confidence, "logit")
+
+
+@_closed_form
+def _top_label_brier(judged: Judged) -> Influence:
+    return _mean((1.0 - judged.outcomes.loss - judged.outcomes.confidence) ** 2, "log")
+
+
+@_closed_form
+def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
+    return _mean(ecd_terms(judged.outcomes, eps), "identity")
+
+
+# The lines of areas ----------------------------------------------------------------------
+
+
+class Lines(NamedTuple):
+    """What each row of some blocks adds: constant + slope x loss, up to a shared number."""
+
+    chunk: Chunk
+    constant: FloatArray
+    slope: FloatArray
 
 
 def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
@@ -298,7 +325,7 @@ def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
 
 
 def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
-    """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, averaged inside blocks."""
+    """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, its mean over tied rows."""
     total = float(harmonic.harmonic_gap(np.zeros(1), np.array([curve.sums.weight]))[0])
     reciprocals = risks = 0.0  # sums of 1/k and R_k/k over the rows so far
     for _, chunk, weight, loss in accumulate(curve.blocks):
@@ -326,14 +353,14 @@ def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
 
 
 def eaurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
-    """Yield those of the AURC less those of the best one, a + (1 - a) log(1 - a) of the error."""
+    """Yield the lines of the AURC less those of the best AURC, a + (1 - a) log(1 - a)."""
     best = -math.log1p(-curve.mean_loss)
     for chunk, constant, slope in aurc_lines(curve):
         yield Lines(chunk, constant, slope - best)
 
 
 def negative_aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
-    """Yield those of one minus the AURC."""
+    """Yield the lines of one minus the AURC."""
     for chunk, constant, slope in aurc_lines(curve):
         yield Lines(chunk, -constant, -slope)
 
@@ -351,21 +378,14 @@ def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
         yield Lines(chunk, constant, of_wrong * (right_above - estimate) - constant)
 
 
-def clustered_error(values: FloatArray, cluster: IntArray | None = None) -> float:
-    """Return the standard error of a mean of influence values, rows or clusters independent."""
-    n = len(values)
-    sums = values if cluster is None else np.bincount(cluster, weights=values)
-    m = len(sums)
-    if m < 2:
-        return math.nan
-    return float(np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n)
+# Check of a user's clusters --------------------------------------------------------------
 
 
 def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | None:
     """Return the number of each row's cluster, or None; refuse missing ones."""
     if values is None:
         return None
-    # numpy would turn a list such as ["a", nan] into strings without a word.
+    # numpy would turn a list such as ["a", nan] into strings, and nan into "nan".
     listed = isinstance(values, list | tuple)
     array = np.asarray(values, dtype=object) if listed else as_array(values, name)
     if array.ndim != 1:

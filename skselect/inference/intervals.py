@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import warnings
 from collections.abc import Mapping
@@ -15,38 +14,26 @@ from scipy.special import expit, ndtri, stdtrit
 from skselect._array_ops import ROUNDING, is_graded
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
 from skselect._checks.rows import check_countable, refuse_weights
-from skselect._typing import FloatArray, IntArray
+from skselect._typing import ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.inference.bootstrap import Resampler, bootstrap, cell_bootstrap
 from skselect.inference.influence import (
-    INFLUENCES,
-    RANKED,
     Influence,
     RankedInfluence,
     check_clusters,
+    find_influence,
 )
 from skselect.metrics import _threshold
-from skselect.metrics._calibration_tests import ecce_test_of
-from skselect.metrics._confidence_weighted import class_in_question
-from skselect.metrics._evaluate import Judged, JudgedCurve, judge, kernel_value, request
-from skselect.metrics._signature import DoorOptions, claim_metric, predictions_of
-from skselect.metrics._table import MetricSpec
+from skselect.metrics._calibration_tests import run_ecce_test
+from skselect.metrics._confidence_weighted import find_asked_class
+from skselect.metrics._evaluate import kernel_value, request
+from skselect.metrics._judged import Judged, judge
+from skselect.metrics._signature import DoorOptions, claim_metric
+from skselect.metrics._table import SPECS, MetricSpec
+from skselect.predictions.predictions import Predictions
 
-#: With fewer errors than this an interval is not to be relied on.
+#: With fewer errors an interval cannot be relied on.
 FEW_ERRORS = 10
-
-#: Metrics for which no interval can be relied on, and why.
-_NO_INTERVAL = {
-    "mce": "the bin with the fewest rows decides it; take 'ece' or 'smooth_ece'",
-    "classwise_ece": "its bootstrap is biased in every class; take 'ece', or t_cal_test",
-    "tce": "it counts the outcomes of tests, which change with the number of rows",
-    "csr": "its mean rests on a few rare errors; csr_test tells whether it could be chance",
-    "p_risk": "it is a probability computed from the rows themselves; see csr_test",
-}
-
-#: Errors that chance alone makes positive: for a calibrated classifier their bootstrap lies
-#: above the truth, which is 0.
-_RAISED_BY_CHANCE = {"ece", "smooth_ece", "debiased_l2", "ecce_mad", "ecce_r", "isotonic_distance"}
 
 
 @dataclass(frozen=True)
@@ -102,32 +89,64 @@ class Measured:
     judged: Judged
     parameters: Mapping[str, Any]
     estimate: float
+    method: str
     influence: Influence | RankedInfluence | None
-    cells: bool = False
 
 
 def measure(
     spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any], method: str
 ) -> Measured:
     """Compute a metric and, for method="analytic", what its rows add to its error."""
-    refuse_without_interval(spec)
+    if spec.interval is None:
+        raise ValueError(f"metric: {spec.name!r} has no interval: {spec.no_interval}.")
     judged = judged.read_by(spec)
     estimate = kernel_value(spec, judged, parameters)
-    closed = INFLUENCES.get(spec.name) if method == "analytic" else None
-    influence = None if closed is None else closed(judged, **parameters)
-    cells = method == "cell_bootstrap"
-    if cells:
-        fits = spec.needs == "curve" and spec.name not in _RAISED_BY_CHANCE
-        _check_fits_cells(spec.name, fits=fits)
-    return Measured(spec, judged, parameters, estimate, influence, cells)
+    influence = find_influence(spec, judged, parameters) if method == "analytic" else None
+    fits_cells = spec.needs == "curve" and spec.chance_raises == "nothing"
+    if method == "cell_bootstrap" and not fits_cells:
+        raise ValueError(
+            f"method='cell_bootstrap' is for metrics of the risk-coverage curve; {spec.name!r} "
+            "reads rows or classes, or is raised by chance. Use method='bootstrap'."
+        )
+    return Measured(spec, judged, parameters, estimate, method, influence)
 
 
-def quantile(confidence_level: float, cluster: IntArray | None) -> float:
-    """Return how many standard errors reach to either side."""
-    upper = (1.0 + confidence_level) / 2.0
-    if cluster is None:
-        return float(ndtri(upper))
-    return float(stdtrit(max(int(cluster.max()), 1), upper))  # clusters are few: Student's t
+#: Low, high, standard error and method where there is no interval.
+_NO_ENDS = (math.nan, math.nan, math.nan, "none")
+
+
+def find_interval(
+    measured: Measured,
+    *,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+    cluster: IntArray | None = None,
+) -> MetricInterval:
+    """Return the interval of a metric that has been measured."""
+    spec, judged, parameters = measured.spec, measured.judged, measured.parameters
+    if math.isnan(measured.estimate):
+        low, high, error, used = _NO_ENDS
+    elif measured.influence is not None:
+        low, high, error, used = interval_around(measured.influence, level, cluster)
+    else:
+        drawn = _draw(measured, n_resamples, rng, cluster)
+        low, high, error, used = _percentiles(drawn, level)
+        if spec.chance_raises != "nothing" and used == "bootstrap":
+            excluded = cluster is None and _excludes_calibration(judged, level)
+            low = min(low, measured.estimate) if excluded else 0.0
+    return MetricInterval(
+        metric=spec.name,
+        estimate=measured.estimate,
+        low=low,
+        high=high,
+        standard_error=error,
+        confidence_level=level,
+        method=used,
+        n_rows=len(judged.outcomes),
+        n_accepted=_n_accepted(spec, judged, parameters),
+        n_errors=count_errors(spec, judged, parameters),
+    )
 
 
 def interval_around(
@@ -138,12 +157,12 @@ def interval_around(
     z = quantile(level, cluster)
     scale = influence.scale
     if not error > ROUNDING * max(abs(estimate), 1.0) and scale != "proportion":
-        return math.nan, math.nan, error, "none"  # the rows do not differ: they say nothing
+        return math.nan, math.nan, error, "none"  # all rows are alike
     if scale == "proportion" and cluster is None:
         assert influence.n_trials is not None
         return *_wilson(estimate, influence.n_trials, z), error, "wilson"
     if scale == "log" and estimate > 0:
-        factor = math.exp(min(z * error / estimate, 700.0))  # beyond, floats end
+        factor = math.exp(min(z * error / estimate, 700.0))  # exp(710) is infinite
         return estimate / factor, estimate * factor, error, "log"
     if scale in ("logit", "proportion") and 0 < estimate < 1:
         odds = math.log(estimate / (1.0 - estimate))
@@ -157,6 +176,14 @@ def interval_around(
     return math.nan, math.nan, error, "none"  # at the edge of its range
 
 
+def quantile(confidence_level: float, cluster: IntArray | None) -> float:
+    """Return how many standard errors an interval reaches to either side."""
+    upper = (1.0 + confidence_level) / 2.0
+    if cluster is None:
+        return float(ndtri(upper))
+    return float(stdtrit(max(int(cluster.max()), 1), upper))  # clusters are few: Student's t
+
+
 def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     """Return Wilson's score interval."""
     centre = (share + z * z / (2.0 * n)) / (1.0 + z * z / n)
@@ -164,82 +191,27 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
-def interval_of(
-    measured: Measured,
-    *,
-    level: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-    cluster: IntArray | None = None,
-) -> MetricInterval:
-    """Return the interval of a metric that has been measured."""
+def _draw(
+    measured: Measured, n_resamples: int, rng: np.random.Generator, cluster: IntArray | None
+) -> FloatArray:
+    """Return the metric in each draw of rows, of clusters, or of rows from cells."""
     spec, judged, parameters = measured.spec, measured.judged, measured.parameters
-    estimate, influence = measured.estimate, measured.influence
-    if math.isnan(estimate):
-        low, high, error, used = math.nan, math.nan, math.nan, "none"
-    elif influence is not None:
-        low, high, error, used = interval_around(influence, level, cluster)
-    elif measured.cells:
-        _refuse_clustered_cells(cluster)
-        check_countable(judged.curve)
-        drawn = cell_bootstrap(spec, judged.curve, parameters, n_resamples, rng)
-        low, high, error, used = _percentiles(drawn, level)
-    else:
+    if measured.method != "cell_bootstrap":
         resampler = Resampler(spec, judged, parameters)
-        drawn = bootstrap([resampler], len(judged.outcomes), n_resamples, cluster, rng)[:, 0]
-        low, high, error, used = _percentiles(drawn, level)
-        if spec.name in _RAISED_BY_CHANCE and used == "bootstrap":
-            excluded = cluster is None and _excludes_calibration(judged, level)
-            low = min(low, estimate) if excluded else 0.0
-    return MetricInterval(
-        metric=spec.name,
-        estimate=estimate,
-        low=low,
-        high=high,
-        standard_error=error,
-        confidence_level=level,
-        method=used,
-        n_rows=len(judged.outcomes),
-        n_accepted=_n_accepted(spec, judged, parameters),
-        n_errors=errors_behind(spec, judged, parameters),
-    )
-
-
-def interval_of_curve(
-    curve: RiskCoverageCurve, metric: str, *, confidence_level: float = 0.95
-) -> MetricInterval:
-    """Return the interval of a metric of the ranking, of which only the curve is known."""
-    check_choice("metric", metric, RANKED)
-    check_countable(curve)
-    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
-    spec, parameters = request(metric)
-    judged = JudgedCurve(curve)
-    estimate = kernel_value(spec, judged, parameters)
-    influence = RANKED[metric](judged)
-    low, high, error, used = math.nan, math.nan, math.nan, "none"
-    if influence is not None and not math.isnan(estimate):
-        low, high, error, used = interval_around(influence, level)
-    found = MetricInterval(
-        metric, estimate, low, high, error, level, used, curve.n_rows, None, curve.sums.loss
-    )
-    _warn_if_shaky(found)
-    return found
-
-
-def _warn_if_shaky(found: MetricInterval) -> None:
-    if is_shaky(found):
-        warnings.warn(
-            f"{found.metric}: the interval rests on {found.n_errors:g} errors; with fewer than "
-            f"{FEW_ERRORS} it may be far off.",
-            stacklevel=4,
+        return bootstrap([resampler], len(judged.outcomes), n_resamples, cluster, rng)[:, 0]
+    if cluster is not None:
+        raise ValueError(
+            "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
         )
+    check_countable(judged.curve)
+    return cell_bootstrap(spec, judged.curve, parameters, n_resamples, rng)
 
 
 def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, str]:
-    """Return low, high, standard error and method from bootstrap values."""
+    """Return low, high, standard error and method from the metric in each draw."""
     drawn = drawn[np.isfinite(drawn)]  # draws in which the metric has no value
     if len(drawn) < 2 or np.ptp(drawn) <= ROUNDING:
-        return math.nan, math.nan, math.nan, "none"  # the draws do not differ: they say nothing
+        return _NO_ENDS  # all draws are alike
     low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]).tolist()
     return low, high, float(np.std(drawn, ddof=1)), "bootstrap"
 
@@ -248,17 +220,8 @@ def _excludes_calibration(judged: Judged, level: float) -> bool:
     """Tell whether a test finds the classifier miscalibrated."""
     if is_graded(judged.outcomes.loss):
         return False
-    found = ecce_test_of(judged.outcomes)
+    found = run_ecce_test(judged.outcomes)
     return min(found.mad_p_value, found.r_p_value) <= (1.0 - level) / 2.0
-
-
-def errors_behind(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
-    """Return the errors that a metric rests on: the accepted ones for one at a threshold."""
-    outcomes = judged.outcomes
-    loss = outcomes.loss if outcomes.sample_weight is None else outcomes.weight * outcomes.loss
-    if spec.at_threshold:
-        loss = loss[_threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))]
-    return float(np.sum(loss))
 
 
 def _n_accepted(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> int | None:
@@ -268,31 +231,25 @@ def _n_accepted(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any])
     return int(np.sum(_threshold.accepted_rows(judged.outcomes, threshold)))
 
 
-def refuse_without_interval(spec: MetricSpec) -> None:
-    """Refuse metrics for which no interval can be relied on."""
-    if spec.name in _NO_INTERVAL:
-        raise ValueError(f"metric: {spec.name!r} has no interval: {_NO_INTERVAL[spec.name]}.")
+def count_errors(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
+    """Return the errors that a metric rests on: the accepted ones for one at a threshold."""
+    outcomes = judged.outcomes
+    loss = outcomes.loss if outcomes.sample_weight is None else outcomes.weight * outcomes.loss
+    if spec.at_threshold:
+        loss = loss[_threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))]
+    return float(np.sum(loss))
 
 
 def is_shaky(interval: MetricInterval) -> bool:
     """Tell whether the interval rests on too few errors (or right answers) to be relied on."""
-    if interval.metric == "coverage":
+    rests_on = SPECS[interval.metric].rests_on
+    if rests_on == "rows":
         return False
-    right = interval.n_rows - interval.n_errors if interval.metric == "failure_auroc" else np.inf
+    right = np.inf if rests_on == "errors" else interval.n_rows - interval.n_errors
     return min(interval.n_errors, right) < FEW_ERRORS
 
 
-def with_pos_label(
-    spec: MetricSpec, parameters: Mapping[str, Any], y_proba: Any, pos_label: Any
-) -> dict[str, Any]:
-    """Hand on the positive class to a kernel that asks for it."""
-    if "pos_label" not in inspect.signature(spec.kernel).parameters:
-        return dict(parameters)
-    label = class_in_question(y_proba, parameters.get("average", "auto"), pos_label)
-    return {"pos_label": label, **parameters}
-
-
-# Door ------------------------------------------------------------------------------------
+# Doors -----------------------------------------------------------------------------------
 
 
 @claim_metric
@@ -383,35 +340,70 @@ def metric_interval(
     check_count("n_resamples", n_resamples, 2)
     rng = check_generator(random_state)
     spec, parameters = request(metric, metric_params)
-    parameters = with_pos_label(spec, parameters, y_proba, options.get("pos_label"))
-    confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
-    predictions = predictions_of(y_true, y_proba, **options)
-    refuse_weights(predictions.sample_weight, "an interval")
-    predictions = replace(predictions, sample_weight=None)
-    judged = judge(predictions, confidence=confidence, loss=loss)
-    found = interval_of(
+    parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))
+    judged = judge_unweighted(y_true, y_proba, **options)
+    found = find_interval(
         measure(spec, judged, parameters, method),
         level=level,
         n_resamples=n_resamples,
         rng=rng,
-        cluster=check_clusters(cluster, len(predictions)),
+        cluster=check_clusters(cluster, len(judged.outcomes)),
     )
     _warn_if_shaky(found)
     return found
 
 
-def _check_fits_cells(metric: str, *, fits: bool) -> None:
-    """Refuse the bootstrap over cells for a metric that does not fit it."""
-    if not fits:
-        raise ValueError(
-            f"method='cell_bootstrap' is for metrics of the risk-coverage curve; {metric!r} "
-            "reads rows or classes, or is raised by chance. Use method='bootstrap'."
-        )
+def judge_unweighted(
+    y_true: Any,
+    y_proba: Any,
+    remedy: str = "",
+    *,
+    confidence: ConfidenceSpec | None = None,
+    loss: LossSpec = "zero_one",
+    **options: Any,
+) -> Judged:
+    """Judge each row; refuse weights that are not constant, leave out constant ones."""
+    predictions = Predictions.from_proba(y_true, y_proba, **options)
+    refuse_weights(predictions.sample_weight, "an interval", remedy)
+    return judge(replace(predictions, sample_weight=None), confidence=confidence, loss=loss)
 
 
-def _refuse_clustered_cells(cluster: IntArray | None) -> None:
-    """Refuse clusters where rows are drawn from cells."""
-    if cluster is not None:
-        raise ValueError(
-            "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
+def add_pos_label(
+    spec: MetricSpec, parameters: Mapping[str, Any], y_proba: Any, pos_label: Any
+) -> dict[str, Any]:
+    """Add the positive class to the parameters of a kernel that takes it."""
+    if "pos_label" not in spec.parameters:
+        return dict(parameters)
+    label = find_asked_class(y_proba, parameters.get("average", "auto"), pos_label)
+    return {"pos_label": label, **parameters}
+
+
+def find_curve_interval(
+    curve: RiskCoverageCurve, metric: str, *, confidence_level: float = 0.95
+) -> MetricInterval:
+    """Return the interval of a metric of the ranking, from the curve alone."""
+    ranking = [name for name, spec in SPECS.items() if spec.interval == "ranking"]
+    check_choice("metric", metric, ranking)
+    check_countable(curve)
+    level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
+    spec, parameters = request(metric)
+    judged = Judged(curve)
+    estimate = kernel_value(spec, judged, parameters)
+    influence = find_influence(spec, judged, parameters)
+    low, high, error, used = _NO_ENDS
+    if influence is not None and not math.isnan(estimate):
+        low, high, error, used = interval_around(influence, level)
+    found = MetricInterval(
+        metric, estimate, low, high, error, level, used, curve.n_rows, None, curve.sums.loss
+    )
+    _warn_if_shaky(found)
+    return found
+
+
+def _warn_if_shaky(found: MetricInterval) -> None:
+    if is_shaky(found):
+        warnings.warn(
+            f"{found.metric}: the interval rests on {found.n_errors:g} errors; with fewer than "
+            f"{FEW_ERRORS} it may be far off.",
+            stacklevel=4,
         )

@@ -3,6 +3,9 @@
 Each takes ``(y_true, y_proba)``, works with ``sklearn.metrics.make_scorer(...,
 response_method="predict_proba")``, counts a weight of 2 as the row twice, and does not depend
 on the order of the rows. ``SPECS`` is the table of all of them.
+
+For comparison with published values only: ``accuracy_rejection_auc``, ``f1_retention_auc``,
+``auroc_aurc``, ``oc_auc``, ``p_risk``, ``tce``, ``classwise_ece``, ``mce`` and ``ecd``.
 """
 
 import importlib

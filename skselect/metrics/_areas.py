@@ -9,11 +9,12 @@ import numpy as np
 from skselect._checks.options import check_choice, check_cwsa_thresholds
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._signature import DoorOptions, curve_of, metric
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import DoorOptions, metric
 
 # Kernels (the other areas are methods of the curve) ----------------------------------------
 
-_CURVE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy", "selective_risk", "generalized_risk")
+CURVE_METRICS = ("cwsa_plus", "cwsa", "selective_accuracy", "selective_risk", "generalized_risk")
 
 
 def _metric_along(
@@ -43,7 +44,7 @@ def aumcc(
     thresholds: Any = None,
 ) -> float:
     """Return the area under a metric-coverage curve."""
-    check_choice("metric", metric, _CURVE_METRICS)
+    check_choice("metric", metric, CURVE_METRICS)
     check_choice("estimator", estimator, ["trapezoid", "exact"])
     if estimator == "exact":
         if thresholds is not None:
@@ -128,7 +129,7 @@ def aurc_score(
     >>> round(aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1458
     """
-    return curve_of(y_true, y_proba, **options).aurc(estimator=estimator, ties=ties)
+    return judge_proba(y_true, y_proba, **options).curve.aurc(estimator=estimator, ties=ties)
 
 
 @metric
@@ -146,10 +147,7 @@ def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> fl
         Exactly 0 for a perfect ranking: the optimum is the one of these n rows, not its
         limit for many rows.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -166,7 +164,7 @@ def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> fl
     >>> eaurc_score([0, 1, 1, 0], [.1, .9, .7, .6])
     0.0
     """
-    return curve_of(y_true, y_proba, **options).eaurc()
+    return judge_proba(y_true, y_proba, **options).curve.eaurc()
 
 
 @metric
@@ -184,10 +182,7 @@ def naurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> fl
         Above 1 for a ranking worse than random; nan, with a warning, when all rows have the
         same loss.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -203,7 +198,7 @@ def naurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> fl
     >>> round(naurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.4444
     """
-    return curve_of(y_true, y_proba, **options).naurc()
+    return judge_proba(y_true, y_proba, **options).curve.naurc()
 
 
 @metric
@@ -245,8 +240,7 @@ def augrc_score(
 
     References
     ----------
-    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
-       classification systems", 2024.
+    .. [1] %(augrc)s
 
     Examples
     --------
@@ -254,7 +248,7 @@ def augrc_score(
     >>> augrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.09375
     """
-    curve = curve_of(y_true, y_proba, **options)
+    curve = judge_proba(y_true, y_proba, **options).curve
     return curve.augrc(estimator=estimator, coverage_range=coverage_range)
 
 
@@ -289,10 +283,7 @@ def aumcc_score(
     -------
     float in [-1, 1]
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     References
     ----------
@@ -308,7 +299,7 @@ def aumcc_score(
     >>> round(aumcc_score(y_true, y_proba, metric="selective_accuracy", estimator="exact"), 4)
     0.8542
     """
-    return aumcc(curve_of(y_true, y_proba, **options), metric, estimator, thresholds)
+    return aumcc(judge_proba(y_true, y_proba, **options).curve, metric, estimator, thresholds)
 
 
 @metric
@@ -328,10 +319,7 @@ def accuracy_rejection_auc_score(
     -------
     float in [0, 1]
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     References
     ----------
@@ -344,7 +332,7 @@ def accuracy_rejection_auc_score(
     >>> round(accuracy_rejection_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.8542
     """
-    return accuracy_rejection_auc(curve_of(y_true, y_proba, **options), estimator)
+    return accuracy_rejection_auc(judge_proba(y_true, y_proba, **options).curve, estimator)
 
 
 @metric
@@ -364,10 +352,7 @@ def risk_at_coverage_score(
     -------
     float in [0, 1]
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Examples
     --------
@@ -375,7 +360,7 @@ def risk_at_coverage_score(
     >>> round(risk_at_coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], coverage=.75), 4)
     0.3333
     """
-    return curve_of(y_true, y_proba, **options).risk_at_coverage(coverage)
+    return judge_proba(y_true, y_proba, **options).curve.risk_at_coverage(coverage)
 
 
 @metric
@@ -397,10 +382,7 @@ def coverage_at_risk_score(
         0 when no threshold meets it. This is a description of these rows, not a promise for
         others: see ``ThresholdTuner(objective="risk")``.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Examples
     --------
@@ -408,4 +390,4 @@ def coverage_at_risk_score(
     >>> coverage_at_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], max_risk=.25)
     1.0
     """
-    return curve_of(y_true, y_proba, **options).coverage_at_risk(max_risk)
+    return judge_proba(y_true, y_proba, **options).curve.coverage_at_risk(max_risk)

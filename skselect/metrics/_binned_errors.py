@@ -19,20 +19,12 @@ from skselect._checks.rows import check_unit_confidence, warn_small_weights
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._signature import (
-    ClassOptions,
-    DoorOptions,
-    claim_metric,
-    claimed_curve_of,
-    claimed_outcomes_of,
-    class_metric,
-    predictions_of,
-)
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import ClassOptions, DoorOptions, claim_metric, class_metric
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
-# Kernels ---------------------------------------------------------------------------------
-
+# Bins ------------------------------------------------------------------------------------
 
 _Columns = Callable[[slice], list[FloatArray | None]]
 
@@ -43,7 +35,7 @@ def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
     floor = np.floor(scaled)
     bins = floor.astype(np.int64)
     scaled -= floor
-    # Next to an edge k/n rounding may hide the side: such rows, if any, look at the edges.
+    # Next to an edge k/n rounding may hide the side: there, compare with the edges themselves.
     if scaled.min() < 1e-9 or scaled.max() > 1.0 - 1e-9:
         near = np.flatnonzero((scaled < 1e-9) | (scaled > 1.0 - 1e-9))
         edges = np.arange(n_bins + 1) / n_bins
@@ -55,7 +47,7 @@ def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
 def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -> FloatArray:
     """Return the inner edges of bins of equal weight: the smallest values that fill k/n."""
     if weight is None:
-        # Integers: the first rank that reaches k n_rows / n_bins.
+        # In integers, without rounding: the first rank >= k n_rows / n_bins.
         ranks = -(-np.arange(1, n_bins) * len(confidence) // n_bins)
         return np.sort(confidence)[ranks - 1]
     order = np.argsort(confidence)
@@ -105,20 +97,23 @@ def _product(weight: FloatArray | None, column: FloatArray | None) -> FloatArray
 def _gaps(curve: RiskCoverageCurve, n_bins: int, strategy: str) -> FloatArray:
     """Return the sum of (a - c) and the weight of each bin."""
     _check_bins(n_bins, strategy)
-    if strategy == "quantile":  # entries come surest first, quantiles least sure first
+    if strategy == "quantile":  # blocks come surest first, quantiles last
         edges = _quantiles(curve.thresholds[::-1], curve.block_weight[::-1], n_bins)
     else:
         edges = np.arange(1, n_bins) / n_bins
     sums = np.zeros((2, n_bins))
     for _, part in curve.blocks.chunks():
         gap = part.right - part.weight * part.confidence
-        # How many blocks lie above each edge: bins are runs of blocks, the surest bin first.
+        # A bin is a run of blocks: count the blocks above each edge.
         above = len(part) - np.searchsorted(part.confidence[::-1], edges, side="right")
         ends = [0, *above[::-1].tolist(), len(part)]
         for number, (start, end) in enumerate(pairwise(ends), start=1):
             if end > start:
                 sums[:, -number] += gap[start:end].sum(), part.weight[start:end].sum()
     return sums
+
+
+# Kernels ---------------------------------------------------------------------------------
 
 
 def ece(curve: RiskCoverageCurve, n_bins: int = 15, strategy: str = "uniform") -> float:
@@ -164,221 +159,11 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
 
     sums = bin_sums(c, weight, columns, n_bins, strategy)
     size = sums[0]
-    judged = size > 1 + ROUNDING  # one row says nothing of its own scatter
+    judged = size > 1 + ROUNDING  # the scatter of one row is unknown
     confidence, accuracy, square = sums[1:, judged] / size[judged]
     scatter = np.maximum(square - accuracy**2, 0.0) / (size[judged] - 1.0)
     total = np.sum(size[judged] * ((accuracy - confidence) ** 2 - scatter))
     return float(np.sqrt(max(total, 0.0) / np.sum(size)))
-
-
-# Doors -----------------------------------------------------------------------------------
-
-
-@claim_metric
-def expected_calibration_error(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    **options: Unpack[DoorOptions],
-) -> float:
-    """Compute the binned gap between confidence and accuracy, ECE (lower is better).
-
-    Parameters
-    ----------
-    %(data)s
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1], or of equal weight. Bins are closed on the right, the
-        first one on both sides.
-    %(options)s
-
-    Returns
-    -------
-    float in [0, 1]
-
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
-
-    See Also
-    --------
-    smooth_calibration_error : Does not depend on bins.
-
-    Notes
-    -----
-    ECE = (1/n) sum over bins of abs(sum over the bin of (a - c)), with a = 1 - loss [1]_. It
-    depends on the bins and is biased upwards for few rows.
-
-    References
-    ----------
-    .. [1] Guo et al., "On calibration of modern neural networks", 2017.
-
-    Examples
-    --------
-    >>> from skselect.metrics import expected_calibration_error
-    >>> round(expected_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
-    0.325
-    """
-    return ece(claimed_curve_of(y_true, y_proba, **options), n_bins, strategy)
-
-
-@claim_metric
-def maximum_calibration_error(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    **options: Unpack[DoorOptions],
-) -> float:
-    """Compute the largest gap between confidence and accuracy of a bin, MCE.
-
-    Parameters
-    ----------
-    %(data)s
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1], or of equal weight, as in
-        :func:`expected_calibration_error`.
-    %(options)s
-
-    Returns
-    -------
-    float in [0, 1]
-        Lower is better. A bin of a single row can decide it.
-
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
-
-    Notes
-    -----
-    The maximum over bins that hold rows of abs(mean a - mean c) [1]_.
-
-    References
-    ----------
-    .. [1] Guo et al., "On calibration of modern neural networks", 2017.
-
-    Examples
-    --------
-    >>> from skselect.metrics import maximum_calibration_error
-    >>> round(maximum_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
-    0.7
-    """
-    return mce(claimed_curve_of(y_true, y_proba, **options), n_bins, strategy)
-
-
-@class_metric
-def classwise_calibration_error(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    **options: Unpack[ClassOptions],
-) -> float:
-    """Compute the mean over classes of the calibration error of each class's probability.
-
-    Parameters
-    ----------
-    %(data)s
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width on [0, 1], or of equal weight, as in
-        :func:`expected_calibration_error`.
-    %(options)s
-
-    Returns
-    -------
-    float in [0, 1]
-        Lower is better. With many classes most probabilities are near zero, and so is their
-        error.
-
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
-
-    Notes
-    -----
-    (1/K) sum over k of the ECE of p_k against [y = k] [1]_.
-
-    References
-    ----------
-    .. [1] Kull et al., "Beyond temperature scaling: obtaining well-calibrated multi-class
-       probabilities with Dirichlet calibration", 2019.
-
-    Examples
-    --------
-    >>> from skselect.metrics import classwise_calibration_error
-    >>> round(classwise_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
-    0.325
-    """
-    return classwise_ece(predictions_of(y_true, y_proba, **options), n_bins, strategy)
-
-
-@claim_metric
-def debiased_calibration_error(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "quantile",
-    **options: Unpack[DoorOptions],
-) -> float:
-    """Compute the root mean squared gap between confidence and accuracy without its bias.
-
-    Parameters
-    ----------
-    %(data)s
-    n_bins : int, default=15
-        Number of bins.
-    strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal weight, or of equal width on [0, 1].
-    %(options)s
-
-    Returns
-    -------
-    float in [0, 1]
-        0 where the squared gaps are no larger than chance makes them.
-
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
-
-    Warns
-    -----
-    UserWarning
-        If the weights sum to less than half the number of rows: they are counted as rows.
-
-    Notes
-    -----
-    The root of max(0, sum over bins of (n_b/n) [(a_b - c_b)^2 - a_b (1 - a_b)/(n_b - 1)]),
-    with the accuracy a_b and the mean confidence c_b of a bin of n_b rows [1]_. Weights count
-    rows, so n_b is their sum; bins of at most one row are left out, as their scatter is
-    unknown.
-
-    References
-    ----------
-    .. [1] Kumar, Liang & Ma, "Verified uncertainty calibration", 2019.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect.metrics import debiased_calibration_error
-    >>> y_true = np.repeat([0, 1], [40, 60])
-    >>> round(debiased_calibration_error(y_true, np.full(100, .7)), 4)
-    0.087
-    """
-    return debiased_l2(claimed_outcomes_of(y_true, y_proba, **options), n_bins, strategy)
 
 
 def reliability(
@@ -410,6 +195,204 @@ def reliability(
     )
 
 
+# Doors -----------------------------------------------------------------------------------
+
+
+@claim_metric
+def expected_calibration_error(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute the binned gap between confidence and accuracy, ECE (lower is better).
+
+    Parameters
+    ----------
+    %(data)s
+    n_bins : int, default=15
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width on [0, 1], or of equal weight. Bins are closed on the right, the
+        first one on both sides.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+
+    %(raises_unit)s
+
+    See Also
+    --------
+    smooth_calibration_error : Does not depend on bins.
+
+    Notes
+    -----
+    ECE = (1/n) sum over bins of abs(sum over the bin of (a - c)), with a = 1 - loss [1]_. It
+    depends on the bins and is biased upwards for few rows.
+
+    References
+    ----------
+    .. [1] Guo et al., "On calibration of modern neural networks", 2017.
+
+    Examples
+    --------
+    >>> from skselect.metrics import expected_calibration_error
+    >>> round(expected_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.325
+    """
+    return ece(judge_proba(y_true, y_proba, **options).claimed.curve, n_bins, strategy)
+
+
+@claim_metric
+def maximum_calibration_error(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute the largest gap between confidence and accuracy of a bin, MCE.
+
+    Parameters
+    ----------
+    %(data)s
+    n_bins : int, default=15
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width on [0, 1], or of equal weight, as in
+        :func:`expected_calibration_error`.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better. A bin of a single row can decide it.
+
+    %(raises_unit)s
+
+    Notes
+    -----
+    The maximum over bins that hold rows of abs(mean a - mean c) [1]_.
+
+    References
+    ----------
+    .. [1] Guo et al., "On calibration of modern neural networks", 2017.
+
+    Examples
+    --------
+    >>> from skselect.metrics import maximum_calibration_error
+    >>> round(maximum_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.7
+    """
+    return mce(judge_proba(y_true, y_proba, **options).claimed.curve, n_bins, strategy)
+
+
+@class_metric
+def classwise_calibration_error(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    **options: Unpack[ClassOptions],
+) -> float:
+    """Compute the mean over classes of the calibration error of each class's probability.
+
+    Parameters
+    ----------
+    %(data)s
+    n_bins : int, default=15
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width on [0, 1], or of equal weight, as in
+        :func:`expected_calibration_error`.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better. With many classes most probabilities are near zero, and so is their
+        error.
+
+    %(raises)s
+
+    Notes
+    -----
+    (1/K) sum over k of the ECE of p_k against [y = k] [1]_.
+
+    References
+    ----------
+    .. [1] Kull et al., "Beyond temperature scaling: obtaining well-calibrated multi-class
+       probabilities with Dirichlet calibration", 2019.
+
+    Examples
+    --------
+    >>> from skselect.metrics import classwise_calibration_error
+    >>> round(classwise_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.325
+    """
+    return classwise_ece(Predictions.from_proba(y_true, y_proba, **options), n_bins, strategy)
+
+
+@claim_metric
+def debiased_calibration_error(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    n_bins: int = 15,
+    strategy: str = "quantile",
+    **options: Unpack[DoorOptions],
+) -> float:
+    """Compute the root mean squared gap between confidence and accuracy without its bias.
+
+    Parameters
+    ----------
+    %(data)s
+    n_bins : int, default=15
+        Number of bins.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal weight, or of equal width on [0, 1].
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        0 where the squared gaps are no larger than chance makes them.
+
+    %(raises_unit)s
+
+    Warns
+    -----
+    UserWarning
+        If the weights sum to less than half the number of rows: they are counted as rows.
+
+    Notes
+    -----
+    The root of max(0, sum over bins of (n_b/n) [(a_b - c_b)^2 - a_b (1 - a_b)/(n_b - 1)]),
+    with the accuracy a_b and the mean confidence c_b of a bin of n_b rows [1]_. Weights count
+    rows, so n_b is their sum; bins of at most one row are left out, as their scatter is
+    unknown.
+
+    References
+    ----------
+    .. [1] Kumar, Liang & Ma, "Verified uncertainty calibration", 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.metrics import debiased_calibration_error
+    >>> y_true = np.repeat([0, 1], [40, 60])
+    >>> round(debiased_calibration_error(y_true, np.full(100, .7)), 4)
+    0.087
+    """
+    return debiased_l2(judge_proba(y_true, y_proba, **options).claimed.outcomes, n_bins, strategy)
+
+
 @claim_metric
 def reliability_curve(
     y_true: Any,
@@ -420,7 +403,7 @@ def reliability_curve(
     confidence_level: float = 0.95,
     **options: Unpack[DoorOptions],
 ) -> pd.DataFrame:
-    """Compute how often it is right at each confidence.
+    """Compute how often the classifier is right at each confidence.
 
     Parameters
     ----------
@@ -438,10 +421,7 @@ def reliability_curve(
         A row per bin that holds rows, by rising confidence: mean `confidence`, `accuracy`, its
         exact binomial interval from `low` to `high`, and the `share` of all rows.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     See Also
     --------
@@ -468,5 +448,5 @@ def reliability_curve(
     1        0.90       1.0  0.16  1.00    0.5
     """
     return reliability(
-        claimed_outcomes_of(y_true, y_proba, **options), n_bins, strategy, confidence_level
+        judge_proba(y_true, y_proba, **options).claimed.outcomes, n_bins, strategy, confidence_level
     )

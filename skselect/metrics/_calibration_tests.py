@@ -1,6 +1,6 @@
-"""Tests of calibration, which ask whether an honest classifier could look like this.
+"""Tests of calibration: could these errors be chance? And two errors that rest on tests.
 
-All need independent rows, so they refuse weights that are not constant, and losses of 0 or 1.
+A test needs independent rows and losses of 0 or 1, so it refuses weights that are not constant.
 """
 
 from __future__ import annotations
@@ -17,45 +17,20 @@ from skselect._checks.options import check_choice, check_count, check_generator,
 from skselect._checks.rows import check_unit_confidence, refuse_graded_test, refuse_weights
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._csr import error_sums
-from skselect.metrics._signature import DoorOptions, check_eps, claim_metric, claimed_outcomes_of
+from skselect.metrics._csr import error_sums, find_shortfall
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import DoorOptions, check_eps, claim_metric
 from skselect.metrics._smooth_errors import largest_cumulative_gap, range_of_cumulative_gaps
 from skselect.predictions.outcomes import Outcomes
 
-# Kernels ---------------------------------------------------------------------------------
-
-
-def rows_for_test(outcomes: Outcomes, purpose: str) -> Outcomes:
-    """Return the rows without their constant weight; refuse what is not one draw per row."""
-    refuse_weights(outcomes.sample_weight, purpose)
-    refuse_graded_test(outcomes.loss, purpose)
-    check_unit_confidence(outcomes.confidence, purpose)
-    return Outcomes(outcomes.loss, outcomes.confidence)
-
-
-def brownian_maximum_tail(x: float) -> float:
-    """Return P(max |B(t)| >= x) for a Brownian motion on [0, 1]."""
-    if x < 0.05:
-        return 1.0
-    k = np.arange(int(40.0 / x) + 1)
-    terms = np.where(k % 2 == 0, 1.0, -1.0) * ndtr(-(2 * k + 1) * x)
-    return float(min(max(4.0 * math.fsum(terms), 0.0), 1.0))
-
-
-def brownian_range_tail(x: float) -> float:
-    """Return P(max B - min B >= x) for a Brownian motion on [0, 1]."""
-    if x < 0.3:
-        return 1.0
-    k = np.arange(1, int(40.0 / x) + 2)
-    terms = np.where(k % 2 == 1, k, -k) * ndtr(-k * x)
-    return float(min(max(8.0 * math.fsum(terms), 0.0), 1.0))
+# Kernels of errors -----------------------------------------------------------------------
 
 
 def _log_odds(confidence: FloatArray, eps: float) -> FloatArray:
     """Return log(c/(1 - c)), c clipped to [eps, 1 - eps]."""
     check_eps(eps, zero=False)
-    doubt = np.clip(1.0 - confidence, eps, 1.0 - eps)
-    return np.log1p(-doubt) - np.log(doubt)
+    shortfall = find_shortfall(confidence, eps)
+    return np.log1p(-shortfall) - np.log(shortfall)
 
 
 def ecd_terms(outcomes: Outcomes, eps: float = 1e-8) -> FloatArray:
@@ -70,7 +45,97 @@ def ecd(outcomes: Outcomes, eps: float = 1e-8) -> float:
     return float(np.average(ecd_terms(outcomes, eps), weights=outcomes.sample_weight))
 
 
-# Results ---------------------------------------------------------------------------------
+def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1000) -> float:
+    """Return the percentage of rows whose confidence a test of their bin rejects."""
+    check_number("alpha", alpha, 0.0, 1.0, closed="neither")
+    check_count("n_min", n_min)
+    check_count("n_max", n_max, n_min)
+    check_unit_confidence(outcomes.confidence, "tce_score")
+    _check_whole(outcomes.weight, "tce_score")
+    refuse_graded_test(outcomes.loss, "tce_score")
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    confidence, size = curve.thresholds[::-1], curve.block_weight[::-1]
+    right = size - curve.block_loss[::-1]
+    starts = np.array(_pool(right.tolist(), size.tolist(), n_min, n_max))
+    n_blocks = np.diff(np.append(starts, len(size)))
+    bin_size = np.repeat(np.add.reduceat(size, starts), n_blocks)
+    bin_right = np.repeat(np.add.reduceat(right, starts), n_blocks)
+    rejected = binomial_p_values(bin_right, bin_size, confidence) <= alpha
+    return float(100.0 * np.sum(size[rejected]) / np.sum(size))
+
+
+def _check_whole(weight: FloatArray, purpose: str) -> None:
+    """Refuse weights that are not whole numbers, or too many, where rows are counted."""
+    if np.any(weight != np.rint(weight)):
+        raise ValueError(f"sample_weight: {purpose} counts rows, so weights must be whole numbers.")
+    if np.sum(weight) > 2**31:
+        raise ValueError(
+            f"sample_weight: {purpose} counts rows, and these weights stand for "
+            f"{np.sum(weight):g}; more than 2^31 cannot be counted."
+        )
+
+
+def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list[int]:
+    """Return where each bin starts, among blocks of equal confidence in ascending order.
+
+    Neighbours are pooled while they are small together, or while the accuracy would fall and
+    the pool is not too large. What is pooled depends on all that was pooled before, so this
+    is a loop over the distinct confidences, with plain numbers.
+    """
+    tail, n_tail = len(size), 0.0
+    while tail > 0 and n_tail < n_min:
+        tail -= 1
+        n_tail += size[tail]
+    starts: list[int] = []
+    rights: list[float] = []
+    sizes: list[float] = []
+    for i in range(tail):
+        start, k, n = i, right[i], size[i]
+        while sizes:
+            both = sizes[-1] + n
+            falls = rights[-1] * n >= k * sizes[-1]
+            if not (both <= n_min or (both <= n_max and falls)):
+                break
+            start, k, n = starts.pop(), k + rights.pop(), n + sizes.pop()
+        starts.append(start)
+        rights.append(k)
+        sizes.append(n)
+    if sizes and sizes[-1] + n_tail <= n_max:
+        return starts
+    return [*starts, tail]
+
+
+def binomial_p_values(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    """Return the exact two-sided p-value of k successes in n trials against the rate p.
+
+    It is the probability of all counts that are no more likely than k.
+    """
+    bound = _log_mass(k, n, p) + 1e-7  # equal but for rounding
+    below = k < n * p
+    # A count is rare if it is no more likely than k. On the other side of the mean, bisect: for
+    # the first rare count above the mean, or for the first count from 0 on that is not rare.
+    first = np.where(below, np.ceil(n * p), 0.0)
+    last = np.where(below, n + 1.0, np.floor(n * p) + 1.0)
+    while np.any(open_ := first < last):
+        middle = np.floor((first + last) / 2.0)
+        rare = _log_mass(np.minimum(middle, n), n, p) <= bound
+        turned = np.where(below, rare, ~rare)
+        last = np.where(open_ & turned, middle, last)
+        first = np.where(open_ & ~turned, middle + 1.0, first)
+    count = n.astype(np.int64)
+    lower = np.where(below, k, first - 1.0)
+    upper = np.where(below, first, k)
+    tails = np.where(lower >= 0, bdtr(np.maximum(lower, 0.0), count, p), 0.0)
+    tails += np.where(upper >= 1, bdtrc(np.maximum(upper, 1.0) - 1.0, count, p), 1.0)
+    return np.where(k == n * p, 1.0, np.minimum(tails, 1.0))
+
+
+def _log_mass(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    choose = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    return np.asarray(choose + xlogy(k, p) + xlog1py(n - k, -p))
+
+
+# Kernels of tests ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -142,9 +207,17 @@ class EcdTest:
         )
 
 
-def ecce_test_of(outcomes: Outcomes) -> EcceTest:
+def check_test_rows(outcomes: Outcomes, purpose: str) -> Outcomes:
+    """Return the rows without their constant weight; refuse other weights and graded losses."""
+    refuse_weights(outcomes.sample_weight, purpose)
+    refuse_graded_test(outcomes.loss, purpose)
+    check_unit_confidence(outcomes.confidence, purpose)
+    return Outcomes(outcomes.loss, outcomes.confidence)
+
+
+def run_ecce_test(outcomes: Outcomes) -> EcceTest:
     """Return both cumulative errors with their p-values."""
-    rows = rows_for_test(outcomes, "ecce_test")
+    rows = check_test_rows(outcomes, "ecce_test")
     curve = RiskCoverageCurve.from_outcomes(rows)
     mad, spread = largest_cumulative_gap(curve), range_of_cumulative_gaps(curve)
     sigma = math.sqrt(float(np.sum(rows.confidence * (1.0 - rows.confidence)))) / len(rows)
@@ -158,14 +231,7 @@ def ecce_test_of(outcomes: Outcomes) -> EcceTest:
     )
 
 
-def _in_units(value: float, sigma: float) -> float:
-    """Return value/sigma; without any scatter every gap but zero is infinitely large."""
-    if sigma > 0:
-        return value / sigma
-    return math.inf if value > 0 else 0.0
-
-
-def ecd_test_of(
+def run_ecd_test(
     outcomes: Outcomes,
     alpha: float = 0.05,
     method: str = "montecarlo",
@@ -174,20 +240,22 @@ def ecd_test_of(
     random_state: Any = None,
 ) -> EcdTest:
     """Return the ECD with a two-sided p-value given the confidences."""
-    rows = rows_for_test(outcomes, "ecd_test")
+    rows = check_test_rows(outcomes, "ecd_test")
     check_number("alpha", alpha, 0.0, 1.0, closed="neither")
     check_choice("method", method, ["montecarlo", "normal"])
     check_count("n_draws", n_draws)
     rng = check_generator(random_state)
     value, log_odds = ecd(rows, eps), _log_odds(rows.confidence, eps)
-    doubt = np.clip(1.0 - rows.confidence, eps, 1.0 - eps)
-    sigma = math.sqrt(float(np.sum(doubt * (1.0 - doubt) * log_odds**2))) / len(rows)
+    shortfall = find_shortfall(rows.confidence, eps)
+    sigma = math.sqrt(float(np.sum(shortfall * (1.0 - shortfall) * log_odds**2))) / len(rows)
     z = math.copysign(_in_units(abs(value), sigma), value)
     if method == "normal":
         tails = float(ndtr(z)), float(ndtr(-z))
     else:
-        # An error adds one log-odds to what a row without error contributes, (c - 1) log-odds.
-        drawn = (error_sums(doubt, log_odds, n_draws, rng) - np.sum(doubt * log_odds)) / len(rows)
+        # A right row contributes (c - 1) log-odds, an error one log-odds more.
+        drawn = (
+            error_sums(shortfall, log_odds, n_draws, rng) - np.sum(shortfall * log_odds)
+        ) / len(rows)
         slack = ROUNDING * max(1.0, abs(value))
         below, above = np.sum(drawn <= value + slack), np.sum(drawn >= value - slack)
         tails = (1.0 + below) / (n_draws + 1), (1.0 + above) / (n_draws + 1)
@@ -203,6 +271,31 @@ def ecd_test_of(
         n_rows=len(rows),
         n_draws=n_draws if method == "montecarlo" else None,
     )
+
+
+def _in_units(value: float, sigma: float) -> float:
+    """Return value/sigma; infinity, or 0 for a value of 0, where sigma is 0."""
+    if sigma > 0:
+        return value / sigma
+    return math.inf if value > 0 else 0.0
+
+
+def brownian_maximum_tail(x: float) -> float:
+    """Return P(max |B(t)| >= x) for a Brownian motion on [0, 1]."""
+    if x < 0.05:
+        return 1.0
+    k = np.arange(int(40.0 / x) + 1)
+    terms = np.where(k % 2 == 0, 1.0, -1.0) * ndtr(-(2 * k + 1) * x)
+    return float(min(max(4.0 * math.fsum(terms), 0.0), 1.0))
+
+
+def brownian_range_tail(x: float) -> float:
+    """Return P(max B - min B >= x) for a Brownian motion on [0, 1]."""
+    if x < 0.3:
+        return 1.0
+    k = np.arange(1, int(40.0 / x) + 2)
+    terms = np.where(k % 2 == 1, k, -k) * ndtr(-k * x)
+    return float(min(max(8.0 * math.fsum(terms), 0.0), 1.0))
 
 
 # Doors -----------------------------------------------------------------------------------
@@ -249,7 +342,7 @@ def ecce_test(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> Ecce
       ECCE-MAD  0.1  p-value 0.05819
       ECCE-R    0.1  p-value 0.1163
     """
-    return ecce_test_of(claimed_outcomes_of(y_true, y_proba, **options))
+    return run_ecce_test(judge_proba(y_true, y_proba, **options).claimed.outcomes)
 
 
 @claim_metric
@@ -271,10 +364,7 @@ def ecd_score(
         Above 0: overconfident, below: underconfident; near 0 for a calibrated classifier.
         Its scorer takes the absolute value.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     See Also
     --------
@@ -297,7 +387,7 @@ def ecd_score(
     >>> round(ecd_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     -0.0021
     """
-    return ecd(claimed_outcomes_of(y_true, y_proba, **options), eps)
+    return ecd(judge_proba(y_true, y_proba, **options).claimed.outcomes, eps)
 
 
 @claim_metric
@@ -358,93 +448,8 @@ def ecd_test(
     >>> ecd_test(y_true, np.full(100, .9), method="normal").decision
     1
     """
-    outcomes = claimed_outcomes_of(y_true, y_proba, **options)
-    return ecd_test_of(outcomes, alpha, method, n_draws, eps, random_state)
-
-
-# Kernels ---------------------------------------------------------------------------------
-
-
-def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1000) -> float:
-    """Return the percentage of rows whose confidence their bin's accuracy refutes."""
-    check_number("alpha", alpha, 0.0, 1.0, closed="neither")
-    check_count("n_min", n_min)
-    check_count("n_max", n_max, n_min)
-    check_unit_confidence(outcomes.confidence, "tce_score")
-    _check_whole(outcomes.weight, "tce_score")
-    refuse_graded_test(outcomes.loss, "tce_score")
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    confidence, size = curve.thresholds[::-1], curve.block_weight[::-1]
-    right = size - curve.block_loss[::-1]
-    starts = np.array(_pool(right.tolist(), size.tolist(), n_min, n_max))
-    n_blocks = np.diff(np.append(starts, len(size)))
-    bin_size = np.repeat(np.add.reduceat(size, starts), n_blocks)
-    bin_right = np.repeat(np.add.reduceat(right, starts), n_blocks)
-    rejected = binomial_p_values(bin_right, bin_size, confidence) <= alpha
-    return float(100.0 * np.sum(size[rejected]) / np.sum(size))
-
-
-def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list[int]:
-    """Return where each bin starts, among blocks of equal confidence in ascending order.
-
-    Neighbours are pooled while they are small together, or while the accuracy would fall and
-    the pool is not too large. What is pooled depends on all that was pooled before, so this
-    is a loop over the distinct confidences, with plain numbers.
-    """
-    tail, n_tail = len(size), 0.0
-    while tail > 0 and n_tail < n_min:
-        tail -= 1
-        n_tail += size[tail]
-    starts: list[int] = []
-    rights: list[float] = []
-    sizes: list[float] = []
-    for i in range(tail):
-        start, k, n = i, right[i], size[i]
-        while sizes:
-            both = sizes[-1] + n
-            falls = rights[-1] * n >= k * sizes[-1]
-            if not (both <= n_min or (both <= n_max and falls)):
-                break
-            start, k, n = starts.pop(), k + rights.pop(), n + sizes.pop()
-        starts.append(start)
-        rights.append(k)
-        sizes.append(n)
-    if sizes and sizes[-1] + n_tail <= n_max:
-        return starts
-    return [*starts, tail]
-
-
-def binomial_p_values(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
-    """Return the exact two-sided p-value of k successes in n trials against the rate p.
-
-    It is the probability of all counts that are no more likely than k.
-    """
-    bound = _log_mass(k, n, p) + 1e-7  # as equal as floats can tell
-    below = k < n * p
-    # On the other side of the mean, bisect for the first count where this turns: below the
-    # mean the first rare one of the upper tail, above it the first common one from 0 on.
-    first = np.where(below, np.ceil(n * p), 0.0)
-    last = np.where(below, n + 1.0, np.floor(n * p) + 1.0)
-    while np.any(open_ := first < last):
-        middle = np.floor((first + last) / 2.0)
-        rare = _log_mass(np.minimum(middle, n), n, p) <= bound
-        turned = np.where(below, rare, ~rare)
-        last = np.where(open_ & turned, middle, last)
-        first = np.where(open_ & ~turned, middle + 1.0, first)
-    count = n.astype(np.int64)
-    lower = np.where(below, k, first - 1.0)
-    upper = np.where(below, first, k)
-    tails = np.where(lower >= 0, bdtr(np.maximum(lower, 0.0), count, p), 0.0)
-    tails += np.where(upper >= 1, bdtrc(np.maximum(upper, 1.0) - 1.0, count, p), 1.0)
-    return np.where(k == n * p, 1.0, np.minimum(tails, 1.0))
-
-
-def _log_mass(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
-    choose = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-    return np.asarray(choose + xlogy(k, p) + xlog1py(n - k, -p))
-
-
-# Door ------------------------------------------------------------------------------------
+    outcomes = judge_proba(y_true, y_proba, **options).claimed.outcomes
+    return run_ecd_test(outcomes, alpha, method, n_draws, eps, random_state)
 
 
 @claim_metric
@@ -500,15 +505,4 @@ def tce_score(
     >>> tce_score(y_true, np.repeat([.6, .9], 50))
     50.0
     """
-    return tce(claimed_outcomes_of(y_true, y_proba, **options), alpha, n_min, n_max)
-
-
-def _check_whole(weight: FloatArray, purpose: str) -> None:
-    """Refuse weights that are not whole numbers, or too many, where rows are counted."""
-    if np.any(weight != np.rint(weight)):
-        raise ValueError(f"sample_weight: {purpose} counts rows, so weights must be whole numbers.")
-    if np.sum(weight) > 2**31:
-        raise ValueError(
-            f"sample_weight: {purpose} counts rows, and these weights stand for "
-            f"{np.sum(weight):g}; more than 2^31 cannot be counted."
-        )
+    return tce(judge_proba(y_true, y_proba, **options).claimed.outcomes, alpha, n_min, n_max)

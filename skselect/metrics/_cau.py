@@ -12,7 +12,7 @@ import numpy as np
 from skselect._checks.options import check_number
 from skselect._checks.proba import check_has_proba
 from skselect._typing import FloatArray
-from skselect.metrics._signature import ClassOptions, check_eps, class_metric, predictions_of
+from skselect.metrics._signature import ClassOptions, check_eps, class_metric
 from skselect.predictions.confidence import normalized_entropy
 from skselect.predictions.predictions import Predictions
 
@@ -46,7 +46,7 @@ def _log_entropies(proba: FloatArray, eps: float) -> tuple[FloatArray, FloatArra
     return np.log(h), np.log1p(-h)
 
 
-def components_of(predictions: Predictions, eps: float = 1e-8) -> CauComponents:
+def find_components(predictions: Predictions, eps: float = 1e-8) -> CauComponents:
     """Return both parts, each a weighted mean."""
     check_eps(eps, zero=False)
     proba = check_has_proba(predictions.y_proba, "cau")
@@ -70,7 +70,7 @@ def _mean(values: FloatArray, weight: FloatArray) -> float:
 def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> float:
     """Return CAU_1 + lambda CAU_0; a part without rows is left out, with a warning."""
     check_number("lambda_", lambda_, 0.0)
-    parts = components_of(predictions, eps)
+    parts = find_components(predictions, eps)
     total = 0.0
     for name, value, factor, rows in [
         ("CAU_1", parts.cau_1, 1.0, "right rows"),
@@ -104,10 +104,7 @@ def cau_components(
     CauComponents
         `cau_1` over right rows and `cau_0` over wrong ones; nan where there are none.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -127,7 +124,7 @@ def cau_components(
     >>> round(parts.cau_1, 4), round(parts.cau_0, 4)
     (1.6016, 0.1264)
     """
-    return components_of(predictions_of(y_true, y_proba, **options), eps)
+    return find_components(Predictions.from_proba(y_true, y_proba, **options), eps)
 
 
 @class_metric
@@ -155,10 +152,7 @@ def cau_score(
     float
         Not negative; lower is better.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Warns
     -----
@@ -180,4 +174,4 @@ def cau_score(
     >>> round(cau_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     1.7279
     """
-    return cau(predictions_of(y_true, y_proba, **options), lambda_, eps)
+    return cau(Predictions.from_proba(y_true, y_proba, **options), lambda_, eps)

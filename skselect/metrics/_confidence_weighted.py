@@ -18,18 +18,12 @@ from skselect._checks.proba import check_has_proba, resolve_pos_label
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import BoolArray, FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._signature import (
-    CountOptions,
-    DoorOptions,
-    claim_count_metric,
-    claim_metric,
-    claimed_curve_of,
-    claimed_predictions_of,
-)
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import CountOptions, DoorOptions, claim_count_metric, claim_metric
 from skselect.predictions.confidence import confidence_of
 from skselect.predictions.predictions import Predictions
 
-# Kernels ---------------------------------------------------------------------------------
+# Kernels of classes ----------------------------------------------------------------------
 
 
 class Counts(NamedTuple):
@@ -41,7 +35,7 @@ class Counts(NamedTuple):
     tn: FloatArray
 
 
-def mass_of(predictions: Predictions) -> FloatArray:
+def weigh_by_confidence(predictions: Predictions) -> FloatArray:
     """Return w c, the weight of each row times the confidence in its predicted class."""
     confidence = check_unit_confidence(confidence_of(predictions), "confidence weighting")
     weight = predictions.sample_weight
@@ -49,22 +43,22 @@ def mass_of(predictions: Predictions) -> FloatArray:
 
 
 def _confusion(predictions: Predictions) -> FloatArray:
-    """Return the weighted confusion matrix; a last row holds true classes nobody knows."""
+    """Return the weighted confusion matrix; a last row holds true classes that are not known."""
     k = len(predictions.classes)
     truth = np.where(predictions.y_true < 0, k, predictions.y_true)
     cells = truth * k + predictions.y_pred
-    sums = np.bincount(cells, weights=mass_of(predictions), minlength=(k + 1) * k)
+    sums = np.bincount(cells, weights=weigh_by_confidence(predictions), minlength=(k + 1) * k)
     return sums.reshape(k + 1, k).astype(np.float64)
 
 
-def counts_of(predictions: Predictions) -> Counts:
+def count_each_class(predictions: Predictions) -> Counts:
     """Return cwTP, cwFP, cwFN and cwTN of each class."""
     matrix = _confusion(predictions)
     tp = np.diagonal(matrix).copy()
     off = matrix.copy()
     np.fill_diagonal(off, 0.0)
     fp, fn = off.sum(axis=0), off[:-1].sum(axis=1)
-    # The rest is a difference of sums, which rounds; whether it is empty is counted exactly.
+    # cwTN is a difference of sums, which rounds; whether it is 0 is counted exactly.
     cells = matrix > 0
     elsewhere = cells.sum() - cells.sum(axis=0) - cells.sum(axis=1)[:-1] + np.diagonal(cells)
     tn = np.where(elsewhere > 0, np.maximum(matrix.sum() - tp - fp - fn, 0.0), 0.0)
@@ -80,29 +74,44 @@ def _ratio_metric(
         predictions: Predictions, average: str | None = "auto", pos_label: Any = None
     ) -> Any:
         average = _check_average(average, pos_label)
-        counts = counts_of(predictions)
+        counts = count_each_class(predictions)
         if average == "micro":
             counts = Counts(*(np.array([part.sum()]) for part in counts))
         over, under = ratio(counts)
         values = np.divide(over, under, out=np.full(len(over), np.nan), where=under > 0)
         values = np.minimum(values, 1.0)  # sums of floats round
         if average in ("macro", "weighted") and name == "cw_precision":
-            # Never to predict a class must not raise a mean; scikit-learn counts 0, too.
+            # A class that is never predicted must not raise a mean; scikit-learn counts 0, too.
             values = np.where(np.isnan(values) & (counts.fn > 0), 0.0, values)
         if average == "binary":
             remedy = "; use 'macro', 'weighted', 'micro' or None"
             check_two_classes(predictions.classes, "average='binary'", remedy)
-            values = values[[place_of_positive(predictions, pos_label)]]
+            values = values[[find_positive(predictions, pos_label)]]
         share = counts.tp + counts.fn if average == "weighted" else np.ones(len(values))
-        return mean_of_defined(values, share, average, name)
+        return average_defined(values, share, average, name)
 
     kernel.__name__ = name
     kernel.__doc__ = f"Return the {name} of each class (average=None) or its average."
     return kernel
 
 
-def mean_of_defined(values: FloatArray, share: FloatArray, average: str | None, name: str) -> Any:
-    """Average the classes that have a value, with a warning about the others."""
+def _check_average(average: Any, pos_label: Any) -> str | None:
+    """Check `average`, resolve "auto", and refuse `pos_label` with an average of all classes."""
+    known = ["auto", "macro", "weighted", "micro", "binary", None]
+    if average not in known:
+        raise ValueError(f"average must be one of {known}, got {shown(average)}.")
+    if average == "auto":
+        return "macro" if pos_label is None else "binary"
+    if pos_label is not None and average != "binary":
+        raise ValueError(
+            f"pos_label={shown(pos_label)} goes with average='binary' (which 'auto' takes then): "
+            f"average={average!r} is about every class. Leave one of them out."
+        )
+    return str(average) if average else None
+
+
+def average_defined(values: FloatArray, share: FloatArray, average: str | None, name: str) -> Any:
+    """Average the classes that have a value; warn of the others."""
     values = np.atleast_1d(values)
     missing = np.isnan(values)
     counted = ~missing & (share > 0)
@@ -120,28 +129,31 @@ def mean_of_defined(values: FloatArray, share: FloatArray, average: str | None, 
     return float(np.sum(values[counted] * share[counted]) / np.sum(share[counted]))
 
 
-def class_in_question(y_proba: Any, average: str | None, pos_label: Any) -> Any:
+def find_asked_class(y_proba: Any, average: str | None, pos_label: Any) -> Any:
     """Return the class that a metric is about; None where `pos_label` only names a column."""
     names_column = np.ndim(y_proba) == 1 and average not in ("auto", "binary")
     return None if names_column else pos_label
 
 
-def place_of_positive(predictions: Predictions, pos_label: Any) -> int:
+def find_positive(predictions: Predictions, pos_label: Any) -> int:
     """Return where the positive class stands among the two classes."""
     label = resolve_pos_label(predictions.classes, pos_label)
     return int(predictions.classes.tolist().index(label))
 
 
 cw_precision = _ratio_metric("cw_precision", lambda n: (n.tp, n.tp + n.fp))
+
 cw_recall = _ratio_metric("cw_recall", lambda n: (n.tp, n.tp + n.fn))
+
 cw_specificity = _ratio_metric("cw_specificity", lambda n: (n.tn, n.tn + n.fp))
+
 cw_f1 = _ratio_metric("cw_f1", lambda n: (2.0 * n.tp, 2.0 * n.tp + n.fp + n.fn))
 
 
 def cw_matthews(predictions: Predictions) -> float:
     """Return Gorodkin's correlation of true and predicted classes, weighted by confidence."""
     matrix = _confusion(predictions)
-    matrix = matrix / max(float(matrix.sum()), np.finfo(np.float64).tiny)  # whatever their scale
+    matrix = matrix / max(float(matrix.sum()), np.finfo(np.float64).tiny)
     total = matrix.sum()
     truth, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
     if min(np.count_nonzero(truth), np.count_nonzero(predicted)) < 2:
@@ -154,6 +166,9 @@ def cw_matthews(predictions: Predictions) -> float:
     spread = np.sum(truth * (total - truth)) * np.sum(predicted * (total - predicted))
     joint = total * np.trace(matrix) - np.sum(truth[:-1] * predicted)
     return float(np.clip(joint / np.sqrt(spread), -1.0, 1.0))
+
+
+# Kernels of rows -------------------------------------------------------------------------
 
 
 def cw_accuracy(curve: RiskCoverageCurve) -> float:
@@ -179,7 +194,60 @@ def cw_gain(curve: RiskCoverageCurve) -> float:
     return (weighted - accuracy) / room
 
 
+# Kernels of the ROC curve ----------------------------------------------------------------
+
+
+def roc_points(
+    score: FloatArray, positive: BoolArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return false positive rates, true positive rates and thresholds: inf, then each score.
+
+    Both kinds of rows must have weight.
+    """
+    exists = weight > 0
+    score, positive, weight = score[exists], positive[exists], weight[exists]
+    order = np.argsort(-score)
+    score, positive, weight = score[order], positive[order], weight[order]
+    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+    below = np.cumsum(np.where(positive, 0.0, weight))[ends]
+    above = np.cumsum(np.where(positive, weight, 0.0))[ends]
+    fpr = np.concatenate([[0.0], below / below[-1]])
+    tpr = np.concatenate([[0.0], above / above[-1]])
+    return fpr, tpr, np.concatenate([[np.inf], score[ends]])
+
+
+def area_under_roc(score: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
+    """Return P(positive scored above negative) + P(tie)/2; nan if one kind is missing."""
+    if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
+        return float("nan")
+    fpr, tpr, _ = roc_points(score, positive, weight)
+    return float(np.clip(np.trapezoid(tpr, fpr), 0.0, 1.0))
+
+
+def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
+    """Return the confidence-weighted AUC of each class against the rest, or its average."""
+    if average not in ("macro", "weighted", None):
+        raise ValueError(f"average must be 'macro', 'weighted' or None, got {shown(average)}.")
+    proba = check_has_proba(predictions.y_proba, "cw_auc")
+    mass = weigh_by_confidence(predictions)
+    values, support = np.empty(proba.shape[1]), np.empty(proba.shape[1])
+    for k in range(proba.shape[1]):
+        positive = predictions.y_true == k
+        values[k] = area_under_roc(proba[:, k].astype(np.float64), positive, mass)
+        support[k] = np.sum(mass[positive])
+    share = support if average == "weighted" else np.ones(len(values))
+    return average_defined(values, share, average, "cw_auc")
+
+
 # Doors -----------------------------------------------------------------------------------
+
+
+def _judge_classes(
+    y_true: Any, y_proba: Any, average: str | None, **options: Any
+) -> tuple[Predictions, str | None, Any]:
+    """Return what a kernel of classes takes: predictions, average and positive class."""
+    predictions = judge_proba(y_true, y_proba, **options).claimed.predictions
+    return predictions, average, find_asked_class(y_proba, average, options.get("pos_label"))
 
 
 @claim_count_metric
@@ -197,10 +265,7 @@ def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOption
         Entry (i, j): the weighted confidence of the rows of class i that were taken for
         class j, classes in the order of `labels`.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Notes
     -----
@@ -209,8 +274,7 @@ def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOption
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -219,7 +283,7 @@ def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOption
     array([[0.75, 0.75],
            [0.  , 1.5 ]])
     """
-    return _confusion(claimed_predictions_of(y_true, y_proba, **options))[:-1]
+    return _confusion(judge_proba(y_true, y_proba, **options).claimed.predictions)[:-1]
 
 
 @claim_count_metric
@@ -238,10 +302,7 @@ def cw_precision_score(
     -------
     float in [0, 1], or ndarray of shape (K,) if `average` is None
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Warns
     -----
@@ -255,8 +316,7 @@ def cw_precision_score(
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -264,9 +324,7 @@ def cw_precision_score(
     >>> cw_precision_score([0, 1, 1, 0], [.25, .875, .625, .75], average=None)
     array([1.        , 0.66666667])
     """
-    predictions = claimed_predictions_of(y_true, y_proba, **options)
-    asked = class_in_question(y_proba, average, options.get("pos_label"))
-    return cw_precision(predictions, average, asked)
+    return cw_precision(*_judge_classes(y_true, y_proba, average, **options))
 
 
 @claim_count_metric
@@ -285,10 +343,7 @@ def cw_recall_score(
     -------
     float in [0, 1], or ndarray of shape (K,) if `average` is None
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Warns
     -----
@@ -302,8 +357,7 @@ def cw_recall_score(
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -311,9 +365,7 @@ def cw_recall_score(
     >>> cw_recall_score([0, 1, 1, 0], [.25, .875, .625, .75])
     0.75
     """
-    predictions = claimed_predictions_of(y_true, y_proba, **options)
-    asked = class_in_question(y_proba, average, options.get("pos_label"))
-    return cw_recall(predictions, average, asked)
+    return cw_recall(*_judge_classes(y_true, y_proba, average, **options))
 
 
 @claim_count_metric
@@ -332,10 +384,7 @@ def cw_specificity_score(
     -------
     float in [0, 1], or ndarray of shape (K,) if `average` is None
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Warns
     -----
@@ -348,8 +397,7 @@ def cw_specificity_score(
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -357,9 +405,7 @@ def cw_specificity_score(
     >>> cw_specificity_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.5
     """
-    predictions = claimed_predictions_of(y_true, y_proba, **options)
-    asked = class_in_question(y_proba, average, options.get("pos_label"))
-    return cw_specificity(predictions, average, asked)
+    return cw_specificity(*_judge_classes(y_true, y_proba, average, **options))
 
 
 @claim_count_metric
@@ -378,10 +424,7 @@ def cw_f1_score(
     -------
     float in [0, 1], or ndarray of shape (K,) if `average` is None
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Warns
     -----
@@ -394,8 +437,7 @@ def cw_f1_score(
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -403,9 +445,7 @@ def cw_f1_score(
     >>> cw_f1_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.8
     """
-    predictions = claimed_predictions_of(y_true, y_proba, **options)
-    asked = class_in_question(y_proba, average, options.get("pos_label"))
-    return cw_f1(predictions, average, asked)
+    return cw_f1(*_judge_classes(y_true, y_proba, average, **options))
 
 
 @claim_count_metric
@@ -421,10 +461,7 @@ def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptio
     -------
     float in [-1, 1]
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Warns
     -----
@@ -438,8 +475,7 @@ def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptio
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -447,7 +483,7 @@ def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptio
     >>> round(cw_matthews_corrcoef([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.5774
     """
-    return cw_matthews(claimed_predictions_of(y_true, y_proba, **options))
+    return cw_matthews(judge_proba(y_true, y_proba, **options).claimed.predictions)
 
 
 @claim_metric
@@ -464,10 +500,7 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions])
     float in [0, 1]
         Above the accuracy when the classifier is surer where it is right.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Notes
     -----
@@ -475,8 +508,7 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions])
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -484,7 +516,7 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions])
     >>> round(cw_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7742
     """
-    return cw_accuracy(claimed_curve_of(y_true, y_proba, **options))
+    return cw_accuracy(judge_proba(y_true, y_proba, **options).claimed.curve)
 
 
 @claim_metric
@@ -501,10 +533,7 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> 
     float in [-1, 1]
         Positive when the classifier is surer where it is right; nan without errors.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Notes
     -----
@@ -512,8 +541,7 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> 
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -521,54 +549,7 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> 
     >>> round(cw_gain_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0968
     """
-    return cw_gain(claimed_curve_of(y_true, y_proba, **options))
-
-
-# Kernels ---------------------------------------------------------------------------------
-
-
-def roc_points(
-    score: FloatArray, positive: BoolArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return false and true positive rates at inf and at each distinct score, descending.
-
-    Both kinds of rows must have weight.
-    """
-    exists = weight > 0
-    score, positive, weight = score[exists], positive[exists], weight[exists]
-    order = np.argsort(-score)
-    score, positive, weight = score[order], positive[order], weight[order]
-    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
-    below = np.cumsum(np.where(positive, 0.0, weight))[ends]
-    above = np.cumsum(np.where(positive, weight, 0.0))[ends]
-    fpr = np.concatenate([[0.0], below / below[-1]])
-    tpr = np.concatenate([[0.0], above / above[-1]])
-    return fpr, tpr, np.concatenate([[np.inf], score[ends]])
-
-
-def area_under_roc(score: FloatArray, positive: BoolArray, weight: FloatArray) -> float:
-    """Return P(positive scored above negative) + half the ties; nan without one of them."""
-    if not (np.any(weight[positive] > 0) and np.any(weight[~positive] > 0)):
-        return float("nan")
-    fpr, tpr, _ = roc_points(score, positive, weight)
-    return float(np.clip(np.trapezoid(tpr, fpr), 0.0, 1.0))
-
-
-def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
-    """Return the confidence-weighted AUC of each class against the rest, or its average."""
-    _check_class_average(average)
-    proba = check_has_proba(predictions.y_proba, "cw_auc")
-    mass = mass_of(predictions)
-    values, support = np.empty(proba.shape[1]), np.empty(proba.shape[1])
-    for k in range(proba.shape[1]):
-        positive = predictions.y_true == k
-        values[k] = area_under_roc(proba[:, k].astype(np.float64), positive, mass)
-        support[k] = np.sum(mass[positive])
-    share = support if average == "weighted" else np.ones(len(values))
-    return mean_of_defined(values, share, average, "cw_auc")
-
-
-# Doors -----------------------------------------------------------------------------------
+    return cw_gain(judge_proba(y_true, y_proba, **options).claimed.curve)
 
 
 @claim_count_metric
@@ -589,10 +570,7 @@ def cw_auc_score(
     -------
     float in [0, 1], or ndarray of shape (K,) if `average` is None
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Warns
     -----
@@ -607,8 +585,7 @@ def cw_auc_score(
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -616,7 +593,7 @@ def cw_auc_score(
     >>> round(cw_auc_score([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.7917
     """
-    return cw_auc(claimed_predictions_of(y_true, y_proba, **options), average)
+    return cw_auc(judge_proba(y_true, y_proba, **options).claimed.predictions, average)
 
 
 @claim_count_metric
@@ -657,32 +634,11 @@ def cw_roc_curve(
     >>> tpr.round(3)
     array([0.   , 0.583, 0.583, 1.   , 1.   ])
     """
-    predictions = claimed_predictions_of(y_true, y_proba, **options)
+    predictions = judge_proba(y_true, y_proba, **options).claimed.predictions
     remedy = "; cw_auc_score takes any number"
     check_two_classes(predictions.classes, "cw_roc_curve", remedy)
-    place = place_of_positive(predictions, options.get("pos_label"))
+    place = find_positive(predictions, options.get("pos_label"))
     proba = check_has_proba(predictions.y_proba, "cw_roc_curve")
-    mass, positive = mass_of(predictions), predictions.y_true == place
+    mass, positive = weigh_by_confidence(predictions), predictions.y_true == place
     check_both_kinds(mass, positive, "cw_roc_curve")
     return roc_points(proba[:, place].astype(np.float64), positive, mass)
-
-
-def _check_average(average: Any, pos_label: Any) -> str | None:
-    """Return an average over classes, "auto" resolved; refuse `pos_label` beside another."""
-    known = ["auto", "macro", "weighted", "micro", "binary", None]
-    if average not in known:
-        raise ValueError(f"average must be one of {known}, got {shown(average)}.")
-    if average == "auto":
-        return "macro" if pos_label is None else "binary"
-    if pos_label is not None and average != "binary":
-        raise ValueError(
-            f"pos_label={shown(pos_label)} goes with average='binary' (which 'auto' takes then): "
-            f"average={average!r} is about every class. Leave one of them out."
-        )
-    return str(average) if average else None
-
-
-def _check_class_average(average: Any) -> None:
-    """Refuse an average that is not one over classes."""
-    if average not in ("macro", "weighted", None):
-        raise ValueError(f"average must be 'macro', 'weighted' or None, got {shown(average)}.")

@@ -15,20 +15,15 @@ from skselect._checks.options import check_count, check_generator
 from skselect._checks.rows import refuse_graded_test, refuse_weights, warn_small_total
 from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._signature import (
-    DoorOptions,
-    check_eps,
-    claim_metric,
-    claimed_curve_of,
-    claimed_outcomes_of,
-)
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import DoorOptions, check_eps, claim_metric
 from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
 
 
-def _doubt(confidence: FloatArray, eps: float) -> FloatArray:
-    """Return 1 - c, c clipped to [eps, 1 - eps]: 1 - c is exact where 1 - (1 - eps) is not."""
+def find_shortfall(confidence: FloatArray, eps: float) -> FloatArray:
+    """Return 1 - c, clipped to [eps, 1 - eps]; clipping c itself would round eps."""
     return np.clip(1.0 - confidence, eps, 1.0 - eps)
 
 
@@ -43,10 +38,10 @@ def csr(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
     total = 0.0
     for _, chunk in curve.blocks.chunks():
         wrong = np.flatnonzero(chunk.loss > 0)
-        doubt = _doubt(chunk.confidence[wrong], eps)
-        if len(wrong) and doubt[0] == 0:  # confidences fall, so certain rows come first
+        shortfall = find_shortfall(chunk.confidence[wrong], eps)
+        if len(wrong) and shortfall[0] == 0:  # the surest rows come first
             return math.inf
-        total += float(np.sum(chunk.loss[wrong] / doubt))
+        total += float(np.sum(chunk.loss[wrong] / shortfall))
     return total / curve.sums.weight
 
 
@@ -55,10 +50,10 @@ def csr_sigma(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
     _check(curve, eps)
     total = 0.0
     for _, chunk in curve.blocks.chunks():
-        doubt = _doubt(chunk.confidence, eps)
-        if doubt[0] == 0:
+        shortfall = find_shortfall(chunk.confidence, eps)
+        if shortfall[0] == 0:
             return math.inf
-        total += float(np.sum(chunk.weight * ((1.0 - doubt) / doubt)))
+        total += float(np.sum(chunk.weight * ((1.0 - shortfall) / shortfall)))
     return math.sqrt(total) / curve.sums.weight
 
 
@@ -74,11 +69,78 @@ def csr_z(value: float, sigma: float) -> float:
 def p_risk(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
     """Return Phi((CSR - 1)/sigma) where CSR > 1, else 0."""
     warn_small_total(curve.sums.weight, curve.n_rows, "p_risk")
-    return _p_risk_of(csr(curve, eps), csr_sigma(curve, eps))
+    return _p_risk_from(csr(curve, eps), csr_sigma(curve, eps))
 
 
-def _p_risk_of(value: float, sigma: float) -> float:
+def _p_risk_from(value: float, sigma: float) -> float:
     return float(ndtr(csr_z(value, sigma))) if value > 1.0 else 0.0
+
+
+# Simulated errors ------------------------------------------------------------------------
+
+#: Rows drawn at once, so that memory is limited.
+_BATCH = 1 << 21
+
+
+def error_sums(
+    chance: FloatArray, value: FloatArray, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draw the errors of all rows `n_draws` times; return the sum of `value` over each draw's.
+
+    Parameters
+    ----------
+    chance : ndarray of shape (n,)
+        Chance of an error of each row, in [0, 1].
+    value : ndarray of shape (n,)
+    n_draws : int
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of shape (n_draws,)
+    """
+    order = np.lexsort((value, -chance))  # the order of the rows must not change the draws
+    order = order[chance[order] > 0]
+    chance, value = chance[order], value[order]
+    sums = np.zeros(n_draws)
+    # Rows of similar chance are drawn together, those under 2^-60 in one go.
+    halvings = np.minimum(np.floor(-np.log2(chance)), 60).astype(np.int64)
+    edges = np.flatnonzero(np.diff(halvings, prepend=-1, append=61))
+    for start, end in pairwise(edges):
+        _add_errors(sums, chance[start:end], value[start:end], rng)
+    return sums
+
+
+def _add_errors(
+    sums: FloatArray, chance: FloatArray, value: FloatArray, rng: np.random.Generator
+) -> None:
+    """Add the errors of rows whose chances are alike, `chance[0]` being the largest."""
+    n_rows, cap = len(chance), float(chance[0])
+    step = max(1, int(_BATCH / max(n_rows * cap, 1.0)))
+    for first in range(0, len(sums), step):
+        n_draws = min(step, len(sums) - first)
+        place = _successes(n_rows * n_draws, cap, rng)
+        row = place % n_rows
+        wrong = rng.random(len(row)) * cap < chance[row]  # keep a share chance/cap of the draws
+        draw = place[wrong] // n_rows
+        sums[first : first + n_draws] += np.bincount(
+            draw, weights=value[row[wrong]], minlength=n_draws
+        )
+
+
+def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> IntArray:
+    """Return which of many independent trials succeed, by the gaps between successes."""
+    if chance >= 1.0:
+        return np.arange(n_trials)
+    rate = -np.log1p(-chance)
+    place, last = [], -1.0
+    while last < n_trials:
+        expected = (n_trials - last) * chance
+        gaps = np.floor(rng.standard_exponential(int(expected + 6 * expected**0.5) + 10) / rate) + 1
+        reached = last + np.cumsum(gaps)
+        place.append(reached[reached < n_trials])
+        last = reached[-1]
+    return np.concatenate(place).astype(np.int64)
 
 
 # The test --------------------------------------------------------------------------------
@@ -134,10 +196,10 @@ class CsrTest:
         )
 
 
-def csr_test_of(
+def run_csr_test(
     outcomes: Outcomes, eps: float = 1e-8, n_draws: int = 999, random_state: Any = None
 ) -> CsrTest:
-    """Return CSR with everything that tells whether it is too large."""
+    """Return CSR, its scatter, p-value and e-value."""
     refuse_weights(outcomes.sample_weight, "a test")
     refuse_graded_test(outcomes.loss)
     check_count("n_draws", n_draws)
@@ -145,16 +207,16 @@ def csr_test_of(
     rows = Outcomes(outcomes.loss, outcomes.confidence)
     curve = RiskCoverageCurve.from_outcomes(rows)
     value, sigma = csr(curve, eps), csr_sigma(curve, eps)
-    doubt = _doubt(rows.confidence, eps)
-    possible = doubt[doubt > 0]
+    shortfall = find_shortfall(rows.confidence, eps)
+    possible = shortfall[shortfall > 0]
     drawn = error_sums(possible, 1.0 / possible, n_draws, rng) / len(rows)
     as_large = int(np.sum(drawn >= value * (1.0 - ROUNDING)))
-    unshrunk = np.maximum(1.0 - rows.confidence[rows.loss > 0], eps)  # clipped from above only
+    unshrunk = np.maximum(1.0 - rows.confidence[rows.loss > 0], eps)  # not clipped at 1 - eps
     return CsrTest(
         csr=value,
         sigma=sigma,
         z=csr_z(value, sigma),
-        p_risk=_p_risk_of(value, sigma),
+        p_risk=_p_risk_from(value, sigma),
         p_value=(1 + as_large) / (n_draws + 1),
         e_value=math.inf if np.any(unshrunk == 0) else float(np.sum(1 / unshrunk)) / len(rows),
         n_rows=len(rows),
@@ -187,10 +249,7 @@ def csr_score(
         Not negative. At most 1 in the mean for a classifier that is not overconfident;
         lower is safer.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     See Also
     --------
@@ -204,8 +263,7 @@ def csr_score(
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -213,7 +271,7 @@ def csr_score(
     >>> round(csr_score([0, 1, 1, 0], [.1, .9, .6, .75]), 4)
     1.0
     """
-    return csr(claimed_curve_of(y_true, y_proba, **options), eps)
+    return csr(judge_proba(y_true, y_proba, **options).claimed.curve, eps)
 
 
 @claim_metric
@@ -234,10 +292,7 @@ def p_risk_score(
     float in [0, 1]
         0 where CSR <= 1; lower is safer.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Warns
     -----
@@ -257,8 +312,7 @@ def p_risk_score(
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
 
     Examples
     --------
@@ -266,7 +320,7 @@ def p_risk_score(
     >>> round(p_risk_score([0, 1, 1, 0], [.1, .9, .6, .9]), 4)
     0.8695
     """
-    return p_risk(claimed_curve_of(y_true, y_proba, **options), eps)
+    return p_risk(judge_proba(y_true, y_proba, **options).claimed.curve, eps)
 
 
 @claim_metric
@@ -330,69 +384,5 @@ def csr_test(
       P_risk   1  (as published: sigma 8.97, z 22.27)
       2 errors among 5 rows, eps 1e-08
     """
-    return csr_test_of(claimed_outcomes_of(y_true, y_proba, **options), eps, n_draws, random_state)
-
-
-#: Rows drawn at once; bounds the memory, not the result.
-_BATCH = 1 << 21
-
-
-def error_sums(
-    chance: FloatArray, value: FloatArray, n_draws: int, rng: np.random.Generator
-) -> FloatArray:
-    """Draw the errors of all rows `n_draws` times; return the sum of `value` over each draw's.
-
-    Parameters
-    ----------
-    chance : ndarray of shape (n,)
-        Chance of an error of each row, in [0, 1].
-    value : ndarray of shape (n,)
-    n_draws : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of shape (n_draws,)
-    """
-    order = np.lexsort((value, -chance))  # the order of the rows must not change the draws
-    order = order[chance[order] > 0]
-    chance, value = chance[order], value[order]
-    sums = np.zeros(n_draws)
-    # Rows of similar chance are drawn together, those under 2^-60 in one go.
-    halvings = np.minimum(np.floor(-np.log2(chance)), 60).astype(np.int64)
-    edges = np.flatnonzero(np.diff(halvings, prepend=-1, append=61))
-    for start, end in pairwise(edges):
-        _add_errors(sums, chance[start:end], value[start:end], rng)
-    return sums
-
-
-def _add_errors(
-    sums: FloatArray, chance: FloatArray, value: FloatArray, rng: np.random.Generator
-) -> None:
-    """Add the errors of rows whose chances are alike, `chance[0]` being the largest."""
-    n_rows, cap = len(chance), float(chance[0])
-    step = max(1, int(_BATCH / max(n_rows * cap, 1.0)))
-    for first in range(0, len(sums), step):
-        n_draws = min(step, len(sums) - first)
-        place = _successes(n_rows * n_draws, cap, rng)
-        row = place % n_rows
-        wrong = rng.random(len(row)) * cap < chance[row]  # thins chance `cap` to the row's own
-        draw = place[wrong] // n_rows
-        sums[first : first + n_draws] += np.bincount(
-            draw, weights=value[row[wrong]], minlength=n_draws
-        )
-
-
-def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> IntArray:
-    """Return which of many independent trials succeed, by the gaps between successes."""
-    if chance >= 1.0:
-        return np.arange(n_trials)
-    rate = -np.log1p(-chance)
-    place, last = [], -1.0
-    while last < n_trials:
-        expected = (n_trials - last) * chance
-        gaps = np.floor(rng.standard_exponential(int(expected + 6 * expected**0.5) + 10) / rate) + 1
-        reached = last + np.cumsum(gaps)
-        place.append(reached[reached < n_trials])
-        last = reached[-1]
-    return np.concatenate(place).astype(np.int64)
+    outcomes = judge_proba(y_true, y_proba, **options).claimed.outcomes
+    return run_csr_test(outcomes, eps, n_draws, random_state)

@@ -17,14 +17,8 @@ from skselect._checks.options import check_choice, check_number
 from skselect._checks.proba import check_has_proba
 from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._signature import (
-    CountOptions,
-    DoorOptions,
-    confident_predictions_of,
-    count_metric,
-    curve_of,
-    metric,
-)
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import CountOptions, DoorOptions, count_metric, metric
 from skselect.predictions.confidence import confidence_of
 from skselect.predictions.predictions import Predictions
 
@@ -72,7 +66,7 @@ def oc_auc(curve: RiskCoverageCurve, review_fraction: float = 0.1) -> float:
     weight, total = curve.block_weight, curve.accepted_weight[-1]
     below = total - curve.accepted_weight
     budget = x * total
-    whole = np.abs(below - budget) <= ROUNDING * total  # .29 of 100 rows are 29 rows
+    whole = np.abs(below - budget) <= ROUNDING * total  # .29 x 100 rounds to less than 29
     budget = below[whole][0] if np.any(whole) else budget
     reviewed = np.clip(budget - below, 0.0, weight)
     wrong = curve.block_loss * (1.0 - reviewed / weight)
@@ -80,7 +74,7 @@ def oc_auc(curve: RiskCoverageCurve, review_fraction: float = 0.1) -> float:
     all_right, all_wrong = float(np.sum(right)), float(np.sum(wrong))
     if not _both_kinds(all_right, all_wrong, "oc_auc"):
         return float("nan")
-    surer = np.cumsum(right) - right / 2.0  # right answers above each error, ties by half
+    surer = np.cumsum(right) - right / 2.0  # right answers above, ties count half
     return float(min(np.sum(wrong / all_wrong * (surer / all_right)), 1.0))
 
 
@@ -93,7 +87,7 @@ def f1_retention_auc(curve: RiskCoverageCurve) -> float:
     start = curve.accepted_weight - weight + np.sum(right)
     right_before = np.cumsum(right) - right
     rate = right / weight
-    # Inside a block T grows evenly: the integral of (T + rate x)/(start + x).
+    # Inside a block T grows in proportion to x: integrate (T + rate x)/(start + x).
     logs = np.log1p(weight / start)
     area = np.sum((right_before - rate * start) * logs + right)
     return float(2.0 * max(area, 0.0) / curve.accepted_weight[-1])
@@ -110,7 +104,7 @@ def auroc_aurc(predictions: Predictions) -> float:
     if not np.any(exists):
         return _without_two_classes()
     truth, weight = predictions.y_true[exists], weight[exists]
-    weight = weight / np.max(weight)  # pairs multiply weights
+    weight = weight / np.max(weight)  # products of weights must not overflow
     _, block = np.unique(-confidence_of(predictions)[exists], return_inverse=True)
     _, rank = np.unique(proba[exists, 1], return_inverse=True)
     positive, negative = weight * (truth == 1), weight * (truth == 0)
@@ -162,7 +156,7 @@ def _pairs_gained(
     p_sum, q_sum = np.cumsum(p), np.cumsum(q)
     p_sum -= np.repeat((p_sum - p)[first], n_rows)
     q_sum -= np.repeat((q_sum - q)[first], n_rows)
-    # A row is positive or negative: it pairs with the others of its segment so far.
+    # Each row pairs with the rows of the other class that come before it in its segment.
     gained = np.bincount(block[order], p * q_sum + q * p_sum, minlength=int(block.max()) + 1)
     return gained.astype(np.float64)
 
@@ -184,10 +178,7 @@ def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions
     float in [0, 1]
         1 ranks all errors last, 0.5 is a random order.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Warns
     -----
@@ -206,8 +197,7 @@ def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions
 
     References
     ----------
-    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
-       classification systems", 2024.
+    .. [1] %(augrc)s
 
     Examples
     --------
@@ -215,7 +205,7 @@ def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions
     >>> round(failure_auroc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6667
     """
-    return failure_auroc(curve_of(y_true, y_proba, **options))
+    return failure_auroc(judge_proba(y_true, y_proba, **options).curve)
 
 
 @metric
@@ -236,10 +226,7 @@ def failure_average_precision_score(
     -------
     float in [0, 1]
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Warns
     -----
@@ -258,8 +245,7 @@ def failure_average_precision_score(
 
     References
     ----------
-    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
-       classification systems", 2024.
+    .. [1] %(augrc)s
 
     Examples
     --------
@@ -267,7 +253,7 @@ def failure_average_precision_score(
     >>> failure_average_precision_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.5
     """
-    return failure_average_precision(curve_of(y_true, y_proba, **options), positive)
+    return failure_average_precision(judge_proba(y_true, y_proba, **options).curve, positive)
 
 
 @metric
@@ -287,10 +273,7 @@ def oc_auc_score(
     -------
     float in [0, 1]
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Warns
     -----
@@ -313,8 +296,7 @@ def oc_auc_score(
     ----------
     .. [1] Kivlichan et al., "Measuring and improving model-moderator collaboration using
        uncertainty estimation", 2021.
-    .. [2] Traub et al., "Overcoming common flaws in the evaluation of selective
-       classification systems", 2024.
+    .. [2] %(augrc)s
 
     Examples
     --------
@@ -322,7 +304,7 @@ def oc_auc_score(
     >>> round(oc_auc_score([0, 1, 1, 0], [.1, .9, .6, .7], review_fraction=.25), 4)
     0.6667
     """
-    return oc_auc(curve_of(y_true, y_proba, **options), review_fraction)
+    return oc_auc(judge_proba(y_true, y_proba, **options).curve, review_fraction)
 
 
 @metric
@@ -340,10 +322,7 @@ def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOpti
         A classifier without errors gets 2 (1 - ln 2), about 0.614, which is not the largest
         value: that goes to a perfect ranking with 44 % of errors.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     See Also
     --------
@@ -360,8 +339,7 @@ def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOpti
     ----------
     .. [1] Malinin et al., "Shifts: a dataset of real distributional shift across multiple
        large-scale tasks", 2021.
-    .. [2] Traub et al., "Overcoming common flaws in the evaluation of selective
-       classification systems", 2024.
+    .. [2] %(augrc)s
 
     Examples
     --------
@@ -369,7 +347,7 @@ def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOpti
     >>> round(f1_retention_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6078
     """
-    return f1_retention_auc(curve_of(y_true, y_proba, **options))
+    return f1_retention_auc(judge_proba(y_true, y_proba, **options).curve)
 
 
 @count_metric
@@ -410,8 +388,7 @@ def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions])
 
     References
     ----------
-    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
-       classification systems", 2024.
+    .. [1] %(augrc)s
 
     Examples
     --------
@@ -419,4 +396,4 @@ def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions])
     >>> round(auroc_aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0625
     """
-    return auroc_aurc(confident_predictions_of(y_true, y_proba, **options))
+    return auroc_aurc(judge_proba(y_true, y_proba, **options).predictions)

@@ -1,22 +1,19 @@
-"""Many metrics for one sort."""
+"""Many metrics at once: the rows are sorted once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from skselect._checks.arrays import shown
 from skselect._checks.options import check_choice
 from skselect._checks.rows import refuse_judged
-from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
+from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._judged import Judged, judge
 from skselect.metrics._table import SPECS, MetricSpec, check_parameters
-from skselect.predictions.confidence import claimed_confidence, confidence_of
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -71,103 +68,22 @@ def evaluate(
     dtype: float64
     """
     wanted = requests(metrics)
-    own: Judged | JudgedCurve
     if isinstance(predictions_or_outcomes, RiskCoverageCurve):
         refuse_judged(confidence, loss)
-        own = JudgedCurve(predictions_or_outcomes)
+        rows = Judged(predictions_or_outcomes)
     else:
-        own = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
-    return pd.Series({spec.name: kernel_value(spec, own, known) for spec, known in wanted})
+        rows = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
+    return pd.Series({spec.name: kernel_value(spec, rows, known) for spec, known in wanted})
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Rows in every form that a kernel may need.
-
-    Parameters
-    ----------
-    outcomes : Outcomes
-    predictions : Predictions or None
-        None: only outcomes are known.
-    claim : str, ndarray of shape (n,) or None
-        The chance of being right that each answer claims. None: the confidence of `outcomes`.
-    """
-
-    outcomes: Outcomes
-    predictions: Predictions | None = None
-    claim: ConfidenceSpec | None = None
-
-    @cached_property
-    def curve(self) -> RiskCoverageCurve:
-        """The outcomes, sorted when first asked for."""
-        return RiskCoverageCurve.from_outcomes(self.outcomes)
-
-    @cached_property
-    def honest(self) -> Judged:
-        """The same rows with what they claim as confidence."""
-        if self.predictions is None or self.claim is None:
-            return self
-        claim = confidence_of(self.predictions, self.claim)
-        if np.array_equal(claim, self.outcomes.confidence):
-            return self  # curve and all
-        outcomes = replace(self.outcomes, confidence=claim)
-        return Judged(outcomes, replace(self.predictions, confidence=claim))
-
-    def read_by(self, spec: MetricSpec) -> Judged:
-        """Return the rows with the confidence that a metric goes by: their own, or the claim."""
-        return self.honest if spec.reads_probability else self
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedCurve:
-    """What is left of judged rows when only their curve is known.
-
-    Parameters
-    ----------
-    curve : RiskCoverageCurve
-    """
-
-    curve: RiskCoverageCurve
-    predictions: None = None
-
-    @cached_property
-    def outcomes(self) -> Outcomes:
-        """The rows of each confidence, right or wrong, as one weighted row."""
-        return self.curve.to_outcomes()
-
-    def read_by(self, spec: MetricSpec) -> JudgedCurve:  # noqa: ARG002
-        """Return the curve, which knows one confidence only."""
-        return self
-
-
-def judge(
-    source: Predictions | Outcomes,
-    *,
-    confidence: ConfidenceSpec | None = None,
-    loss: LossSpec = "zero_one",
-    claim: FloatArray | None = None,
-) -> Judged:
-    """Judge each row; `claim` is the chance of being right, where it is known to be another."""
-    outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
-    if not isinstance(source, Predictions):
-        return Judged(outcomes)
-    claimed = claimed_confidence(source, confidence) if claim is None else claim
-    if confidence is not None:
-        source = replace(source, confidence=outcomes.confidence)
-    return Judged(outcomes, source, None if claimed is confidence else claimed)
-
-
-def kernel_value(
-    spec: MetricSpec, judged: Judged | JudgedCurve, parameters: Mapping[str, Any]
-) -> float:
+def kernel_value(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
     """Return the metric of judged rows."""
-    source = getattr(judged.read_by(spec), spec.needs)
-    if source is None:
+    if spec.needs == "predictions" and judged.given is None:
         raise ValueError(
             f"metrics: {spec.name!r} reads classes and their probabilities, which Outcomes do not "
             "hold; pass Predictions.from_proba(y_true, y_proba)."
         )
-    return float(spec.kernel(source, **parameters))
+    return float(spec.kernel(getattr(judged.read_by(spec), spec.needs), **parameters))
 
 
 def requests(

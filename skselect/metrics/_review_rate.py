@@ -8,7 +8,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._signature import DoorOptions, curve_of, metric
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import DoorOptions, metric
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -93,10 +94,7 @@ def review_at_reliability(
     ReviewPlan
         Review rate, pass rate of right answers, needless reviews per 10,000, threshold.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -117,7 +115,7 @@ def review_at_reliability(
     >>> plan.review_rate, round(plan.pass_rate, 4), plan.invalid_review_cost
     (0.5, 0.6667, 2500.0)
     """
-    return review_plan(curve_of(y_true, y_proba, **options), reliability)
+    return review_plan(judge_proba(y_true, y_proba, **options).curve, reliability)
 
 
 @metric
@@ -138,10 +136,7 @@ def review_rate_at_reliability_score(
     float in [0, 1]
         Lower is better.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -154,4 +149,4 @@ def review_rate_at_reliability_score(
     >>> review_rate_at_reliability_score([0, 1, 1, 0], [.1, .9, .6, .7], reliability=.9)
     0.5
     """
-    return review_rate_at_reliability(curve_of(y_true, y_proba, **options), reliability)
+    return review_rate_at_reliability(judge_proba(y_true, y_proba, **options).curve, reliability)

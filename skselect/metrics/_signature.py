@@ -1,4 +1,4 @@
-"""The doors that metrics share: the arguments they have in common, checked once."""
+"""Arguments that metrics have in common: in their signatures and in their docstrings."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, TypedDict, TypeVar, cast
 
 from skselect._checks.options import check_number
 from skselect._typing import ConfidenceSpec, LossSpec
-from skselect.curve.curve import RiskCoverageCurve
-from skselect.predictions.confidence import claimed_confidence, confidence_of
-from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# What shared parameters say in a docstring, at the indentation that `inspect.cleandoc` leaves.
+# What docstrings say of shared parameters, indented as `inspect.cleandoc` leaves it.
 _DATA = """\
 y_true : array-like of shape (n,)
     True labels: numbers, strings or booleans.
@@ -39,6 +34,28 @@ default=None
     How sure the classifier is of each row. What needs a probability of being right uses
     that of the answer, whichever name is given; values of an array or a callable are used
     as they are and must lie in [0, 1]."""
+
+# Paragraphs that many docstrings share.
+_PARAGRAPHS = {
+    "%(data)s": _DATA,
+    "%(average)s": _AVERAGE,
+    "%(raises)s": """\
+Raises
+------
+ValueError
+    If an argument is malformed; the message names it and the remedy.""",
+    "%(raises_unit)s": """\
+Raises
+------
+ValueError
+    If a confidence is outside [0, 1], or an argument is malformed.""",
+    "%(csr)s": """\
+Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+   assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.""",
+    "%(augrc)s": """\
+Traub et al., "Overcoming common flaws in the evaluation of selective
+   classification systems", 2024.""",
+}
 
 #: Every shared keyword: its default and what its docstring says.
 _OPTIONS: dict[str, tuple[Any, str]] = {
@@ -108,16 +125,12 @@ def _sharing(options: type[Any], **other: str) -> Callable[[_Function], _Functio
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_OPTIONS[name][0])
         for name in names
     ]
-    shared_words = {
-        "%(data)s": _DATA,
-        "%(average)s": _AVERAGE,
-        "%(options)s": "\n".join(other.get(name, _OPTIONS[name][1]) for name in names),
-    }
+    options_words = "\n".join(other.get(name, _OPTIONS[name][1]) for name in names)
 
     def decorate(function: _Function) -> _Function:
         # Python 3.13 strips the indentation itself, earlier versions leave it.
         text = inspect.cleandoc(function.__doc__ or "")
-        for placeholder, words in shared_words.items():
+        for placeholder, words in {**_PARAGRAPHS, "%(options)s": options_words}.items():
             text = text.replace(placeholder, words)
         function.__doc__ = text
         signature = inspect.signature(function)
@@ -138,66 +151,13 @@ def _sharing(options: type[Any], **other: str) -> Callable[[_Function], _Functio
 metric = _sharing(DoorOptions)
 count_metric = _sharing(CountOptions)
 class_metric = _sharing(ClassOptions)
-#: For what reads a probability of being right.
+#: For metrics that read a probability of being right.
 claim_metric = _sharing(DoorOptions, confidence=_CLAIM)
 claim_count_metric = _sharing(CountOptions, confidence=_CLAIM)
 
 
-def outcomes_of(y_true: Any, y_proba: Any, **options: Any) -> Outcomes:
-    """Check the arguments and judge each row."""
-    return Outcomes.from_proba(y_true, y_proba, **options)
-
-
-def curve_of(y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
-    """Check the arguments, judge each row, sort once."""
-    return RiskCoverageCurve.from_outcomes(outcomes_of(y_true, y_proba, **options))
-
-
-def claimed_outcomes_of(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    confidence: ConfidenceSpec | None = None,
-    loss: LossSpec = "zero_one",
-    **options: Any,
-) -> Outcomes:
-    """Check the arguments and judge each row, by the chance of being right that it claims."""
-    predictions = predictions_of(y_true, y_proba, **options)
-    claim = claimed_confidence(predictions, confidence)
-    return Outcomes.from_predictions(predictions, confidence=claim, loss=loss)
-
-
-def claimed_curve_of(y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
-    """Check the arguments, judge each row by its claim, sort once."""
-    return RiskCoverageCurve.from_outcomes(claimed_outcomes_of(y_true, y_proba, **options))
-
-
-def predictions_of(y_true: Any, y_proba: Any, **options: Any) -> Predictions:
-    """Check the arguments."""
-    return Predictions.from_proba(y_true, y_proba, **options)
-
-
-def confident_predictions_of(
-    y_true: Any, y_proba: Any, *, confidence: ConfidenceSpec | None = None, **options: Any
-) -> Predictions:
-    """Check the arguments; a confidence that was asked for goes with the predictions."""
-    predictions = predictions_of(y_true, y_proba, **options)
-    if confidence is None:
-        return predictions
-    return replace(predictions, confidence=confidence_of(predictions, confidence))
-
-
-def claimed_predictions_of(
-    y_true: Any, y_proba: Any, *, confidence: ConfidenceSpec | None = None, **options: Any
-) -> Predictions:
-    """Check the arguments; the chance of being right that each row claims goes with it."""
-    predictions = predictions_of(y_true, y_proba, **options)
-    claim = claimed_confidence(predictions, confidence)
-    return replace(predictions, confidence=confidence_of(predictions, claim))
-
-
 def check_eps(eps: Any, *, zero: bool) -> None:
-    """Refuse a clipping distance outside [1e-100, 0.5); 0 does not clip, where that is possible."""
+    """Refuse an eps outside [1e-100, 0.5); with `zero`, 0 is allowed and does not clip."""
     if check_number("eps", eps, 0.0, 0.5, closed="left") > 0 or not zero:
         check_number("eps", eps, 1e-100, 0.5, closed="left")
 

@@ -11,12 +11,8 @@ from scipy.optimize import brentq, isotonic_regression
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._signature import (
-    DoorOptions,
-    claim_metric,
-    claimed_curve_of,
-    claimed_outcomes_of,
-)
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import DoorOptions, claim_metric
 from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
@@ -32,7 +28,7 @@ def smooth_ece(outcomes: Outcomes) -> float:
     squares = (np.pi * np.arange(_CELLS)) ** 2 / 2.0
 
     def excess(width: float) -> float:
-        # Sharing a row between two cells has spread it already, by h^2/6 in the mean.
+        # Sharing rows between two cells has smoothed them already: a variance of h^2/6.
         variance = max(width**2 - 1.0 / (6.0 * _CELLS**2), 0.0)
         smoothed = idct(waves * np.exp(-squares * variance), norm="ortho")
         return float(np.sum(np.abs(smoothed))) - width
@@ -49,7 +45,7 @@ def _residual_cells(outcomes: Outcomes, confidence: FloatArray) -> FloatArray:
     if weight is not None:
         residual = residual * weight
     place = confidence * _CELLS + 0.5
-    cell = place.astype(np.int64)  # cells 0 and _CELLS + 1 lie outside, folded back below
+    cell = place.astype(np.int64)  # 0 and _CELLS + 1 lie outside: go to their neighbours
     above = residual * (place - cell)
     sums = np.bincount(cell, weights=residual - above, minlength=_CELLS + 2)
     sums[1:] += np.bincount(cell, weights=above, minlength=_CELLS + 1)[: _CELLS + 1]
@@ -108,10 +104,7 @@ def smooth_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[DoorOp
     -------
     float in [0, 1]
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Notes
     -----
@@ -131,7 +124,7 @@ def smooth_calibration_error(y_true: Any, y_proba: Any, **options: Unpack[DoorOp
     >>> round(smooth_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 3)
     0.107
     """
-    return smooth_ece(claimed_outcomes_of(y_true, y_proba, **options))
+    return smooth_ece(judge_proba(y_true, y_proba, **options).claimed.outcomes)
 
 
 @claim_metric
@@ -148,10 +141,7 @@ def ecce_mad(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float
     float in [0, 1]
         Lower is better.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     See Also
     --------
@@ -173,7 +163,7 @@ def ecce_mad(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float
     >>> round(ecce_mad([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1
     """
-    return largest_cumulative_gap(claimed_curve_of(y_true, y_proba, **options))
+    return largest_cumulative_gap(judge_proba(y_true, y_proba, **options).claimed.curve)
 
 
 @claim_metric
@@ -190,10 +180,7 @@ def ecce_r(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     float in [0, 1]
         Lower is better; also known as the Kuiper calibration error.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     See Also
     --------
@@ -215,7 +202,7 @@ def ecce_r(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
     >>> round(ecce_r([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.175
     """
-    return range_of_cumulative_gaps(claimed_curve_of(y_true, y_proba, **options))
+    return range_of_cumulative_gaps(judge_proba(y_true, y_proba, **options).claimed.curve)
 
 
 @claim_metric
@@ -234,10 +221,7 @@ def isotonic_calibration_distance(
     float in [0, 1]
         Lower is better; biased upwards for few rows, which isotonic regression overfits.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Notes
     -----
@@ -246,8 +230,7 @@ def isotonic_calibration_distance(
 
     References
     ----------
-    .. [1] Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
-       assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.
+    .. [1] %(csr)s
     .. [2] Qiao & Zheng, "On the distance from calibration in sequential prediction", 2024.
 
     Examples
@@ -256,7 +239,7 @@ def isotonic_calibration_distance(
     >>> round(isotonic_calibration_distance([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.125
     """
-    return isotonic_distance(claimed_curve_of(y_true, y_proba, **options))
+    return isotonic_distance(judge_proba(y_true, y_proba, **options).claimed.curve)
 
 
 @claim_metric
@@ -273,10 +256,7 @@ def top_label_brier_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptio
     float in [0, 1]
         Lower is better. It mixes calibration with accuracy.
 
-    Raises
-    ------
-    ValueError
-        If a confidence is outside [0, 1], or an argument is malformed.
+    %(raises_unit)s
 
     Notes
     -----
@@ -293,4 +273,4 @@ def top_label_brier_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptio
     >>> round(top_label_brier_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1675
     """
-    return top_label_brier(claimed_outcomes_of(y_true, y_proba, **options))
+    return top_label_brier(judge_proba(y_true, y_proba, **options).claimed.outcomes)

@@ -13,8 +13,9 @@ from scipy.special import chdtrc, ndtr
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
 from skselect._typing import FloatArray, IntArray
-from skselect.metrics._calibration_tests import rows_for_test
-from skselect.metrics._signature import DoorOptions, claim_metric, claimed_outcomes_of
+from skselect.metrics._calibration_tests import check_test_rows
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import DoorOptions, claim_metric
 from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------
@@ -24,7 +25,7 @@ from skselect.predictions.outcomes import Outcomes
 _Sums = FloatArray
 
 
-def number_of_scales(n_rows: int) -> int:
+def count_scales(n_rows: int) -> int:
     """Return B = floor(2 log2(n/sqrt(log n))), at least one."""
     return max(1, math.floor(2.0 * math.log2(n_rows / math.sqrt(math.log(n_rows)))))
 
@@ -49,7 +50,7 @@ def _merge(key: IntArray, sums: _Sums) -> tuple[IntArray, _Sums]:
 
 
 def _moments(sums: _Sums) -> FloatArray:
-    """Return per bin: n times its share of the statistic, its variance and third moment.
+    """Return for each bin what it adds to n times the statistic, to its variance and third moment.
 
     The share is the sum of d_i d_j over the ordered pairs of a bin, divided by its rows. Its
     cube keeps d_i^3 d_j^3 of a pair and d_i^2 d_j^2 d_k^2 of a triple; all else has mean zero.
@@ -80,7 +81,7 @@ def scale_moments(confidence: FloatArray, right: FloatArray, n_scales: int) -> F
             starts = np.flatnonzero(np.diff(key >> (n_scales - scale), prepend=-1))
             moments = _moments(np.add.reduceat(sums, starts, axis=1))
             n_cells = np.diff(np.append(starts, len(key)))
-            alone = n_cells == 1  # a lone cell stays as it is at all finer scales
+            alone = n_cells == 1  # alone at this scale, alone at all finer ones
             settled += moments[:, alone].sum(axis=1)
             result[:, scale - 1] = moments[:, ~alone].sum(axis=1)
             shared = np.repeat(~alone, n_cells)
@@ -90,18 +91,18 @@ def scale_moments(confidence: FloatArray, right: FloatArray, n_scales: int) -> F
 
 
 def _analytic_p_values(moments: FloatArray) -> FloatArray:
-    """Return the tail of a chi-square, shifted and scaled to the first three null moments."""
+    """Return p-values of a chi-square, shifted and scaled to have these three moments."""
     total, variance, third = moments
     scatters = variance > 0
-    p_values = np.where(total > ROUNDING, 0.0, 1.0)  # without scatter nothing is chance
+    p_values = np.where(total > ROUNDING, 0.0, 1.0)  # without scatter, chance explains nothing
     z = total[scatters] / np.sqrt(variance[scatters])
     skewness = third[scatters] / variance[scatters] ** 1.5
-    # A skewness of zero is the limit of many degrees of freedom, the normal law.
+    # Without skewness there are infinitely many degrees of freedom: the normal distribution.
     nu = 8.0 / np.maximum(skewness, 1e-4) ** 2
     chi_square = chdtrc(nu, np.maximum(nu + z * np.sqrt(2.0 * nu), 0.0))
     found = np.where(skewness > 1e-4, chi_square, ndtr(-z))
-    # With a quarter of a degree of freedom or less (a few rows near certainty) the shifted
-    # law puts its mass where the data put theirs; Cantelli's bound holds for every law.
+    # With less than a quarter of a degree of freedom (few rows, near certainty) the shifted
+    # chi-square is no good approximation; Cantelli's bound holds for every distribution.
     cantelli = np.where(z > 0, 1.0 / (1.0 + z * z), 1.0)
     p_values[scatters] = np.where(nu >= 0.25, found, np.maximum(found, cantelli))
     return p_values
@@ -110,7 +111,7 @@ def _analytic_p_values(moments: FloatArray) -> FloatArray:
 def _simulated_p_values(
     total: FloatArray, confidence: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Return the share of resampled calibrated data sets with a statistic as large, per scale."""
+    """Return for each scale the share of simulated calibrated data with a statistic as large."""
     confidence = np.sort(confidence)  # the order of the rows must not change the draws
     n, as_large = len(confidence), np.ones(len(total))
     for _ in range(n_draws):
@@ -174,7 +175,7 @@ class TCalTest:
         )
 
 
-def t_cal_test_of(
+def run_t_cal_test(
     outcomes: Outcomes,
     alpha: float = 0.05,
     method: str = "analytic",
@@ -182,13 +183,14 @@ def t_cal_test_of(
     random_state: Any = None,
 ) -> TCalTest:
     """Return the statistic and its p-value at all scales."""
-    rows = rows_for_test(outcomes, "t_cal_test")
+    rows = check_test_rows(outcomes, "t_cal_test")
     check_number("alpha", alpha, 0.0, 1.0, closed="neither")
     check_choice("method", method, ["analytic", "montecarlo"])
     check_count("n_draws", n_draws)
-    _check_least_rows(len(rows), 2, "t_cal_test")
+    if len(rows) < 2:
+        raise ValueError(f"y_true: t_cal_test needs at least 2 rows, got {len(rows)}.")
     rng = check_generator(random_state)
-    n_scales = number_of_scales(len(rows))
+    n_scales = count_scales(len(rows))
     moments = scale_moments(rows.confidence, 1.0 - rows.loss, n_scales)
     if method == "analytic":
         p_values = _analytic_p_values(moments)
@@ -276,11 +278,5 @@ def t_cal_test(
       p-value  1.231e-21  (the least of 11 scales, adjusted)
       at 2 bins the squared error is 0.0867, 100 rows
     """
-    outcomes = claimed_outcomes_of(y_true, y_proba, **options)
-    return t_cal_test_of(outcomes, alpha, method, n_draws, random_state)
-
-
-def _check_least_rows(n: int, least: int, purpose: str) -> None:
-    """Refuse too few rows."""
-    if n < least:
-        raise ValueError(f"y_true: {purpose} needs at least {least} rows, got {n}.")
+    outcomes = judge_proba(y_true, y_proba, **options).claimed.outcomes
+    return run_t_cal_test(outcomes, alpha, method, n_draws, random_state)

@@ -17,7 +17,8 @@ from skselect._checks.rows import check_unit_confidence
 from skselect._typing import BoolArray, FloatArray
 from skselect.curve import cwsa as definition
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._signature import DoorOptions, curve_of, metric, outcomes_of
+from skselect.metrics._judged import judge_proba
+from skselect.metrics._signature import DoorOptions, metric
 from skselect.predictions.outcomes import Outcomes
 
 Threshold = float | FloatArray
@@ -140,10 +141,7 @@ def coverage_score(
     float in [0, 1]
         0 when nothing is accepted.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -155,7 +153,7 @@ def coverage_score(
     >>> coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.8)
     0.5
     """
-    return coverage(curve_of(y_true, y_proba, **options), check_threshold(threshold))
+    return coverage(judge_proba(y_true, y_proba, **options).curve, check_threshold(threshold))
 
 
 @metric
@@ -176,10 +174,7 @@ def selective_risk_score(
     float in [0, 1]
         nan, with a warning, when nothing is accepted.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -195,7 +190,7 @@ def selective_risk_score(
     >>> selective_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.25
     """
-    return selective_risk(curve_of(y_true, y_proba, **options), check_threshold(threshold))
+    return selective_risk(judge_proba(y_true, y_proba, **options).curve, check_threshold(threshold))
 
 
 @metric
@@ -216,10 +211,7 @@ def selective_accuracy_score(
     float in [0, 1]
         nan, with a warning, when nothing is accepted.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Examples
     --------
@@ -227,7 +219,7 @@ def selective_accuracy_score(
     >>> selective_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.75
     """
-    curve = curve_of(y_true, y_proba, **options)
+    curve = judge_proba(y_true, y_proba, **options).curve
     return selective_accuracy(curve, check_threshold(threshold))
 
 
@@ -249,10 +241,7 @@ def generalized_risk_score(
     float in [0, 1]
         0 when nothing is accepted (so do not minimise it alone).
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -261,8 +250,7 @@ def generalized_risk_score(
 
     References
     ----------
-    .. [1] Traub et al., "Overcoming common flaws in the evaluation of selective
-       classification systems", 2024.
+    .. [1] %(augrc)s
 
     Examples
     --------
@@ -270,7 +258,7 @@ def generalized_risk_score(
     >>> generalized_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
     0.25
     """
-    curve = curve_of(y_true, y_proba, **options)
+    curve = judge_proba(y_true, y_proba, **options).curve
     return generalized_risk(curve, check_threshold(threshold))
 
 
@@ -299,10 +287,7 @@ def selective_cost_score(
     float
         Between 0 and the larger of 1 and `abstention_cost`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is malformed; the message names it and the remedy.
+    %(raises)s
 
     Notes
     -----
@@ -319,7 +304,7 @@ def selective_cost_score(
     >>> selective_cost_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65, abstention_cost=.2)
     0.3
     """
-    curve = curve_of(y_true, y_proba, **options)
+    curve = judge_proba(y_true, y_proba, **options).curve
     return selective_cost(curve, check_threshold(threshold), abstention_cost)
 
 
@@ -379,7 +364,7 @@ def cwsa_score(
     >>> round(cwsa_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.325
     """
-    curve = curve_of(y_true, y_proba, **options)
+    curve = judge_proba(y_true, y_proba, **options).curve
     return cwsa(curve, check_cwsa_threshold(threshold), normalize)
 
 
@@ -448,7 +433,7 @@ def cwsa_plus_score(
     >>> round(cwsa_plus_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.45
     """
-    curve = curve_of(y_true, y_proba, **options)
+    curve = judge_proba(y_true, y_proba, **options).curve
     return cwsa_plus(curve, check_cwsa_threshold(threshold), normalize)
 
 
@@ -489,7 +474,7 @@ def cwsa_contributions(
     >>> cwsa_contributions([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5).round(3)
     array([ 0.2  ,  0.2  ,  0.05 , -0.125])
     """
-    outcomes = outcomes_of(y_true, y_proba, **options)
+    outcomes = judge_proba(y_true, y_proba, **options).outcomes
     return cwsa_terms(outcomes, check_cwsa_threshold(threshold), -1.0, normalize)
 
 

@@ -43,7 +43,7 @@ from skselect.estimators.fitting import (
     seen_rows,
 )
 from skselect.metrics import evaluate
-from skselect.metrics._csr import csr_test_of
+from skselect.metrics._csr import run_csr_test
 from skselect.predictions.confidence import max_proba
 from skselect.predictions.outcomes import Outcomes
 
@@ -254,7 +254,7 @@ def _judged(
     values = evaluate(outcomes, _METRICS).to_dict()
     p_value = np.nan
     if are_constant(rows.weight):
-        p_value = csr_test_of(outcomes, n_draws=n_draws, random_state=rng).p_value
+        p_value = run_csr_test(outcomes, n_draws=n_draws, random_state=rng).p_value
     truth = np.eye(len(rows.classes))[rows.codes]
     spread = np.sum((proba - truth) ** 2, axis=1)
     own = np.sum(proba * truth, axis=1)

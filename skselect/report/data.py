@@ -13,11 +13,12 @@ from skselect._checks.proba import check_has_proba
 from skselect._checks.rows import check_subgroups
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
-from skselect.inference.influence import INFLUENCES
+from skselect.inference.influence import find_influence
 from skselect.inference.intervals import interval_around
-from skselect.metrics._csr import csr_test_of
-from skselect.metrics._evaluate import Judged, evaluate, judge, kernel_value
-from skselect.metrics._table import SPECS
+from skselect.metrics._csr import run_csr_test
+from skselect.metrics._evaluate import evaluate, kernel_value
+from skselect.metrics._judged import Judged, judge
+from skselect.metrics._table import SPECS, MetricSpec
 from skselect.policy.certificate import fingerprint, threshold_to_json
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
@@ -31,8 +32,6 @@ METRICS = (
     "top_label_brier",
 )  # fmt: skip
 AT_THRESHOLD = ("coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus")
-#: Those that ask for a confidence in [0, 1].
-_NEED_UNIT = {"cwsa", "cwsa_plus", *(name for name, s in SPECS.items() if s.reads_probability)}
 _COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 _DRAWS = 999
 
@@ -65,7 +64,6 @@ class Case:
     @property
     def predictions(self) -> Predictions:
         """After the policy's calibration."""
-        assert self.judged.predictions is not None
         return self.judged.predictions
 
 
@@ -149,27 +147,23 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
     for name, parameters in wanted:
         spec = SPECS[name]
         judged = case.judged.read_by(spec)
-        outside = name in _NEED_UNIT and not is_unit(judged.outcomes)
-        beyond = name.startswith("cwsa") and not 0 <= parameters.get("threshold", 0) < 1
-        if outside or beyond:
+        inside = is_unit(judged.outcomes) and 0 <= parameters.get("threshold", 0) < 1
+        if spec.confidence != "any" and not inside:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the report shows nan and intervals
             value = kernel_value(spec, judged, parameters)
-            low, high = _closed_interval(name, judged, parameters, level)
-        better = "higher" if spec.greater_is_better else "lower"
-        better = "near 1" if name == "csr" else better
+            low, high = _closed_interval(spec, judged, parameters, level)
         found.append({"metric": name, "value": value, "low": low, "high": high,
-                      "better": better, "meaning": spec.use})  # fmt: skip
+                      "better": spec.better, "meaning": spec.use})  # fmt: skip
     return found
 
 
 def _closed_interval(
-    name: str, judged: Judged, parameters: dict[str, Any], level: float
+    spec: MetricSpec, judged: Judged, parameters: dict[str, Any], level: float
 ) -> tuple[float, float]:
     """Return the interval of a metric from its closed form, nan where these rows have none."""
-    closed = INFLUENCES.get(name)
-    influence = None if closed is None else closed(judged, **parameters)
+    influence = find_influence(spec, judged, parameters)
     if influence is None or np.isnan(influence.estimate):
         return np.nan, np.nan
     low, high, _, used = interval_around(influence, level)
@@ -231,21 +225,21 @@ def honest_states(case: Case) -> list[tuple[str, Outcomes]]:
     """Return the claimed chances of being right, before and after the policy's calibration."""
     policy = case.policy
     if policy is None or policy.calibration is None:
-        return [("as given", case.judged.honest.outcomes)]
-    before = judge(case.raw).honest.outcomes
-    return [("before calibration", before), ("after calibration", case.judged.honest.outcomes)]
+        return [("as given", case.judged.claimed.outcomes)]
+    before = judge(case.raw).claimed.outcomes
+    return [("before calibration", before), ("after calibration", case.judged.claimed.outcomes)]
 
 
 def _calibration(case: Case, seed: Any) -> list[dict[str, Any]]:
     """Return how honest the confidence is, before and after the policy's calibration."""
-    if not is_unit(case.judged.honest.outcomes):
+    if not is_unit(case.judged.claimed.outcomes):
         return []
     return [_honesty(state, outcomes, seed) for state, outcomes in honest_states(case)]
 
 
 def _honesty(state: str, outcomes: Outcomes, seed: Any) -> dict[str, Any]:
     values = evaluate(outcomes, ["ece", "smooth_ece", "top_label_brier", "csr"])
-    test = csr_test_of(outcomes, n_draws=_DRAWS, random_state=np.random.default_rng(seed))
+    test = run_csr_test(outcomes, n_draws=_DRAWS, random_state=np.random.default_rng(seed))
     found = {
         "state": state,
         "mean_confidence": float(np.mean(outcomes.confidence)),

@@ -147,7 +147,7 @@ def _pictures(case: Case, level: float) -> list[tuple[str, str]]:
         ),
         ("How sure it is where it is right, and where it is wrong.", _encode_picture(sure.figure_)),
     ]
-    if is_unit(case.judged.honest.outcomes):
+    if is_unit(case.judged.claimed.outcomes):
         caption = "How often it is right at each confidence: on the line, it is honest."
         shown.append((caption, _reliability(case)))
     if is_unit(outcomes):

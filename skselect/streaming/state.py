@@ -23,7 +23,7 @@ from skselect._checks.rows import (
 from skselect._typing import ConfidenceSpec, FloatArray, IntArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks
-from skselect.inference.intervals import interval_of_curve
+from skselect.inference.intervals import find_curve_interval
 from skselect.metrics import DEFAULT_METRICS, MetricInterval, evaluate
 from skselect.metrics._evaluate import requests
 from skselect.predictions.outcomes import Outcomes
@@ -356,7 +356,7 @@ class SelectiveState:
         UserWarning
             If the estimate rests on fewer than 10 errors.
         """
-        return interval_of_curve(self.finalize(), metric, confidence_level=confidence_level)
+        return find_curve_interval(self.finalize(), metric, confidence_level=confidence_level)
 
     # Copying and pickling ----------------------------------------------------------------
 

@@ -7,10 +7,9 @@ import pytest
 
 from skselect import Outcomes, RiskCoverageCurve, SelectiveState
 from skselect.curve.tie_blocks import CHUNK
-from skselect.inference.influence import INFLUENCES, RANKED, clustered_error
-from skselect.inference.influence import clustered_error as standard_error
+from skselect.inference.influence import _CLOSED_FORMS, clustered_error, find_influence
 from skselect.metrics import SPECS
-from skselect.metrics._evaluate import Judged, JudgedCurve
+from skselect.metrics._judged import Judged
 
 PARAMETERS = {
     "coverage": [{"threshold": 0.7}],
@@ -21,7 +20,13 @@ PARAMETERS = {
     "cwsa": [{"threshold": 0.6}, {"threshold": 0.6, "normalize": "all"}],
     "cwsa_plus": [{"threshold": 0.6}, {"threshold": 0.6, "normalize": "all"}],
 }
-CALLS = [(name, chosen) for name in INFLUENCES for chosen in PARAMETERS.get(name, [{}])]
+RANKED = [name for name, spec in SPECS.items() if spec.interval == "ranking"]
+CLOSED = [name for name, spec in SPECS.items() if spec.interval == "closed form"] + RANKED
+CALLS = [(name, chosen) for name in CLOSED for chosen in PARAMETERS.get(name, [{}])]
+
+
+def influence(name, source, **parameters):
+    return find_influence(SPECS[name], Judged(source), parameters)
 
 
 def some_outcomes(n, *, tied=False, graded=False, seed=0):
@@ -39,11 +44,15 @@ def value_of(name, outcomes, parameters):
     return spec.kernel(source, **parameters)
 
 
+def test_a_closed_form_is_there_for_each_metric_of_which_the_table_says_so():
+    assert set(_CLOSED_FORMS) == set(CLOSED)
+
+
 @pytest.mark.parametrize(("name", "parameters"), CALLS)
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_estimate_is_the_metric_and_the_values_are_centred(name, parameters, tied):
     outcomes = some_outcomes(200, tied=tied)
-    found = INFLUENCES[name](Judged(outcomes), **parameters)
+    found = influence(name, outcomes, **parameters)
     assert found.estimate == pytest.approx(value_of(name, outcomes, parameters), rel=1e-12)
     assert found.values.shape == (200,)
     assert abs(np.sum(found.values)) < 1e-9 * 200
@@ -60,10 +69,10 @@ def test_values_agree_with_the_jackknife(name, parameters, tied):
     for i in range(n):
         rest = Outcomes(np.delete(outcomes.loss, i), np.delete(outcomes.confidence, i))
         jackknife[i] = (n - 1) * (whole - value_of(name, rest, parameters))
-    values = INFLUENCES[name](Judged(outcomes), **parameters).values
+    values = influence(name, outcomes, **parameters).values
     assert np.corrcoef(values, jackknife)[0, 1] > 0.999
-    assert standard_error(values) == pytest.approx(
-        standard_error(jackknife - jackknife.mean()), rel=0.04
+    assert clustered_error(values) == pytest.approx(
+        clustered_error(jackknife - jackknife.mean()), rel=0.04
     )
 
 
@@ -78,7 +87,7 @@ def test_augrc_values_are_the_pseudo_values_of_the_u_statistic(tied, graded):
             if i != j:
                 surer = (confidence[i] > confidence[j]) + 0.5 * (confidence[i] == confidence[j])
                 pseudo[i] += (loss[i] * surer + loss[j] * (1 - surer)) / (n - 1)
-    found = INFLUENCES["augrc"](Judged(outcomes), estimator="unbiased")
+    found = influence("augrc", outcomes, estimator="unbiased")
     assert np.mean(pseudo) / 2 == pytest.approx(found.estimate, rel=1e-12)
     expected = (pseudo - pseudo.mean()) * (n - 1) / (n - 2)
     np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
@@ -91,11 +100,11 @@ def test_failure_auroc_has_delongs_standard_error(tied):
     wins = (right[:, None] > wrong) + 0.5 * (right[:, None] == wrong)
     delong = np.var(wins.mean(axis=1), ddof=1) / len(right)
     delong += np.var(wins.mean(axis=0), ddof=1) / len(wrong)
-    found = INFLUENCES["failure_auroc"](Judged(outcomes))
+    found = influence("failure_auroc", outcomes)
     assert found.estimate == pytest.approx(wins.mean(), rel=1e-12)
     n = len(outcomes.loss)
     expected = math.sqrt(delong * n / (n - 1))  # rows, not classes, are counted at the end
-    assert standard_error(found.values) == pytest.approx(expected, rel=1e-12)
+    assert clustered_error(found.values) == pytest.approx(expected, rel=1e-12)
 
 
 def test_aurc_values_are_those_of_the_formula_without_ties():
@@ -112,7 +121,7 @@ def test_aurc_values_are_those_of_the_formula_without_ties():
             - sum(risk[k] / (k + 1) for k in later)
             - np.mean(risk)
         )
-    found = INFLUENCES["aurc"](Judged(outcomes))
+    found = influence("aurc", outcomes)
     np.testing.assert_allclose(found.values, expected, atol=1e-12)
 
 
@@ -121,8 +130,8 @@ def test_the_order_of_the_rows_does_not_matter(name, parameters):
     outcomes = some_outcomes(80, tied=True)
     order = np.random.default_rng(1).permutation(80)
     shuffled = Outcomes(outcomes.loss[order], outcomes.confidence[order])
-    values = INFLUENCES[name](Judged(outcomes), **parameters).values
-    moved = INFLUENCES[name](Judged(shuffled), **parameters).values
+    values = influence(name, outcomes, **parameters).values
+    moved = influence(name, shuffled, **parameters).values
     np.testing.assert_allclose(moved, values[order], atol=1e-12)
 
 
@@ -139,25 +148,25 @@ def test_the_order_of_the_rows_does_not_matter(name, parameters):
 )
 def test_what_has_no_closed_form_says_so(name, parameters):
     outcomes = Outcomes([0, 1, 0, 0], [0.9, 0.8, 0.7, 0.6])
-    assert INFLUENCES[name](Judged(outcomes), **parameters) is None
+    assert influence(name, outcomes, **parameters) is None
 
 
 def test_a_share_knows_how_many_rows_it_is_of():
     outcomes = Outcomes([0, 1, 1, 0], [0.9, 0.8, 0.6, 0.55])
-    assert INFLUENCES["selective_risk"](Judged(outcomes), threshold=0.7).n_trials == 2
-    assert INFLUENCES["coverage"](Judged(outcomes), threshold=0.7).n_trials == 4
+    assert influence("selective_risk", outcomes, threshold=0.7).n_trials == 2
+    assert influence("coverage", outcomes, threshold=0.7).n_trials == 4
     graded = Outcomes([0, 0.5, 1, 0], [0.9, 0.8, 0.6, 0.55])
-    assert INFLUENCES["selective_risk"](Judged(graded), threshold=0.7).scale == "logit"
+    assert influence("selective_risk", graded, threshold=0.7).scale == "logit"
 
 
 def test_standard_error_of_rows_and_of_clusters():
     values = np.array([1.0, -1.0, 2.0, -2.0])
-    assert standard_error(values) == pytest.approx(np.std(values, ddof=1) / 2)
+    assert clustered_error(values) == pytest.approx(np.std(values, ddof=1) / 2)
     # Two clusters with sums 0 and 0: nothing is left between them.
-    assert standard_error(values, np.array([0, 0, 1, 1])) == 0.0
+    assert clustered_error(values, np.array([0, 0, 1, 1])) == 0.0
     # Sums 3 and -3: sqrt((9 + 9) 2/1)/4.
-    assert standard_error(values, np.array([0, 1, 0, 1])) == pytest.approx(1.5)
-    assert math.isnan(standard_error(np.zeros(1)))
+    assert clustered_error(values, np.array([0, 1, 0, 1])) == pytest.approx(1.5)
+    assert math.isnan(clustered_error(np.zeros(1)))
 
 
 def some_ranked_outcomes(n, kind):
@@ -175,8 +184,8 @@ def some_ranked_outcomes(n, kind):
 @pytest.mark.parametrize("n", [30, 2 * CHUNK + 5])
 def test_blocks_and_rows_say_the_same(name, kind, n):
     outcomes = some_ranked_outcomes(n, kind)
-    rows = RANKED[name](Judged(outcomes))
-    blocks = RANKED[name](JudgedCurve(RiskCoverageCurve.from_outcomes(outcomes)))
+    rows = influence(name, outcomes)
+    blocks = influence(name, RiskCoverageCurve.from_outcomes(outcomes))
     assert blocks.estimate == rows.estimate
     assert blocks.standard_error() == pytest.approx(clustered_error(rows.values), rel=1e-9)
 
@@ -185,14 +194,14 @@ def test_blocks_and_rows_say_the_same(name, kind, n):
 def test_values_come_in_the_order_of_the_rows(name):
     outcomes = some_ranked_outcomes(200, "mixed")
     order = np.random.default_rng(1).permutation(200)
-    values = RANKED[name](Judged(outcomes)).values
-    shuffled = RANKED[name](Judged(outcomes.take(order))).values
+    values = influence(name, outcomes).values
+    shuffled = influence(name, outcomes.take(order)).values
     assert shuffled == pytest.approx(values[order], abs=1e-12)
 
 
 def test_rows_of_one_cluster_move_together():
     outcomes = some_ranked_outcomes(200, "untied")
-    found = RANKED["aurc"](Judged(outcomes))
+    found = influence("aurc", outcomes)
     cluster = np.arange(200) // 4
     sums = np.add.reduceat(found.values, np.arange(0, 200, 4))
     expected = math.sqrt(np.sum(sums**2) * 50 / 49) / 200

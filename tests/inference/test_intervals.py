@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binomtest
 
 from skselect import Outcomes, RiskCoverageCurve
-from skselect.inference.influence import INFLUENCES
-from skselect.inference.intervals import interval_of, measure
+from skselect.inference.intervals import find_interval, measure
 from skselect.metrics import SPECS, metric_interval
-from skselect.metrics._evaluate import Judged
+from skselect.metrics._judged import Judged
+from tests.metrics.test_table import REQUIRED
 
 
 def some_predictions(n=400, seed=0):
@@ -20,13 +20,12 @@ def some_predictions(n=400, seed=0):
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(SPECS) - {"csr", "p_risk", "mce", "classwise_ece", "tce"})
+    "name", [name for name, spec in SPECS.items() if spec.interval is not None]
 )
 @pytest.mark.parametrize("method", ["analytic", "bootstrap"])
 def test_every_metric_has_an_interval_around_its_value(name, method):
     y_true, y_proba = some_predictions()
-    needed = {"risk_at_coverage": {"coverage": 0.7}, "coverage_at_risk": {"max_risk": 0.3},
-              "review_rate_at_reliability": {"reliability": 0.8}}.get(name, {})  # fmt: skip
+    needed = REQUIRED[name]
     found = metric_interval(
         y_true, y_proba, name,
         method=method, metric_params=needed, n_resamples=60, random_state=0,
@@ -35,7 +34,7 @@ def test_every_metric_has_an_interval_around_its_value(name, method):
     assert found.n_rows == 400
     if name in ("coverage", "coverage_at_risk") and found.estimate == 1.0:  # in every draw, too
         assert found.method == "none" if found.method != "wilson" else found.high == 1.0
-    elif method == "analytic" and name in INFLUENCES:
+    elif method == "analytic" and SPECS[name].interval != "bootstrap":
         assert found.low < found.estimate < found.high
         assert found.method in {"log", "logit", "normal", "wilson"}
     else:  # calibration errors are biased upwards in every draw
@@ -234,7 +233,7 @@ def covered(name, profile, n, n_draws, seed):
         u = rng.random(n)
         rows = Judged(Outcomes((rng.random(n) < chance(u)).astype(float), 1 - u))
         measured = measure(SPECS[name], rows, params, "analytic")
-        found = interval_of(measured, level=0.95, n_resamples=1, rng=rng)
+        found = find_interval(measured, level=0.95, n_resamples=1, rng=rng)
         hits += found.low <= truth <= found.high
     return hits / n_draws
 

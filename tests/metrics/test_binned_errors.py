@@ -273,7 +273,8 @@ def test_small_weights_warn_where_they_count_as_rows():
 # Bad input -------------------------------------------------------------------------------
 
 NAMES = ["expected_calibration_error", "maximum_calibration_error",
-         "classwise_calibration_error", "debiased_calibration_error"]  # fmt: skip
+         "classwise_calibration_error", "debiased_calibration_error",
+         "reliability_curve"]  # fmt: skip
 BAD = {
     "no bins": ({"n_bins": 0}, "n_bins"),
     "half bins": ({"n_bins": 7.5}, "n_bins"),
@@ -298,10 +299,18 @@ def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
         getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
 
 
+def test_a_confidence_level_that_is_none_is_named():
+    with pytest.raises(ValueError, match="confidence_level"):
+        reliability_curve(TRUTH, PROBA, confidence_level=1.0)
+
+
 @pytest.mark.parametrize("option", [{"confidence": "margin"}, {"loss": "zero_one"}], ids=str)
 def test_class_probabilities_need_no_confidence_and_no_loss(option):
     with pytest.raises(TypeError, match=next(iter(option))):
         metrics.classwise_calibration_error(TRUTH, PROBA, **option)
+
+
+# The reliability curve -------------------------------------------------------------------
 
 
 def case(n=400, seed=0, decimals=None):
@@ -374,17 +383,3 @@ def test_constant_weights_count_rows_and_graded_losses_have_no_interval():
     graded = reliability_curve(y, p, n_bins=3, loss=lambda t, q: 0.5 * (t != q))
     assert graded["low"].isna().all()
     assert np.all(graded["accuracy"] >= plain["accuracy"])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_bins": 0}, "n_bins"),
-        ({"strategy": "hope"}, "strategy must be one of"),
-        ({"confidence_level": 1.0}, "confidence_level"),
-        ({"confidence": lambda q: 3 * q.max(axis=1)}, "0, 1"),
-    ],
-)
-def test_bad_arguments_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        reliability_curve(*case(20), **options)

@@ -355,7 +355,7 @@ def test_a_test_refuses_weights_and_graded_losses(name):
         test(TRUTH, PROBA, loss=lambda a, b: 0.5 * (a != b))
 
 
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("name", [*TESTS, "tce_score"])
 @pytest.mark.parametrize(
     "confidence", [[1.5, 0.2, 0.3, 0.4], [-0.5, 0.2, 0.3, 0.4], lambda p: -p[:, 0]]
 )
@@ -373,6 +373,11 @@ BAD = {
     "method": ("ecd_test", {"method": "bootstrap"}, "method"),
     "no draws": ("ecd_test", {"n_draws": 0}, "n_draws"),
     "seed": ("ecd_test", {"random_state": "now"}, "random_state"),
+    "alpha of TCE": ("tce_score", {"alpha": 0.0}, "alpha"),
+    "alpha of TCE in percent": ("tce_score", {"alpha": 5}, "alpha"),
+    "n_min": ("tce_score", {"n_min": 0}, "n_min"),
+    "n_min fraction": ("tce_score", {"n_min": 2.5}, "n_min"),
+    "n_max below n_min": ("tce_score", {"n_min": 10, "n_max": 9}, "n_max"),
 }
 
 
@@ -382,7 +387,7 @@ def test_a_bad_argument_is_named(name, options, argument):
         getattr(metrics, name)(TRUTH, PROBA, **options)
 
 
-# Definition, slowly ----------------------------------------------------------------------
+# TCE: its definition, slowly ---------------------------------------------------------------
 
 
 def accuracy(rows):
@@ -429,7 +434,7 @@ def tce(rows, alpha=0.05, n_min=10, n_max=1000):
     return 100 * refuted / brute.weight_of(rows)
 
 
-# Definition ------------------------------------------------------------------------------
+# TCE ---------------------------------------------------------------------------------------
 
 LIMITS = st.sampled_from([(10, 1000), (1, 1000), (1, 1), (5, 5), (3, 12), (10, 30), (60, 60)])
 
@@ -522,7 +527,7 @@ def test_counts_that_are_equally_likely_count_on_both_sides(n):
     assert_close(actual, expected, rel=1e-8)
 
 
-# Rows and weights, bad input ----------------------------------------------------------------
+# TCE: rows and weights, bad input ----------------------------------------------------------
 
 
 def test_tied_rows_may_come_in_any_order():
@@ -550,19 +555,3 @@ def test_weights_that_are_not_whole_are_refused(weight, confidence):
 def test_graded_losses_are_refused(confidence):
     with pytest.raises(ValueError, match=r"loss.*tce_score"):
         metrics.tce_score(TRUTH, PROBA, loss=lambda a, b: (a != b) / 2, confidence=confidence)
-
-
-BAD_TCE = {
-    "alpha": ({"alpha": 0.0}, "alpha"),
-    "alpha in percent": ({"alpha": 5}, "alpha"),
-    "n_min": ({"n_min": 0}, "n_min"),
-    "n_min fraction": ({"n_min": 2.5}, "n_min"),
-    "n_max below n_min": ({"n_min": 10, "n_max": 9}, "n_max"),
-    "confidence": ({"confidence": [1.5, 0.2, 0.3, 0.4]}, r"confidences in \[0, 1\]"),
-}
-
-
-@pytest.mark.parametrize(("options", "argument"), BAD_TCE.values(), ids=BAD_TCE)
-def test_a_bad_argument_of_tce_is_named(options, argument):
-    with pytest.raises(ValueError, match=argument):
-        metrics.tce_score(TRUTH, PROBA, **options)

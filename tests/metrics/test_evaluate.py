@@ -32,7 +32,7 @@ from tests.metrics.test_table import (
 )
 
 NAN = float("nan")
-ALL = {name: REQUIRED.get(name, {}) for name in SPECS}
+ALL = {name: REQUIRED[name] for name in SPECS}
 WITHOUT_PROBABILITIES = {
     name: parameters for name, parameters in ALL.items() if SPECS[name].needs != "predictions"
 }
@@ -149,7 +149,7 @@ class Fixed(ClassifierMixin, BaseEstimator):
 
 def paths(name, y_true, y_proba, how, confidence):
     """Yield what each way to a metric returns, and what the way is called."""
-    spec, parameters = SPECS[name], REQUIRED.get(name, {})
+    spec, parameters = SPECS[name], REQUIRED[name]
     predictions = Predictions.from_proba(y_true, y_proba, **how)
     asked = {} if confidence is None else {"confidence": confidence}
     yield "evaluate", evaluate(predictions, {name: parameters}, **asked)[name]
@@ -161,12 +161,12 @@ def paths(name, y_true, y_proba, how, confidence):
             confidence_level=None, **asked,
         )  # fmt: skip
         yield "by group", table["value"][0]
-    if name not in NO_INTERVAL and not how:
+    if spec.interval and not how:
         found = metrics.metric_interval(
             y_true, y_proba, name, n_resamples=2, metric_params=parameters, **asked
         )
         yield "interval", found.estimate
-    if name not in NO_COMPARISON | NO_INTERVAL:
+    if spec.interval and spec.chance_raises != "value" and not spec.signed:
         table = metrics.compare_models(
             None, {"a": predictions, "b": predictions}, name, n_resamples=2,
             metric_params=parameters, **asked,
@@ -179,10 +179,6 @@ def paths(name, y_true, y_proba, how, confidence):
     values = report.to_frame().set_index("metric")["value"]
     if name in values.index:
         yield "report", values[name]
-
-
-NO_INTERVAL = {"mce", "classwise_ece", "tce", "csr", "p_risk"}
-NO_COMPARISON = {"ecd", "ece", "smooth_ece", "ecce_mad", "ecce_r", "isotonic_distance"}
 
 
 @pytest.mark.parametrize("how", JUDGED)

@@ -12,7 +12,7 @@ from sklearn.metrics import brier_score_loss
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.metrics import SPECS
 from skselect.metrics._binned_errors import debiased_l2, ece
-from skselect.metrics._calibration_tests import ecce_test_of
+from skselect.metrics._calibration_tests import run_ecce_test
 
 
 @pytest.fixture(params=["overconfident", "calibrated"])
@@ -69,7 +69,7 @@ def test_mapie(rows):
         ),
         rel=1e-9,
     )
-    found = ecce_test_of(Outcomes(1 - right, confidence))
+    found = run_ecce_test(Outcomes(1 - right, confidence))
     # MAPIE divides by sigma itself, and sorts by confidence with a little jitter.
     largest = calibration.kolmogorov_smirnov_statistic(right, confidence)
     spread = calibration.kuiper_statistic(right, confidence)

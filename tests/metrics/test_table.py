@@ -20,7 +20,8 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import Predictions, get_scorer, metrics
+import skselect
+from skselect import Outcomes, Predictions, evaluate, get_scorer, metrics
 from skselect.metrics import SPECS
 from skselect.predictions.confidence import CONFIDENCES
 from tests.brute import WEIGHTS, assert_close, examples, proba_cases, repeated
@@ -34,10 +35,14 @@ def H(p):
 
 
 #: Parameters without a default.
+VALUES = {"coverage": 0.7, "max_risk": 0.3, "reliability": 0.8}
 REQUIRED = {
-    "risk_at_coverage": {"coverage": 0.7},
-    "coverage_at_risk": {"max_risk": 0.3},
-    "review_rate_at_reliability": {"reliability": 0.8},
+    name: {
+        key: VALUES[key]
+        for key, parameter in spec.parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    }
+    for name, spec in SPECS.items()
 }
 #: Other parameters worth a look.
 OPTIONS = {
@@ -83,7 +88,7 @@ COUNT_DOORS = {
 }  # fmt: skip
 CLASS_DOORS = {"cau_components", "cau_score", "classwise_calibration_error"}
 CALLS = [
-    (name, {**REQUIRED.get(name, {}), **chosen})
+    (name, {**REQUIRED[name], **chosen})
     for name in SPECS
     for chosen in [{}, *OPTIONS.get(name, [])]
 ]
@@ -118,7 +123,7 @@ def most_classes(name):
 
 def score(name, y_true, y_proba, parameters=None, **options):
     """Return the metric; a documented warning is let through, a numpy warning is not."""
-    parameters = REQUIRED.get(name, {}) if parameters is None else parameters
+    parameters = REQUIRED[name] if parameters is None else parameters
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
@@ -148,6 +153,28 @@ def test_the_table_is_consistent(name):
     for text in [spec.undefined, spec.reference, spec.formula, spec.use, spec.avoid]:
         assert text == text.strip() != ""
     assert ("threshold" in inspect.signature(spec.function).parameters) == spec.at_threshold
+    assert (spec.interval is None) == (spec.no_interval != "")
+    assert spec.chance_raises == "nothing" or spec.reads_probability
+    assert not (spec.signed and spec.greater_is_better)
+
+
+def test_metrics_for_comparison_with_published_values_stand_last_and_are_named():
+    apart = [spec.for_comparison for spec in SPECS.values()]
+    assert apart == sorted(apart)
+    said = metrics.__doc__.partition("For comparison with published values only:")[2]
+    names = [name for name, spec in SPECS.items() if spec.for_comparison]
+    assert set(re.findall(r"``(\w+)``", said)) == set(names)
+    assert len(names) == 9
+
+
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.row_terms])
+@pytest.mark.parametrize("parameters", [{}, {"threshold": 0.7}, {"normalize": "all"}], ids=str)
+def test_what_the_rows_add_sums_up_to_the_metric(name, parameters):
+    y_true, y_proba = some_predictions(3)
+    outcomes = Outcomes.from_proba(y_true, y_proba, sample_weight=np.arange(60) % 4)
+    terms = SPECS[name].row_terms(outcomes, **parameters)
+    assert terms.shape == (60,)
+    assert_close(np.sum(terms), evaluate(outcomes, {name: parameters})[name])
 
 
 def test_every_public_score_is_in_the_table():
@@ -325,9 +352,7 @@ def test_a_metric_free_of_scale_does_not_warn_about_small_weights(name):
     y_true, y_proba = some_predictions(most_classes(name))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        SPECS[name].function(
-            y_true, y_proba, sample_weight=np.full(60, 1e-3), **REQUIRED.get(name, {})
-        )
+        SPECS[name].function(y_true, y_proba, sample_weight=np.full(60, 1e-3), **REQUIRED[name])
 
 
 COUNTING = [name for name, spec in SPECS.items() if not spec.scale_free]
@@ -346,9 +371,7 @@ def test_a_metric_that_counts_rows_depends_on_the_scale(name):
 def test_a_metric_that_counts_rows_warns_about_small_weights(name):
     y_true, y_proba = some_predictions(3)
     with pytest.warns(UserWarning, match="sample_weight sums to"):
-        SPECS[name].function(
-            y_true, y_proba, sample_weight=np.full(60, 0.4), **REQUIRED.get(name, {})
-        )
+        SPECS[name].function(y_true, y_proba, sample_weight=np.full(60, 0.4), **REQUIRED[name])
 
 
 @pytest.mark.parametrize("name", sorted(WHOLE_WEIGHTS))
@@ -419,7 +442,7 @@ def test_three_classes_may_have_labels_of_every_kind(name, container):
 def test_a_metric_of_two_classes_refuses_others(name):
     codes, y_proba = some_predictions(3)
     with pytest.raises(ValueError, match="two classes"):
-        SPECS[name].function(codes, y_proba, **REQUIRED.get(name, {}))
+        SPECS[name].function(codes, y_proba, **REQUIRED[name])
 
 
 @each_metric_of_many_classes
@@ -507,8 +530,7 @@ def test_an_argument_that_is_not_in_the_signature_is_refused(name, option):
 
 
 def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
-    doors = filter(inspect.isfunction, map(metrics.__dict__.get, metrics.__all__))
-    for door in doors:
+    for door in filter(inspect.isfunction, (getattr(metrics, name) for name in metrics.__all__)):
         if "sample_weight" in inspect.signature(door).parameters:
             blamed = rf"^{door.__name__}\(\) got an unexpected keyword argument 'smaple_weight'"
             with pytest.raises(TypeError, match=blamed + r"\. Did you mean 'sample_weight'\?$"):
@@ -520,6 +542,13 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
     predictions = Predictions.from_proba(Y, P)
     with pytest.raises(TypeError, match=r"^compare_models\(\) got"):  # not passed over
         metrics.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
+    with pytest.raises(TypeError, match=r"^evaluate\(\) got"):
+        evaluate(predictions, treshold=0.5)
+    displays = [name for name in skselect.__all__ if name.endswith("Display")]
+    for name in displays:
+        with pytest.raises(TypeError, match=rf"^{name}\.from_predictions\(\) got"):
+            getattr(skselect, name).from_predictions(Y, P, smaple_weight=[1, 1])
+    assert len(displays) == 5
 
 
 # Values at the edge ----------------------------------------------------------------------
@@ -596,9 +625,7 @@ def test_values_at_the_edge_are_those_of_the_table(name, situation, expected):
     labels = list(range(len(y_proba[0])))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        value = SPECS[name].function(
-            y_true, y_proba, labels=labels, **options, **REQUIRED.get(name, {})
-        )
+        value = SPECS[name].function(y_true, y_proba, labels=labels, **options, **REQUIRED[name])
     assert_close(value, expected)
     told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     assert len(told) == len(caught)
@@ -653,7 +680,7 @@ def test_a_scorer_at_the_edge_is_the_metric_with_its_sign_or_what_is_said(
     y_true, y_proba, options = SITUATIONS[situation]
     if options:
         return  # a scorer has no such argument
-    value = scored(name, y_true, y_proba, **REQUIRED.get(name, {}))
+    value = scored(name, y_true, y_proba, **REQUIRED[name])
     expected = expected if SPECS[name].greater_is_better else -expected
     if situation == "nothing accepted" or (name, situation) == ("cau", "all errors"):
         expected = INSTEAD.get(name, expected)
@@ -679,9 +706,7 @@ def test_what_is_always_defined_is_finite_and_never_warns(name, data):
     case = data.draw(cases_of(name))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        value = SPECS[name].function(
-            case.y_true, case.y_proba, **case.options, **REQUIRED.get(name, {})
-        )
+        value = SPECS[name].function(case.y_true, case.y_proba, **case.options, **REQUIRED[name])
     assert math.isfinite(value)
 
 
@@ -705,7 +730,7 @@ def test_an_undefined_value_is_nan_and_never_without_a_warning(name, edge):
         return
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        value = SPECS[name].function(y_true, y_proba, labels=labels, **REQUIRED.get(name, {}))
+        value = SPECS[name].function(y_true, y_proba, labels=labels, **REQUIRED[name])
     assert [w for w in caught if not issubclass(w.category, UserWarning)] == []
     assert isinstance(value, float)
     told = [str(w.message) for w in caught if "nan" in str(w.message)]
@@ -752,7 +777,7 @@ def test_every_metric_names_a_bad_argument(name, case):
     ):
         return
     with pytest.raises(ValueError, match=message):
-        SPECS[name].function(*arguments, **options, **REQUIRED.get(name, {}))
+        SPECS[name].function(*arguments, **options, **REQUIRED[name])
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.reads_probability])
@@ -785,7 +810,7 @@ def test_a_metric_is_a_scorer_of_two_classes(name, labels):
     spec = SPECS[name]
     scorer = make_scorer(
         spec.function, response_method="predict_proba",
-        greater_is_better=spec.greater_is_better, pos_label=labels[1], **REQUIRED.get(name, {}),
+        greater_is_better=spec.greater_is_better, pos_label=labels[1], **REQUIRED[name],
     )  # fmt: skip
     values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
     sign = 1 if spec.greater_is_better else -1
@@ -795,9 +820,7 @@ def test_a_metric_is_a_scorer_of_two_classes(name, labels):
 @each_metric
 def test_a_metric_is_a_scorer_of_zero_and_one_without_more_words(name):
     y = np.minimum(CODES, 1)
-    scorer = make_scorer(
-        SPECS[name].function, response_method="predict_proba", **REQUIRED.get(name, {})
-    )
+    scorer = make_scorer(SPECS[name].function, response_method="predict_proba", **REQUIRED[name])
     values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
     assert_close(values, by_hand(name, X, y))
 
@@ -809,7 +832,7 @@ def test_a_metric_is_a_scorer_of_three_classes(name, labels, named):
     y = np.array(labels)[CODES]
     options = {"labels": labels} if named else {}
     scorer = make_scorer(
-        SPECS[name].function, response_method="predict_proba", **options, **REQUIRED.get(name, {})
+        SPECS[name].function, response_method="predict_proba", **options, **REQUIRED[name]
     )
     values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
     assert_close(values, by_hand(name, X, y))
@@ -817,9 +840,7 @@ def test_a_metric_is_a_scorer_of_three_classes(name, labels, named):
 
 @each_metric
 def test_a_scorer_passes_weights_on(name):
-    scorer = make_scorer(
-        SPECS[name].function, response_method="predict_proba", **REQUIRED.get(name, {})
-    )
+    scorer = make_scorer(SPECS[name].function, response_method="predict_proba", **REQUIRED[name])
     y = np.minimum(CODES, most_classes(name) - 1)
     model, weight = GaussianNB().fit(X, y), RNG.integers(0, 4, 120)
     expected = score(name, y, model.predict_proba(X), sample_weight=weight)

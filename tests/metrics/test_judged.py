@@ -1,0 +1,55 @@
+"""Rows in every form that metrics read, and the confidence that each of them reads."""
+
+import numpy as np
+import pytest
+
+from skselect import Outcomes, Predictions, RiskCoverageCurve
+from skselect.metrics import SPECS
+from skselect.metrics._judged import Judged, judge, judge_proba
+
+Y, P = [0, 1, 1, 0], np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
+COSTS = {"decision": "min_cost", "cost_matrix": [[0, 1], [10, 0]]}
+
+
+@pytest.mark.parametrize("confidence", [None, "max_proba", P[:, 0]], ids=str)
+def test_rows_that_are_their_own_claim_are_not_copied(confidence):
+    rows = judge_proba(Y, P, confidence=confidence)
+    assert rows.claimed is rows
+
+
+@pytest.mark.parametrize(("how", "confidence"), [({}, "margin"), (COSTS, None)])
+def test_the_claim_is_the_probability_of_the_answer(how, confidence):
+    predictions = Predictions.from_proba(Y, P, **how)
+    rows = judge(predictions, confidence=confidence)
+    answered = P[np.arange(4), predictions.y_pred]
+    assert rows.outcomes.confidence.tolist() != answered.tolist()
+    assert rows.claimed.outcomes.confidence.tolist() == answered.tolist()
+    assert rows.claimed.predictions.confidence.tolist() == answered.tolist()
+    assert rows.claimed.outcomes.loss.tolist() == rows.outcomes.loss.tolist()
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_table_says_which_confidence_a_metric_reads(name):
+    rows = judge_proba(Y, P, confidence="margin")
+    expected = rows.claimed if SPECS[name].confidence == "probability" else rows
+    assert rows.read_by(SPECS[name]) is expected
+
+
+def test_a_curve_stands_for_its_rows():
+    outcomes = Outcomes([0, 1, 0], [0.9, 0.6, 0.9])
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    rows = Judged(curve)
+    assert rows.curve is curve
+    assert rows.claimed is rows
+    assert rows.outcomes.loss.tolist() == [0.0, 1.0]
+    assert rows.outcomes.weight.tolist() == [2.0, 1.0]
+
+
+def test_some_of_the_rows_keep_what_is_known_of_them():
+    rows = judge_proba(Y, P, confidence="margin", sample_weight=[1, 2, 3, 4])
+    part = rows.take(np.array([True, False, True, False]))
+    assert part.outcomes.confidence == pytest.approx([0.8, 0.2])
+    assert part.outcomes.weight.tolist() == [1, 3]
+    assert part.predictions.y_true.tolist() == [0, 1]
+    assert part.predictions.y_proba.tolist() == P[[0, 2]].tolist()
+    assert Judged(rows.outcomes).take(np.array([True, False, True, False])).given is None
