@@ -45,7 +45,7 @@ HEADINGS = {
     },
     "skselect.metrics": {
         "At one threshold": "_threshold",
-        "Areas and working points": "_areas _review_rate",
+        "Areas and working points": "_areas",
         "Detecting errors": "_error_detection",
         "Weighted by confidence": "_confidence_weighted",
         "Overconfidence near certainty": "_csr",

@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from skselect.metrics._areas import (
+    ReviewPlan,
     accuracy_rejection_auc_score,
     augrc_score,
     aumcc_score,
@@ -19,6 +20,8 @@ from skselect.metrics._areas import (
     coverage_at_risk_score,
     eaurc_score,
     naurc_score,
+    review_at_reliability,
+    review_rate_at_reliability_score,
     risk_at_coverage_score,
 )
 from skselect.metrics._binned_errors import (
@@ -63,11 +66,6 @@ from skselect.metrics._error_detection import (
     oc_auc_score,
 )
 from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate
-from skselect.metrics._review_rate import (
-    ReviewPlan,
-    review_at_reliability,
-    review_rate_at_reliability_score,
-)
 from skselect.metrics._smooth_errors import (
     ecce_mad,
     ecce_r,

@@ -19,7 +19,6 @@ from skselect.metrics import (
     _confidence_weighted,
     _csr,
     _error_detection,
-    _review_rate,
     _smooth_errors,
     _threshold,
 )
@@ -259,8 +258,8 @@ _ROWS = [
         undefined="no threshold meets the risk: 0", use="a fixed quality of decisions",
         avoid="as a promise for new cases: see ThresholdTuner", reference=_SELECTIVE),
     _area(
-        "review_rate_at_reliability", _review_rate.review_rate_at_reliability_score,
-        _review_rate.review_rate_at_reliability, "lower", "[0, 1]", reference=f"{_CAU}, eq. 14",
+        "review_rate_at_reliability", _areas.review_rate_at_reliability_score,
+        _areas.review_rate_at_reliability, "lower", "[0, 1]", reference=f"{_CAU}, eq. 14",
         formula="1 - largest coverage with generalised risk <= 1 - rho",
         undefined="no threshold is reliable enough: 1", use="how much a person must review",
         avoid="as a promise for new cases: see ThresholdTuner"),

@@ -9,9 +9,18 @@ from hypothesis import strategies as st
 
 from skselect import metrics
 from tests import brute
-from tests.brute import assert_close, examples, proba_cases, row_cases, thresholds
+from tests.brute import (
+    assert_close,
+    examples,
+    of_probabilities,
+    of_rows,
+    proba_cases,
+    row_cases,
+    thresholds,
+)
 
 NAN = float("nan")
+RELIABILITY = st.sampled_from([0.0, 0.5, 0.7, 0.9, 0.95, 0.99, 1.0])
 TRUTH, PROBA = [0, 1, 1, 0], [0.125, 0.875, 0.375, 0.75]
 
 
@@ -193,3 +202,127 @@ BAD = {
 def test_a_bad_argument_is_named(name, options, argument):
     with pytest.raises(ValueError, match=argument):
         getattr(metrics, f"{name}_score")(TRUTH, PROBA, **options)
+
+
+# Review: definition, slowly --------------------------------------------------------------
+
+
+def plan(rows, reliability):
+    """Return threshold, review rate, pass rate, needless reviews per 10,000, silent errors."""
+    allowed = [
+        level
+        for level, (_, _, silent) in zip(
+            brute.levels(rows), brute.working_points(rows), strict=True
+        )
+        if float(1 - silent) >= reliability
+    ]
+    threshold = min(allowed, default=math.inf)
+    passed = brute.accepted(rows, threshold)
+    total = brute.weight_of(rows)
+    right = total - brute.weighted_loss(rows)
+    right_passed = brute.weight_of(passed) - brute.weighted_loss(passed)
+    return [
+        threshold,
+        1 - brute.weight_of(passed) / total,
+        right_passed / right if right else math.nan,
+        10_000 * (right - right_passed) / total,
+        brute.weighted_loss(passed) / total,
+    ]
+
+
+def numbers(result):
+    return [
+        result.threshold, result.review_rate, result.pass_rate, result.invalid_review_cost,
+        result.silent_errors,
+    ]  # fmt: skip
+
+
+# Review ----------------------------------------------------------------------------------
+
+
+@examples(80)
+@given(row_cases(weights=("none", "integer"), losses=("zero_one", "dyadic")), RELIABILITY)
+def test_the_plan_is_its_definition(case, reliability):
+    result = of_rows(metrics.review_at_reliability, case, reliability=reliability)
+    assert_close(numbers(result), plan(case.rows, reliability))
+    assert result.reliability == reliability
+    rate = of_rows(metrics.review_rate_at_reliability_score, case, reliability=reliability)
+    assert rate == result.review_rate
+
+
+@examples(60)
+@given(proba_cases(weights=("none", "integer")), RELIABILITY)
+def test_the_plan_of_probabilities(case, reliability):
+    result = of_probabilities(metrics.review_at_reliability, case, reliability=reliability)
+    assert_close(numbers(result), plan(case.rows(), reliability))
+
+
+@examples(40)
+@given(proba_cases(), RELIABILITY)
+def test_the_threshold_does_what_the_plan_says(case, reliability):
+    """Its own coverage, generalised risk and recall of right rows."""
+    result = of_probabilities(metrics.review_at_reliability, case, reliability=reliability)
+    options = {**case.options, "threshold": result.threshold}
+    coverage = metrics.coverage_score(case.y_true, case.y_proba, **options)
+    silent = metrics.generalized_risk_score(case.y_true, case.y_proba, **options)
+    assert_close([1 - result.review_rate, result.silent_errors], [coverage, silent])
+    assert silent <= 1 - reliability + 1e-12
+
+
+# Review: known values --------------------------------------------------------------------
+
+
+def test_known_plans():
+    # Surest first: .875 .875 right, .75 .625 wrong.
+    result = metrics.review_at_reliability(TRUTH, PROBA, reliability=0.75)
+    assert numbers(result) == [0.75, 0.25, 1.0, 0.0, 0.25]
+    result = metrics.review_at_reliability(TRUTH, PROBA, reliability=1.0)
+    assert numbers(result) == [0.875, 0.5, 1.0, 0.0, 0.0]
+    assert metrics.review_rate_at_reliability_score(TRUTH, PROBA, reliability=0.75) == 0.25
+    assert metrics.review_rate_at_reliability_score(TRUTH, PROBA, reliability=1.0) == 0.5
+    result = metrics.review_at_reliability(TRUTH, PROBA, reliability=0.0)
+    assert numbers(result) == [0.625, 0.0, 1.0, 0.0, 0.5]
+
+
+def test_right_rows_that_are_reviewed_cost():
+    # The surest row is wrong: nothing passes, two right rows are reviewed.
+    y_true, y_proba = [1, 0, 0, 1], [[0.9, 0.1], [0.8, 0.2], [0.75, 0.25], [0.7, 0.3]]
+    result = metrics.review_at_reliability(y_true, y_proba, reliability=1.0)
+    assert numbers(result) == [math.inf, 1.0, 0.0, 5000.0, 0.0]
+
+
+def test_where_no_answer_is_right():
+    result = metrics.review_at_reliability([1, 1], [0.2, 0.3], reliability=0.9)
+    assert_close(numbers(result), [math.inf, 1.0, math.nan, 0.0, 0.0])
+    assert metrics.review_rate_at_reliability_score([1, 1], [0.2, 0.3], reliability=0.9) == 1.0
+
+
+def test_where_no_answer_is_wrong():
+    result = metrics.review_at_reliability([0, 0], [0.2, 0.3], reliability=1.0)
+    assert numbers(result) == [0.7, 0.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("n", [10, 30, 100, 1000])
+def test_a_rate_of_silent_errors_that_is_just_reached_is_allowed(n):
+    """1 - k/n of all rows: the share that users write rounds."""
+    loss = np.where(np.arange(n) % 2, 1.0, 0.0)
+    case = brute.RowCase(loss, np.linspace(1, 0.5, n), None)
+    for k in range(n // 2):
+        result = of_rows(metrics.review_at_reliability, case, reliability=1 - k / n)
+        assert round(result.silent_errors * n) == k
+
+
+# Review: bad input -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["review_at_reliability", "review_rate_at_reliability_score"])
+@pytest.mark.parametrize("reliability", [99, -0.1, "high", math.nan, True, None])
+def test_a_bad_reliability_is_refused(name, reliability):
+    with pytest.raises(ValueError, match="reliability"):
+        getattr(metrics, name)(TRUTH, PROBA, reliability=reliability)
+
+
+def test_a_plan_reads_as_a_sentence():
+    plan = metrics.review_at_reliability([0, 1, 1, 0], [0.1, 0.9, 0.6, 0.7], reliability=0.9)
+    assert str(plan).startswith("Review 50 % of the rows, those with a confidence below 0.9,")
+    assert "66.67 % of the right answers pass, 2500 of 10,000 rows" in str(plan)

@@ -387,7 +387,7 @@ def test_a_bad_argument_is_named(name, options, argument):
         getattr(metrics, name)(TRUTH, PROBA, **options)
 
 
-# TCE: its definition, slowly ---------------------------------------------------------------
+# TCE: its definition, slowly -------------------------------------------------------------
 
 
 def accuracy(rows):
@@ -434,7 +434,7 @@ def tce(rows, alpha=0.05, n_min=10, n_max=1000):
     return 100 * refuted / brute.weight_of(rows)
 
 
-# TCE ---------------------------------------------------------------------------------------
+# TCE -------------------------------------------------------------------------------------
 
 LIMITS = st.sampled_from([(10, 1000), (1, 1000), (1, 1), (5, 5), (3, 12), (10, 30), (60, 60)])
 
@@ -527,7 +527,7 @@ def test_counts_that_are_equally_likely_count_on_both_sides(n):
     assert_close(actual, expected, rel=1e-8)
 
 
-# TCE: rows and weights, bad input ----------------------------------------------------------
+# TCE: rows and weights, bad input --------------------------------------------------------
 
 
 def test_tied_rows_may_come_in_any_order():

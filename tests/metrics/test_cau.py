@@ -92,7 +92,7 @@ def test_uniform_probabilities_have_entropy_one_for_any_number_of_classes(n_clas
     assert math.isnan(parts.cau_1)
 
 
-# A part without rows ----------------------------------------------------------------------
+# A part without rows ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

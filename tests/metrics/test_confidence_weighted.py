@@ -270,7 +270,7 @@ def test_matthews_of_two_classes_is_the_formula_of_the_four_counts(case):
         assert_close(of_probabilities(metrics.cw_matthews_corrcoef, case), expected, tiny=1e-10)
 
 
-# Accuracy and gain ------------------------------------------------------------------------
+# Accuracy and gain -----------------------------------------------------------------------
 
 
 @examples(80)
@@ -484,7 +484,7 @@ def test_confidences_that_are_no_probabilities_are_refused(name, confidence):
         getattr(metrics, name)(TRUTH, PROBA, confidence=confidence)
 
 
-# The ROC curve: definitions, slowly --------------------------------------------------------
+# The ROC curve: definitions, slowly ------------------------------------------------------
 
 QUARTERS = [0.25, 0.875, 0.625, 0.75]
 
@@ -512,7 +512,7 @@ def averaged_roc(rows, classes, average):
     return mean_of_defined(values, support if average == "weighted" else [1.0] * len(values))
 
 
-# Its area -------------------------------------------------------------------------------
+# Its area --------------------------------------------------------------------------------
 
 
 @quiet
@@ -635,7 +635,7 @@ def test_ties_count_by_half():
     assert metrics.cw_auc_score([0, 1, 1], [[0.25, 0.75]] * 3) == 0.5
 
 
-# No value, bad input ----------------------------------------------------------------------
+# No value, bad input ---------------------------------------------------------------------
 
 
 def test_a_class_without_or_with_all_rows_has_no_area():

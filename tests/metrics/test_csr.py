@@ -177,7 +177,7 @@ def test_small_weights_warn_where_they_count_as_rows():
         metrics.p_risk_score(TRUTH, PROBA, sample_weight=[0.25] * 4)
 
 
-# The Monte-Carlo p-value ------------------------------------------------------------------
+# The Monte-Carlo p-value -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))

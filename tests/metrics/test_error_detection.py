@@ -157,7 +157,7 @@ def test_auroc_aurc_is_its_definition(case):
     assert_close(of_probabilities(metrics.auroc_aurc_score, case), auroc_aurc(case))
 
 
-# The same numbers from scikit-learn -------------------------------------------------------
+# The same numbers from scikit-learn ------------------------------------------------------
 
 
 @examples(60)
@@ -207,7 +207,7 @@ def test_auroc_aurc_of_many_rows():
     assert_close(metrics.auroc_aurc_score(y_true, positive), np.mean(risks), rel=1e-10)
 
 
-# Known values and relations ---------------------------------------------------------------
+# Known values and relations --------------------------------------------------------------
 
 
 def test_known_values():

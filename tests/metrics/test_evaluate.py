@@ -119,7 +119,7 @@ def test_metrics_that_read_a_probability_use_the_largest_one():
     assert_close(values, [score(name, y_true, y_proba) for name in names])
 
 
-# One number on every path -----------------------------------------------------------------
+# One number on every path ----------------------------------------------------------------
 
 COSTS = [[0, 1], [10, 0]]
 #: How rows are judged: options of `Predictions.from_proba`, and the confidence asked for.

@@ -101,7 +101,7 @@ def isotonic_distance(rows):
     return total / brute.weight_of(rows)
 
 
-# Smooth calibration error ------------------------------------------------------------------
+# Smooth calibration error ----------------------------------------------------------------
 
 
 @examples(12)
@@ -234,7 +234,7 @@ def test_scikit_learn_agrees_about_brier(case):
     assert_close(of_probabilities(metrics.top_label_brier_score, case), expected)
 
 
-# Known values and relations ---------------------------------------------------------------
+# Known values and relations --------------------------------------------------------------
 
 
 def test_known_values():
