@@ -24,13 +24,13 @@ from skselect.curve import cwsa, harmonic, packing
 from skselect.curve.scan import (
     CURVES,
     Accepted,
-    SummedRisks,
+    MeanRisk,
     Sums,
     compute_curves,
     evenly,
+    mean_risk,
     sum_accepted,
     sum_blocks,
-    sum_risks,
 )
 from skselect.curve.tie_blocks import CHUNK, TieBlocks, group_rows, group_sorted_rows
 from skselect.predictions.outcomes import Outcomes
@@ -59,11 +59,6 @@ class GradedLosses:
     loss: FloatArray
     weight: FloatArray | None
     ordered: bool
-
-    @property
-    def constant(self) -> bool:
-        """Whether every row has the same loss."""
-        return bool(self.loss.min() == self.loss.max())
 
     def best_order(self) -> TieBlocks:
         """Return blocks in the best possible order: those of equal losses, the smallest first."""
@@ -175,8 +170,8 @@ class RiskCoverageCurve:
         return sum_blocks(self.blocks)
 
     @cached_property
-    def _risks(self) -> SummedRisks:
-        return sum_risks(self.blocks, self.sums)
+    def _mean_risk(self) -> MeanRisk:
+        return mean_risk(self.blocks, self.sums)
 
     def __len__(self) -> int:
         return self.sums.n_blocks
@@ -221,8 +216,7 @@ class RiskCoverageCurve:
             return compute_curves(self.blocks, self.sums, names, entries)
         missing = {name for name in names if name not in self._arrays}
         if missing:
-            # A pass over one chunk is mostly overhead: what is asked for often comes along.
-            if len(self) <= CHUNK:
+            if len(self) <= CHUNK:  # building these now costs less than another pass later
                 missing |= {*_BASIC} - self._arrays.keys()
             self._arrays.update(compute_curves(self.blocks, self.sums, missing))
         return {name: self._arrays[name] for name in names}
@@ -424,7 +418,7 @@ class RiskCoverageCurve:
             "the empirical AURC",
             ", or take aurc(estimator='integral'), which does not depend on their scale",
         )
-        return self._risks.aurc
+        return self._mean_risk.aurc
 
     @cached_property
     def _best_aurc(self) -> float:
@@ -435,7 +429,7 @@ class RiskCoverageCurve:
             loss = np.flatnonzero(totals > 0).astype(np.float64)
             weight = totals[totals > 0]
             best = group_sorted_rows(-loss, weight, weight * loss, whole=self.counted)
-        return sum_risks(best, sum_blocks(best)).aurc
+        return mean_risk(best, sum_blocks(best)).aurc
 
     def best_aurc(self) -> float:
         """Return the empirical AURC of the best possible order of the same losses."""
@@ -450,13 +444,16 @@ class RiskCoverageCurve:
         """Return the excess AURC over the best possible order, exactly 0 for that order."""
         if self.perfect_order:
             return 0.0
-        if self._risks.eaurc is not None:
-            return self._risks.eaurc
+        if self._mean_risk.excess is not None:
+            return self._mean_risk.excess
         return max(self.aurc() - self.best_aurc(), 0.0)
 
     def naurc(self) -> float:
         """Return the excess AURC on the scale where 0 is the best order and 1 a random one."""
-        mixed = 0 < self.mean_loss < 1 if self.graded is None else not self.graded.constant
+        if self.graded is None:
+            mixed = 0 < self.mean_loss < 1
+        else:
+            mixed = bool(self.graded.loss.min() < self.graded.loss.max())
         spread = self.mean_loss - self.best_aurc() if mixed else 0.0
         if spread <= 0:
             warnings.warn(

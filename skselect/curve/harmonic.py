@@ -104,7 +104,8 @@ def square_gap(start: FloatArray, width: FloatArray) -> FloatArray:
 
 def aurc_integral(weight: FloatArray, mean_loss: FloatArray) -> float:
     """Return the integral of selective risk over coverage (free of the weights' scale)."""
-    before, loss_before = _prefixes(weight, mean_loss)
+    before = np.concatenate([[0.0], np.cumsum(weight)[:-1]])
+    loss_before = np.concatenate([[0.0], np.cumsum(weight * mean_loss)[:-1]])
     gap = np.zeros_like(weight)
     gap[1:] = np.log1p(weight[1:] / before[1:])
     area = np.sum(loss_before * gap) + np.sum(mean_loss * (weight - before * gap))
@@ -148,10 +149,3 @@ def area_between(x: FloatArray, y: FloatArray, low: float, high: float) -> float
         return float(areas[i] + step * (y[i] + slope * step / 2.0))
 
     return up_to(high) - up_to(low)
-
-
-def _prefixes(weight: FloatArray, mean_loss: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the weight and the loss of all blocks that are surer."""
-    before = np.concatenate([[0.0], np.cumsum(weight)[:-1]])
-    loss_before = np.concatenate([[0.0], np.cumsum(weight * mean_loss)[:-1]])
-    return before, loss_before

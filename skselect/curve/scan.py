@@ -1,7 +1,7 @@
 """One scan over the tie blocks: sums over what is accepted, and all that follows from them.
 
 `accumulate` reads the blocks from the surest down and adds up weight and loss. On it rest the
-totals (`sum_blocks`), the risks behind the AURC (`sum_risks`) and the curves (`compute_curves`).
+totals (`sum_blocks`), the AURC (`mean_risk`) and the curves (`compute_curves`).
 The sums at a few thresholds (`sum_accepted`) are looked up: the totals hold those at the start
 of each chunk, and only the chunk in which a threshold falls is read again.
 """
@@ -190,39 +190,22 @@ def sum_accepted(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accep
     return Accepted(*found)
 
 
-# Risks -------------------------------------------------------------------------------------
+# AURC --------------------------------------------------------------------------------------
 
 
-class SummedRisks(NamedTuple):
-    """Sums over rows of the risk among the rows at least as sure, ties in random order.
+class MeanRisk(NamedTuple):
+    """Mean over rows of the risk among the rows at least as sure, ties in random order.
 
-    Parameters
-    ----------
-    weight : float
-        Of all rows.
-    total : float
-    excess : float or None
-        How much larger the total is than for the best order, without cancellation; None where
-        rows are weighted or losses graded.
+    `excess` is how much larger it is than for the best order, without cancellation; None where
+    rows are weighted or losses graded.
     """
 
-    weight: float
-    total: float
+    aurc: float
     excess: float | None
 
-    @property
-    def aurc(self) -> float:
-        """The mean of the risks."""
-        return max(self.total, 0.0) / self.weight
 
-    @property
-    def eaurc(self) -> float | None:
-        """The mean of the excess, where it is known."""
-        return None if self.excess is None else max(self.excess, 0.0) / self.weight
-
-
-def sum_risks(blocks: TieBlocks, sums: Sums) -> SummedRisks:
-    """Add up the risks behind the AURC."""
+def mean_risk(blocks: TieBlocks, sums: Sums) -> MeanRisk:
+    """Return the AURC, and its excess where it is known."""
     risk = excess = 0.0
     n_right = sums.weight - sums.loss if blocks.whole else None
     for _, chunk, weight, loss in accumulate(blocks):
@@ -233,7 +216,8 @@ def sum_risks(blocks: TieBlocks, sums: Sums) -> SummedRisks:
             excess += chunk_risk
         else:
             excess += _excess_risk(chunk, weight, loss, risks, n_right)
-    return SummedRisks(sums.weight, risk, None if n_right is None else excess)
+    known = None if n_right is None else max(excess, 0.0) / sums.weight
+    return MeanRisk(max(risk, 0.0) / sums.weight, known)
 
 
 def _block_risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArray:
@@ -278,17 +262,8 @@ def _excess_risk(
 class _Points:
     """What is accepted at the end of each block of a chunk; shortfalls are added up if needed.
 
-    Parameters
-    ----------
-    chunk : Chunk
-    weight, loss : ndarray of shape (m,)
-        Of the accepted rows.
-    total_weight : float
-        Weight of all rows.
-    next_confidence : float
-        Of the block after the last one; 0 after the very last.
-    right, wrong : RunningSum
-        Of 1 - confidence over right and wrong rows, up to this chunk.
+    `next_confidence` is that of the block after the last one, 0 after the very last; `right` and
+    `wrong` add up 1 - confidence over right and wrong rows.
     """
 
     chunk: Chunk

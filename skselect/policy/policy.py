@@ -58,7 +58,7 @@ from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 
-SCHEMA = "skselect.policy"
+SCHEMA = "skselect.policy.policy"
 #: Version 2 added how answers are decided and a threshold per subgroup.
 VERSION = 2
 

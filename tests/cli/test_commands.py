@@ -765,7 +765,7 @@ def test_endings_say_what_a_file_holds(frame, command, option, name, right, caps
 def test_policy_and_python_file_are_written_together(frame, monkeypatch, capsys):
     Path("policy.json").write_text("old")
     Path("gate.py").mkdir()  # nothing can be written there
-    monkeypatch.setattr(commands, "_check_outputs", lambda *_: None)
+    monkeypatch.setattr(commands.check, "check_outputs", lambda *_: None)
     pair = ["--out", "policy.json", "--python", "gate.py"]
     assert main(["tune", "t.csv", *PROBA, "--target", "0.1", *pair]) == 2
     assert Path("policy.json").read_text() == "old"

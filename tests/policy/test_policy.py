@@ -254,11 +254,11 @@ def test_an_own_confidence_is_saved_only_on_demand(policy):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"schema": "skselect.policy", "version": 1', "damaged JSON"),
+        ('{"schema": "skselect.policy.policy", "version": 1', "damaged JSON"),
         ('{"schema": "something else"}', "'schema' is not"),
-        ('{"schema": "skselect.policy", "version": 99}', "Update skselect"),
-        ('{"schema": "skselect.policy", "version": "1"}', "format version"),
-        ('{"schema": "skselect.policy", "version": 1}', "policy is damaged"),
+        ('{"schema": "skselect.policy.policy", "version": 99}', "Update skselect"),
+        ('{"schema": "skselect.policy.policy", "version": "1"}', "format version"),
+        ('{"schema": "skselect.policy.policy", "version": 1}', "policy is damaged"),
         ("no_such_file.json", "no policy file"),
     ],
 )
@@ -605,7 +605,7 @@ def test_what_no_float_can_hold_is_no_number(policy, number):
 @pytest.mark.parametrize(
     "text",
     ['{"a":' * 100_000 + "1" + "}" * 100_000, "[" * 100_000, "5", '"x"', b"\xff\xfe{", b"",
-     '{"schema": "skselect.policy", "version": 2, "x": ' + "[" * 500 + "]" * 500 + "}"],
+     '{"schema": "skselect.policy.policy", "version": 2, "x": ' + "[" * 500 + "]" * 500 + "}"],
     ids=["braces", "brackets", "number", "text", "bytes", "empty", "deep"],
 )  # fmt: skip
 def test_no_file_ends_in_a_traceback(tmp_path, text):

@@ -30,9 +30,9 @@ from skselect import (
     _array_ops,
     select_threshold,
 )
-from skselect._checks import proba
 from skselect.calibration import CALIBRATORS, ClassCalibration, ConfidenceCalibration
 from skselect.calibration._common import expit, softmax
+from skselect.exceptions import _proba
 from skselect.policy import standalone
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
@@ -416,8 +416,8 @@ def test_no_rows_give_no_decisions_of_the_same_kinds(policy, row, rest):
 
 
 def test_both_know_the_same_names_and_tolerances():
-    assert standalone.SUM_TOLERANCE == proba.SUM_TOLERANCE
-    assert standalone.RANGE_TOLERANCE == proba.RANGE_TOLERANCE
+    assert standalone.SUM_TOLERANCE == _proba.SUM_TOLERANCE
+    assert standalone.RANGE_TOLERANCE == _proba.RANGE_TOLERANCE
     assert standalone.FEW == _array_ops._FEW
     assert set(standalone.MAPS) == set(CALIBRATORS)
     read = {name for name, kind in CALIBRATORS.items() if getattr(kind, "reads_log_odds", False)}
