@@ -20,8 +20,8 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 __all__ = [
     "SCORING_SITES",
     "BaseScorer",
+    "count_rows",
     "loaded_scoring_options",
-    "n_rows_of",
     "register_scoring_names",
     "routing_enabled",
     "take_rows",
@@ -143,7 +143,7 @@ def take_rows(table: Any, rows: Any) -> Any:
     return _safe_indexing(table, rows)
 
 
-def n_rows_of(table: Any) -> int:
+def count_rows(table: Any) -> int:
     """Return the number of rows of whatever a classifier takes (the private helper knows all)."""
     return int(_num_samples(table))
 

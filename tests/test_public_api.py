@@ -1,14 +1,17 @@
 """What is public is documented, runs as written, and stands where DESIGN says."""
 
+import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import skselect
 import skselect.metrics
-from skselect import calibration
+from skselect import calibration, estimators, report, selection, streaming, thresholds
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = [
@@ -19,18 +22,34 @@ PUBLIC = [
         if name not in ("SPECS", "DEFAULT_METRICS")
     ),
     *(getattr(calibration, name) for name in calibration.__all__ if name.endswith("tor")),
+    *(
+        getattr(room, name)
+        for room in (estimators, report, selection, streaming)
+        for name in room.__all__
+        if name not in skselect.__all__
+    ),
+    thresholds.rows_needed,
 ]
 
 
-def test_all_lists_are_sorted_and_complete():
-    for module in (skselect, skselect.metrics):
-        assert len(set(module.__all__)) == len(module.__all__)
-        shown = {
-            name
-            for name, value in vars(module).items()
-            if not name.startswith("_") and not inspect.ismodule(value)
-        }
-        assert shown == set(module.__all__)
+@pytest.mark.parametrize(
+    "room", ["", ".metrics", ".calibration", ".thresholds", ".bounds", ".datasets"]
+)
+def test_completion_shows_what_users_need_and_no_modules(room):
+    module = importlib.import_module(f"skselect{room}")
+    assert len(set(module.__all__)) == len(module.__all__)
+    assert {name for name in dir(module) if not name.startswith("_")} == set(module.__all__)
+    assert all(not inspect.ismodule(getattr(module, name)) for name in module.__all__)
+
+
+def test_rooms_are_attributes_without_a_second_import():
+    code = (
+        "import skselect; [getattr(skselect, room).__all__ for room in"
+        " ('metrics', 'calibration', 'thresholds', 'bounds', 'datasets')]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert not hasattr(skselect, "dataset")
+    assert not hasattr(skselect.metrics, "aurc")
 
 
 @pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: thing.__name__)
@@ -81,9 +100,6 @@ def test_every_public_name_has_an_example(thing):
 
 
 def test_import_is_light():
-    import subprocess
-    import sys
-
     code = (
         "import skselect, sys; heavy = {'matplotlib', 'xgboost'} & set(sys.modules);"
         " assert not heavy, heavy"

@@ -258,7 +258,7 @@ def _run(given: argparse.Namespace) -> int:
                 given.data, given.target, given.max_risk, given.delta, given.out, given.seed
             )
         )
-    from skselect import commands  # noqa: PLC0415
+    from skselect.cli import commands  # noqa: PLC0415
 
     command: Callable[[argparse.Namespace], int] = getattr(commands, given.command)
     with warnings.catch_warnings():

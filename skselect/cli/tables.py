@@ -18,7 +18,7 @@ from skselect._checks.proba import check_positive_proba
 from skselect._checks.rows import check_any_rows, check_columns
 from skselect._files import import_extra, read_parquet
 from skselect._typing import BoolArray, IntArray, LabelArray
-from skselect.predictions.confidence import confidence_of
+from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -355,7 +355,7 @@ def read_outcomes(
     counts = np.zeros(len(classes), dtype=np.int64)
     for found, subgroups in _predictions(file, columns, classes):
         wrong.append(found.y_true != found.y_pred)
-        sure.append(confidence_of(found, confidence if columns.proba else None))
+        sure.append(compute_confidence(found, confidence if columns.proba else None))
         groups.append(subgroups if columns.subgroups else subgroups.iloc[:0])
         counts += np.bincount(found.y_true[found.y_true >= 0], minlength=len(classes))
     check_any_rows(len(wrong), file.path.name)

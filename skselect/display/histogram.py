@@ -18,7 +18,7 @@ from skselect.display.common import (
     new_axes,
     percent,
 )
-from skselect.estimators.scoring import answers_of
+from skselect.estimators.scoring import judge_estimator
 from skselect.predictions.outcomes import Outcomes
 
 
@@ -110,12 +110,11 @@ class ConfidenceHistogramDisplay:
         ax: Any = None,
     ) -> ConfidenceHistogramDisplay:
         """Draw a fitted estimator; an abstaining one has its threshold marked."""
-        answers = answers_of(estimator, X, y, sample_weight)
+        found = judge_estimator(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
         return cls.from_outcomes(
-            answers.own.outcomes, n_bins=n_bins, name=name, threshold=answers.single_threshold,
-            ax=ax,
-        )  # fmt: skip
+            found.judged.outcomes, n_bins=n_bins, name=name, threshold=found.single_threshold, ax=ax
+        )
 
     @classmethod
     def from_outcomes(

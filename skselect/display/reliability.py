@@ -12,7 +12,7 @@ from skselect.display.common import (
     legend_name,
     percent,
 )
-from skselect.estimators.scoring import answers_of
+from skselect.estimators.scoring import judge_estimator
 from skselect.metrics import evaluate
 from skselect.metrics._binned_errors import reliability
 from skselect.metrics._judged import judge_proba
@@ -101,7 +101,7 @@ class ReliabilityDisplay(CurveDisplay):
         ax: Any = None,
     ) -> ReliabilityDisplay:
         """Draw a fitted estimator: the chance of being right that it claims."""
-        outcomes = answers_of(estimator, X, y, sample_weight).own.claimed.outcomes
+        outcomes = judge_estimator(estimator, X, y, sample_weight).judged.claimed.outcomes
         name = type(estimator).__name__ if name is None else name
         return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
 

@@ -21,7 +21,7 @@ from skselect.display.common import (
     risk_interval,
     thin,
 )
-from skselect.estimators.scoring import answers_of
+from skselect.estimators.scoring import judge_estimator
 from skselect.policy.certificate import Certificate, amount
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
@@ -192,10 +192,10 @@ class RiskCoverageDisplay(CurveDisplay):
         ax: Any = None,
     ) -> RiskCoverageDisplay:
         """Draw the curve of a fitted estimator; an abstaining one has its threshold marked."""
-        answers = answers_of(estimator, X, y, sample_weight)
+        found = judge_estimator(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
         return cls(
-            answers.own.curve, name=name, threshold=answers.single_threshold, target=target,
+            found.judged.curve, name=name, threshold=found.single_threshold, target=target,
             confidence_level=confidence_level,
         ).plot(ax)  # fmt: skip
 

@@ -19,7 +19,7 @@ from skselect.display.common import (
     percent,
     risk_interval,
 )
-from skselect.estimators.scoring import answers_of
+from skselect.estimators.scoring import judge_estimator
 
 #: What can be drawn, with its colour.
 METRICS = {
@@ -133,9 +133,9 @@ class ThresholdDisplay(CurveDisplay):
         ax: Any = None,
     ) -> ThresholdDisplay:
         """Draw a fitted estimator; an abstaining one has its threshold marked, if it has one."""
-        answers = answers_of(estimator, X, y, sample_weight)
+        found = judge_estimator(estimator, X, y, sample_weight)
         return cls(
-            answers.own.curve, threshold=answers.single_threshold, metrics=metrics, name=name,
+            found.judged.curve, threshold=found.single_threshold, metrics=metrics, name=name,
             confidence_level=confidence_level,
         ).plot(ax)  # fmt: skip
 

@@ -19,7 +19,7 @@ from skselect.display.common import (
     percent,
     thin,
 )
-from skselect.estimators.scoring import answers_of
+from skselect.estimators.scoring import judge_estimator
 from skselect.metrics._confidence_weighted import roc_points, weigh_by_confidence
 from skselect.metrics._judged import judge_proba
 from skselect.predictions.predictions import Predictions
@@ -116,9 +116,9 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         ax: Any = None,
     ) -> ConfidenceWeightedRocDisplay:
         """Draw a fitted estimator; of more than two classes, `pos_label` against the rest."""
-        answers = answers_of(estimator, X, y, sample_weight)
+        found = judge_estimator(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
-        return cls._from_rows(answers.own.claimed.predictions, pos_label, name).plot(ax)
+        return cls._from_rows(found.judged.claimed.predictions, pos_label, name).plot(ax)
 
     @classmethod
     def _from_rows(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -37,14 +36,15 @@ from skselect._checks.options import (
     check_threshold,
     warn_unseen,
 )
-from skselect._checks.rows import check_length, check_weight
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._checks.rows import check_weight
+from skselect._typing import FloatArray, IntArray, LabelArray, trusted
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._registry import calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
+from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
 from skselect.estimators.fitting import (
     RawClassifier,
-    Task,
+    TrainingRows,
     check_cv,
     check_trainable,
     fit_router,
@@ -54,122 +54,10 @@ from skselect.estimators.fitting import (
     seen_rows,
     wrap_fitted,
 )
-from skselect.estimators.scoring import find_abstainer
 from skselect.estimators.seen_rows import SeenRows
-from skselect.policy.policy import AbstentionPolicy, Decisions, index_of
+from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
 from skselect.predictions.decisions import DECISIONS, DecisionRule
-
-
-class RawRows(NamedTuple):
-    """What a policy reads of rows: the arguments of :meth:`AbstentionPolicy.judge`."""
-
-    scores: FloatArray
-    y_pred: IntArray | None = None
-    subgroups: Any = None
-
-
-class AbstainingMixin:
-    """What every abstaining estimator of the library can be asked.
-
-    A class provides ``_policy_and_rows(X)``: the decision, and what it reads of the rows.
-    """
-
-    _policy_and_rows: Callable[[Any], tuple[AbstentionPolicy, RawRows]]
-
-    def predict(self, X: Any) -> LabelArray:
-        """Return the label of each row, the abstain label where it is not sure enough.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            False and True as 0 and 1, if it can abstain.
-
-        Raises
-        ------
-        ValueError
-            If X has no rows, as from scikit-learn's classifiers (a policy decides none).
-        """
-        policy, rows = self._policy_and_rows(X)
-        return policy.labels(policy.judge(*rows))
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return (calibrated) class probabilities of shape (n, K); never masked."""
-        return self.judge(X).y_proba
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithms of ``predict_proba``; -inf for a probability of 0."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict_confidence(self, X: Any) -> FloatArray:
-        """Return how sure it is of each row, shape (n,); what the threshold is applied to."""
-        return self.judge(X).confidence
-
-    def accepts(self, X: Any) -> BoolArray:
-        """Tell which rows it answers, shape (n,)."""
-        return self.judge(X).accepted
-
-    def decide(self, X: Any) -> pd.DataFrame:
-        """Return one row per case for people to read, with the index of `X`.
-
-        Returns
-        -------
-        DataFrame
-            `label` (NA where it abstains), `suggestion` (the answer everywhere), `accepted`,
-            `confidence`, `threshold`.
-        """
-        policy, rows = self._policy_and_rows(X)
-        return policy.frame(policy.judge(*rows), index_of(X, len(rows.scores)))
-
-    def raw_scores(self, X: Any) -> FloatArray:
-        """Return what ``policy_.decide`` takes: the wrapped classifier's own output.
-
-        That is ``predict_proba`` before calibration, or ``decision_function`` where there are
-        no probabilities. A service that has the classifier and the policy file computes these.
-        """
-        return self._policy_and_rows(X)[1].scores
-
-    def judge(self, X: Any) -> Decisions:
-        """Return probabilities, confidence and acceptance of each row as arrays, at once."""
-        policy, rows = self._policy_and_rows(X)
-        return policy.judge(*rows)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows that are both accepted and right.
-
-        It equals the accuracy when nothing is rejected, and falls with every abstention: to
-        compare abstaining classifiers use a selective scorer, such as
-        ``get_scorer("cwsa_plus")`` or ``get_scorer("coverage_at_risk", max_risk=.02)``.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n, n_features)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), default=None
-
-        Returns
-        -------
-        float in [0, 1]
-        """
-        policy, rows = self._policy_and_rows(X)
-        decisions = policy.judge(*rows)
-        codes = encode_labels(check_labels(y, "y"), policy.classes, "y")
-        check_length("X", codes, len(decisions.y_pred), "y")
-        right = decisions.accepted & (decisions.y_pred == codes)
-        weight = check_weight(sample_weight, len(codes), other="y")
-        return float(np.average(right, weights=weight))
-
-
-def has_decision_values(model: Any) -> bool:
-    """Tell whether decision values belong to the probabilities of an abstaining estimator."""
-    wrapped = getattr(model, "estimator_", model.estimator)
-    calibrated = getattr(model, "calibration", None) is not None
-    return hasattr(wrapped, "decision_function") and (not calibrated or model.calibrates_confidence)
 
 
 class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -306,74 +194,74 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self._check_parameters()
         check_has_fit(self.estimator)
         X, y = indexable(X, y)
-        y = labels_of(y)
+        y = check_y(y)
         if not self._is_frozen:
             check_trainable(len(y))
             warn_if_fitted(self.estimator)
         classes = task_classes(self.estimator, y)
-        self._resolve_label(classes)  # before anything is trained
+        self._find_label(classes)  # before anything is trained
         rule = DecisionRule.checked(self.decision, self.cost_matrix, classes)
-        codes = codes_of(y, classes)
+        codes = encode_y(y, classes)
         weight = check_weight(sample_weight, len(codes), other="y")
         params, split_params = route_fit(self, weight, fit_params)
+        rows = TrainingRows(X, y, codes, classes, weight, params, split_params, rule)
+        return self._fit_checked(rows)
 
-        task = Task(X, y, codes, classes, params)
-        raw = task.fit(self.estimator, np.arange(len(codes)))
-        scores = self._checked_scores(task, raw, rule)
-        self.calibration_ = self._calibrate(task, raw, scores, weight, split_params)
+    def _fit_checked(self, rows: TrainingRows) -> SelectiveClassifier:
+        """Fit to checked rows with checked parameters; the tuner calls it for each fold."""
+        raw = rows.fit(self.estimator)
+        scores = self._checked_scores(rows, raw)
+        self.calibration_ = self._calibrate(rows, raw, scores)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
-        self._confidence_at_fit = self.resolved_confidence
-        taught = not self._is_frozen or self.calibration_ is not None
-        self._seen_rows = SeenRows.of(X) if taught else None
+        self._confidence_at_fit = self.confidence_in_use
+        learned = not self._is_frozen or self.calibration_ is not None
+        self._seen_rows = SeenRows.of(rows.X) if learned else None
+        self._policy = self._make_policy(raw, rows.rule)
         return self
 
     @property
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _checked_scores(self, task: Task, raw: RawClassifier, rule: DecisionRule) -> FloatArray:
+    def _checked_scores(self, rows: TrainingRows, raw: RawClassifier) -> FloatArray:
         """Return the raw scores of the rows, if the classifier's answers can be used."""
         if raw.response != "predict_proba":
             lacks = f"{type(raw.estimator).__name__} has no predict_proba"
-            check_more_classes(task.classes, f"{lacks}, and nothing can be calibrated")
+            check_more_classes(rows.classes, f"{lacks}, and nothing can be calibrated")
             if self.calibration is None:
                 raise ValueError(
                     f"estimator: {lacks}; choose calibration='temperature' to turn its decision "
                     "values into probabilities."
                 )
-        check_scope(self.calibration_scope, raw.response, raw.estimator)
-        scores = raw.scores(task.X)
-        raw.check_decision(task.X, scores, rule.decision)
+            check_scope(self.calibration_scope, raw.response, raw.estimator)
+        scores = raw.scores(rows.X)
+        raw.check_decision(rows.X, scores, rows.rule.decision)
         return scores
 
     def _calibrate(
-        self,
-        task: Task,
-        raw: RawClassifier,
-        scores: FloatArray,
-        weight: FloatArray | None,
-        split_params: Mapping[str, Any],
+        self, rows: TrainingRows, raw: RawClassifier, scores: FloatArray
     ) -> Calibration | None:
-        n_classes, codes = len(task.classes), task.codes
+        n_classes, codes, weight = len(rows.classes), rows.codes, rows.weight
         if self.calibration is None or n_classes < 2:
             return None
         if not self._is_frozen:
-            parts = folds(self.cv, task.X, task.y, split_params, weight)
-            scores = task.out_of_fold(self.estimator, parts)
+            parts = folds(self.cv, rows.X, rows.y, rows.split_params, weight)
+            scores = rows.predict_out_of_fold(self.estimator, parts)
             seen = seen_rows(parts, codes)
             warn_unseen(seen, codes, "they are left out of the calibration")
             scores, codes = scores[seen], codes[seen]
             weight = None if weight is None else weight[seen]
         return fit_calibration(
             self.calibration, self.calibration_scope, raw.response, scores, codes, n_classes,
-            weight, self.resolved_confidence,
+            weight, self.confidence_in_use,
         )  # fmt: skip
 
     def _check_parameters(self) -> None:
+        """Refuse parameters that are malformed or contradict each other."""
         check_choice("decision", self.decision, DECISIONS)
         check_has_costs(self.decision, self.cost_matrix)
-        confidence = self.resolved_confidence
+        confidence = self.confidence_in_use
         if not callable(confidence):
             known = ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
             check_choice("confidence", confidence, known)
@@ -389,8 +277,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             kind = calibrator_name(self.calibration)
             _check_temperature_reads(kind, self.calibration_scope, confidence)
 
-    def _resolve_label(self, classes: LabelArray) -> Any:
-        """Find the abstain label before anything is trained, if it can be needed."""
+    def _find_label(self, classes: LabelArray) -> Any:
+        """Return the abstain label; None for a classifier that never abstains."""
         if self.threshold is None:
             return None
         return check_abstain_label(self.abstain_label, classes)
@@ -412,21 +300,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         """Names of the features, if the wrapped classifier has seen any."""
         return self._raw().estimator.feature_names_in_
 
-    def count_seen(self, X: Any) -> int:
-        """Return how many of these rows trained or calibrated it, by their values.
-
-        0 where chance alone could explain the equal rows. It remembers at most 10,000 of the
-        rows that it was fitted on; of more rows the number is an estimate, and a small overlap
-        may be missed. Nothing is known of the rows of a classifier that was fitted elsewhere.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n, n_features)
-
-        Returns
-        -------
-        int
-        """
+    def _count_seen(self, X: Any) -> int:
         record = getattr(self, "_seen_rows", None)
         own = 0 if record is None else record.count_in(X)
         return max(own, count_seen(self.estimator, X)) if self._is_frozen else own
@@ -451,8 +325,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     # The decision inside -----------------------------------------------------------------
 
     @property
-    def resolved_confidence(self) -> Any:
-        """The confidence, with "auto" resolved."""
+    def confidence_in_use(self) -> Any:
+        """The confidence that is computed: that of the decision where it says "auto"."""
         auto = isinstance(self.confidence, str) and self.confidence == "auto"
         return DecisionRule(self.decision).default_confidence if auto else self.confidence
 
@@ -472,9 +346,48 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         return self.threshold is not None
 
     @property
-    def policy_(self) -> AbstentionPolicy:
-        """The decision as a frozen object that can be saved without the classifier."""
-        return self._policy(self._raw())
+    def policy_(self) -> AbstentionPolicy:  # type: ignore[override]
+        """The decision as a frozen object that can be saved without the classifier.
+
+        ``fit`` makes it; after a parameter was set it is made anew, once.
+        """
+        raw = self._raw()
+        policy: AbstentionPolicy | None = getattr(self, "_policy", None)
+        if policy is None or not np.array_equal(policy.classes, raw.classes):
+            self._check_parameters()
+            if self.calibrates_confidence:
+                self._check_confidence_unchanged()
+            rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
+            self._policy = policy = replace(self._make_policy(raw, rule))  # its constructor checks
+        return policy
+
+    def _check_confidence_unchanged(self) -> None:
+        now, fitted = self.confidence_in_use, self._confidence_at_fit
+        if now is not fitted and now != fitted:
+            raise ValueError(
+                f"confidence was {fitted!r} when the calibration was fitted to it and is {now!r} "
+                "now; call fit again."
+            )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if not (name.startswith("_") or name.endswith("_")):  # a parameter
+            self.__dict__.pop("_policy", None)
+
+    def _make_policy(self, raw: RawClassifier, rule: DecisionRule) -> AbstentionPolicy:
+        threshold = self.threshold
+        if threshold is None:
+            threshold = 0.0 if self.confidence_is_bounded else -np.inf
+        return trusted(
+            AbstentionPolicy,
+            classes=raw.classes,
+            threshold=float(threshold),
+            confidence=self.confidence_in_use,
+            rule=rule,
+            calibration=getattr(self, "calibration_", None),
+            response=raw.response,
+            abstain_label=self._find_label(raw.classes),
+        )
 
     def _raw(self) -> RawClassifier:
         if hasattr(self, "_raw_classifier"):
@@ -486,31 +399,14 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             "classifier in FrozenEstimator (without calibration)."
         )
 
-    def _policy(self, raw: RawClassifier) -> AbstentionPolicy:
-        self._check_parameters()
-        if self.calibrates_confidence:
-            _check_unchanged("confidence", self.resolved_confidence, self._confidence_at_fit)
-        threshold = self.threshold
-        if threshold is None:
-            threshold = 0.0 if self.confidence_is_bounded else -np.inf
-        return AbstentionPolicy(
-            classes=raw.classes,
-            threshold=float(threshold),
-            confidence=self.resolved_confidence,
-            rule=DecisionRule.checked(self.decision, self.cost_matrix, raw.classes),
-            calibration=getattr(self, "calibration_", None),
-            response=raw.response,
-            abstain_label=self._resolve_label(raw.classes),
-        )
-
-    def _policy_and_rows(self, X: Any) -> tuple[AbstentionPolicy, RawRows]:
+    def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, None]:
         raw = self._raw()
-        _check_any_sample(X, self)  # the same words, whatever classifier is wrapped
+        _check_any_sample(X, self)  # one message, whichever classifier is wrapped
         scores = raw.scores(X)
         if not hasattr(self, "_raw_classifier"):
-            raw.check_decision(X, scores, self.decision)  # no fit has looked at this classifier
-        answers = raw.answers(X) if self.decision == "estimator" else None
-        return self._policy(raw), RawRows(scores, answers)
+            raw.check_decision(X, scores, self.decision)  # which fit has not checked
+        y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
+        return scores, y_pred, None
 
     # scikit-learn ------------------------------------------------------------------------
 
@@ -526,7 +422,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         return fit_router(self)
 
 
-def labels_of(y: Any) -> LabelArray:
+def check_y(y: Any) -> LabelArray:
     """Return the labels given to ``fit``, checked."""
     y = check_labels(column_or_1d(label_array(y, "y"), warn=True), "y")
     check_classification_targets(y)
@@ -550,14 +446,14 @@ def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
     return frozen_classes(estimator) if is_ready(estimator) else np.unique(y)
 
 
-def codes_of(y: LabelArray, classes: LabelArray) -> IntArray:
+def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:
     """Return labels as positions among the classes of a task; others are errors."""
     codes = encode_labels(y, classes, "y")
     return check_known(codes, y, classes, "y", "The classifier was not trained on them.")
 
 
 def adopt_tags(tags: Any, estimator: Any) -> Any:
-    """Take over what the wrapped classifier can digest."""
+    """Take over which inputs the wrapped classifier accepts."""
     inner = get_tags(estimator)
     for name in ("sparse", "allow_nan", "string", "categorical", "pairwise", "positive_only"):
         setattr(tags.input_tags, name, getattr(inner.input_tags, name))
@@ -566,12 +462,6 @@ def adopt_tags(tags: Any, estimator: Any) -> Any:
         tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
     tags.non_deterministic = inner.non_deterministic
     return tags
-
-
-def count_seen(estimator: Any, X: Any) -> int:
-    """Return how many of these rows an abstaining estimator inside wrappers was fitted on."""
-    abstainer, inner_X = find_abstainer(estimator, X)
-    return 0 if abstainer is None else int(abstainer.count_seen(inner_X))
 
 
 def warn_if_fitted(estimator: Any) -> None:
@@ -591,7 +481,7 @@ def warn_if_fitted(estimator: Any) -> None:
 
 
 def _check_temperature_reads(calibration: str, scope: str, confidence: Any) -> None:
-    """Refuse to divide the log-odds of what is no chance of being right by a temperature."""
+    """Refuse a temperature for a confidence that is no probability of being right."""
     max_proba = isinstance(confidence, str) and confidence == "max_proba"
     if calibration == "temperature" and scope == "confidence" and not max_proba:
         raise ValueError(
@@ -602,7 +492,7 @@ def _check_temperature_reads(calibration: str, scope: str, confidence: Any) -> N
 
 
 def _check_answerable(threshold: Any, confidence: Any, *, bounded: bool) -> float:
-    """Return a threshold; one between 1 and inf would never answer, which inf says openly."""
+    """Return a threshold; refuse one that no confidence can reach, except inf."""
     number = check_threshold(threshold)
     if bounded and 1 < number < math.inf:
         raise ValueError(
@@ -628,13 +518,4 @@ def _check_any_sample(X: Any, owner: Any) -> None:
         raise ValueError(
             f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required by "
             f"{type(owner).__name__}."
-        )
-
-
-def _check_unchanged(name: str, value: Any, fitted: Any) -> None:
-    """Refuse a parameter that was set after what depends on it had been fitted."""
-    if value is not fitted and value != fitted:
-        raise ValueError(
-            f"{name} was {fitted!r} when the calibration was fitted to it and is {value!r} now; "
-            "call fit again."
         )

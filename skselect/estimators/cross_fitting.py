@@ -5,28 +5,33 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from skselect._array_ops import column_names, take_columns
 from skselect._checks.arrays import shown
-from skselect._checks.options import check_given, warn_unseen
+from skselect._checks.options import warn_unseen
 from skselect._checks.rows import check_subgroups, silence_weight_warning
-from skselect._sklearn import n_rows_of, routing_enabled, take_rows
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.estimators.classifier import SelectiveClassifier, codes_of, task_classes
+from skselect._sklearn import count_rows, take_rows
+from skselect._typing import BoolArray, IntArray
+from skselect.estimators.abstaining import decide_rows
+from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.fitting import (
+    TrainingRows,
+    check_trainable,
     check_weighted_part,
     folds,
     holdout,
-    rows_of,
+    is_ready,
     seen_rows,
-    wrap_fitted,
+    spread,
 )
+from skselect.policy.policy import Decisions
 from skselect.policy.subgroups import asks_for_answers, subgroup_codes
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
@@ -35,129 +40,97 @@ from skselect.predictions.predictions import Predictions
 
 #: One column, several, a function of X, or the answers themselves.
 GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
+#: Rows that a model had not seen, and what it decided, among all classes of the task.
+Part = tuple[IntArray, Decisions]
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingRows:
-    """Rows to learn from, with everything that has one entry per row.
-
-    Parameters
-    ----------
-    X, y : array-like
-    weight : ndarray of shape (n,) or None
-    params, split_params : mapping
-        Arguments of the classifier's ``fit`` and of the splitter.
-    classes : ndarray of shape (K,)
-        All classes of the task; a part of the rows may lack some.
-    rule : DecisionRule
-        For all of them.
-    confidence : str or callable
-        Likewise.
-    """
-
-    X: Any
-    y: LabelArray
-    weight: FloatArray | None
-    params: Mapping[str, Any]
-    split_params: Mapping[str, Any]
-    classes: LabelArray
-    rule: DecisionRule
-    confidence: Any
-
-    def part(self, rows: IntArray) -> TrainingRows:
-        """Return some of the rows."""
-        n = len(self.y)
-        weight = None if self.weight is None else self.weight[rows]
-        params, split_params = (rows_of(p, rows, n) for p in (self.params, self.split_params))
-        return replace(
-            self, X=take_rows(self.X, rows), y=self.y[rows], weight=weight, params=params,
-            split_params=split_params,
+def fit_clone(base: SelectiveClassifier, rows: TrainingRows) -> SelectiveClassifier:
+    """Fit a clone of a classifier whose parameters were checked; rows may lack some classes."""
+    model = clone(base)
+    if not isinstance(model.estimator, FrozenEstimator):
+        check_trainable(len(rows.codes))
+    present = np.unique(rows.codes)
+    if len(present) < len(rows.classes) and not is_ready(model.estimator):
+        rows = replace(
+            rows, classes=rows.classes[present], codes=np.searchsorted(present, rows.codes),
+            rule=_leave_out_costs(model, rows.rule, present),
         )  # fmt: skip
-
-    def fit(self, model: SelectiveClassifier) -> SelectiveClassifier:
-        """Fit a clone; groups also keep its calibration folds apart."""
-        model = clone(model)
-        params = dict(self.params)
-        if model.calibration is not None and not routing_enabled():
-            params |= self.split_params
-        present = codes_of(task_classes(model.estimator, self.y), self.classes)
-        if self.rule.cost_matrix is not None and len(present) < len(self.classes):
-            self._leave_out_costs(model, present)
-        return model.fit(self.X, self.y, sample_weight=self.weight, **params)
-
-    def _leave_out_costs(self, model: SelectiveClassifier, present: IntArray) -> None:
-        """Leave out the costs of classes that these rows lack."""
-        costs = check_given(self.rule.cost_matrix, "cost_matrix", "a part of it")
-        part = costs[np.ix_(present, present)]
-        if np.any(part > 0):
-            model.set_params(cost_matrix=part)
-        else:  # a single class, so that there is nothing to decide
-            model.set_params(cost_matrix=None, decision="argmax", confidence="max_proba")
+    return model._fit_checked(rows)  # noqa: SLF001 - checked once, for all folds
 
 
-class Part(NamedTuple):
-    """What a model said about rows that it had not seen, among all classes of the task."""
+def _leave_out_costs(
+    model: SelectiveClassifier, rule: DecisionRule, present: IntArray
+) -> DecisionRule:
+    """Leave out the costs of classes that the rows lack."""
+    if rule.cost_matrix is None:
+        return rule
+    costs = rule.cost_matrix[np.ix_(present, present)]
+    if np.any(costs > 0):
+        model.set_params(cost_matrix=costs)
+        return DecisionRule(rule.decision, costs)
+    # A single class: there is nothing to decide.
+    model.set_params(cost_matrix=None, decision="argmax", confidence="max_proba")
+    return DecisionRule()
 
-    rows: IntArray
-    y_proba: FloatArray
-    confidence: FloatArray
-    y_pred: IntArray
 
-
-def cross_fitted(
-    model: SelectiveClassifier, rows: TrainingRows, cv: Any, n_jobs: int | None
+def predict_folds(
+    base: SelectiveClassifier,
+    rows: TrainingRows,
+    cv: Any,
+    split_params: Mapping[str, Any],
+    n_jobs: int | None,
 ) -> list[Part]:
-    """Answer every row by a model that did not see it."""
-    splits = folds(cv, rows.X, rows.y, rows.split_params, rows.weight)
-    codes = codes_of(rows.y, rows.classes)
-    warn_unseen(seen_rows(splits, codes), codes, "they count as wrong answers")
+    """Decide every row by a model that did not see it."""
+    splits = folds(cv, rows.X, rows.y, split_params, rows.weight)
+    warn_unseen(seen_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_fitted_part)(model, rows, train, test) for train, test in splits
+        delayed(_predict_fold)(base, rows, train, test) for train, test in splits
     )
     return list(parts)
 
 
-def held_out(
-    model: SelectiveClassifier,
+def _predict_fold(
+    base: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray
+) -> Part:
+    with silence_weight_warning():  # the fit on all rows warns of small weights
+        model = fit_clone(base, rows.take(train))
+    return test, decide_among_all(base, model, take_rows(rows.X, test), rows)
+
+
+def predict_held_out(
+    base: SelectiveClassifier,
     rows: TrainingRows,
     share: float,
+    groups: Any,
     random_state: Any,
     *,
     kept: bool,
 ) -> tuple[SelectiveClassifier, Part]:
-    """Fit on some rows, chosen at random, and answer the others; `kept`: there is no refit."""
-    groups = rows.split_params.get("groups")
-    train, test = holdout(share, len(rows.y), groups, random_state)
+    """Fit on some rows, chosen at random, and decide the others; `kept`: there is no refit."""
+    train, test = holdout(share, len(rows.codes), groups, random_state)
     check_weighted_part(rows.weight, train, f"the training part of cv={share:g}")
     check_weighted_part(rows.weight, test, f"the part that cv={share:g} holds out")
-    codes = codes_of(rows.y, rows.classes)
-    warn_unseen(seen_rows([(train, test)], codes), codes, "they count as wrong answers")
+    seen = seen_rows([(train, test)], rows.codes)
+    warn_unseen(seen, rows.codes, "they count as wrong answers")
     with contextlib.nullcontext() if kept else silence_weight_warning():
-        fitted = rows.part(train).fit(model)
-    return fitted, answered(fitted, rows, test)
+        model = fit_clone(base, rows.take(train))
+    return model, (test, decide_among_all(base, model, take_rows(rows.X, test), rows))
 
 
-def _fitted_part(
-    model: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray
-) -> Part:
-    with silence_weight_warning():  # the fit on all rows says it
-        fitted = rows.part(train).fit(model)
-    return answered(fitted, rows, test)
-
-
-def answered(model: SelectiveClassifier, rows: TrainingRows, test: IntArray | None = None) -> Part:
-    """Return what a fitted model says about rows, also where a fold of it lacked a class.
-
-    None: all rows, which are then not copied.
-    """
-    decisions = model.judge(rows.X if test is None else take_rows(rows.X, test))
-    known = wrap_fitted(model, rows.classes)
-    proba = known.spread(decisions.y_proba, 0.0)
-    y_pred = known.columns[decisions.y_pred]
+def decide_among_all(
+    base: SelectiveClassifier, model: SelectiveClassifier, X: Any, rows: TrainingRows
+) -> Decisions:
+    """Return the decisions of a fitted model, also where its training rows lacked a class."""
+    decisions = decide_rows(model, X)
+    if len(model.classes_) == len(rows.classes):
+        return decisions
+    columns = np.flatnonzero(np.isin(rows.classes, model.classes_))
+    proba = spread(decisions.y_proba, columns, len(rows.classes), 0.0)
+    y_pred = columns[decisions.y_pred]
     confidence = decisions.confidence
-    if not model.calibrates_confidence:  # else its map was fitted among its own classes
-        confidence = confidence_of_answers(proba, y_pred, rows.confidence, rows.rule)
-    return Part(np.arange(len(proba)) if test is None else test, proba, confidence, y_pred)
+    if not model.calibrates_confidence:  # a calibrated one stays as it is
+        confidence = confidence_of_answers(proba, y_pred, base.confidence_in_use, rows.rule)
+    return replace(decisions, y_proba=proba, y_pred=y_pred, confidence=confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,16 +156,16 @@ class Pooled:
         }
 
 
-def pooled(parts: list[Part], rows: TrainingRows) -> Pooled:
+def pool(parts: list[Part], rows: TrainingRows) -> Pooled:
     """Put the predictions of all parts together."""
-    tests, probas, confidences, answers = zip(*parts, strict=True)
+    tests, decisions = zip(*parts, strict=True)
     order = np.concatenate(tests)
     predictions = Predictions(
-        y_true=codes_of(rows.y[order], rows.classes),
-        y_pred=np.concatenate(answers),
+        y_true=rows.codes[order],
+        y_pred=np.concatenate([part.y_pred for part in decisions]),
         classes=rows.classes,
-        y_proba=np.concatenate(probas),
-        confidence=np.concatenate(confidences),
+        y_proba=np.concatenate([part.y_proba for part in decisions]),
+        confidence=np.concatenate([part.confidence for part in decisions]),
         sample_weight=None if rows.weight is None else rows.weight[order],
         rule=rows.rule,
     )
@@ -203,7 +176,7 @@ def pooled(parts: list[Part], rows: TrainingRows) -> Pooled:
 # Subgroups -----------------------------------------------------------------------------------
 
 
-def name_of_groups(group_by: GroupBy) -> str:
+def name_groups(group_by: GroupBy) -> str:
     """Return what subgroups are called, for people."""
     if callable(group_by):
         return getattr(group_by, "__name__", "subgroup").replace("<lambda>", "subgroup")
@@ -211,15 +184,19 @@ def name_of_groups(group_by: GroupBy) -> str:
     return " and ".join(str(column) for column in columns)
 
 
-def subgroups_of(group_by: GroupBy, X: Any) -> Any:
+def find_subgroups(group_by: GroupBy, X: Any) -> Any:
     """Return the subgroup of each row of X; None where the answers are the subgroups."""
     if group_by is None:
         return None
     if asks_for_answers(group_by):
-        _refuse_column(str(group_by), X)
+        if group_by in (column_names(X) or []):
+            raise ValueError(
+                f"group_by={group_by!r} means the answers, but X has a column of that name too; "
+                f"rename it, or pass a function such as lambda X: X[{group_by!r}]."
+            )
         return None
     if callable(group_by):
-        return _check_subgroups_of(group_by(X), n_rows_of(X))
+        return _check_returned(group_by(X), count_rows(X))
     return _check_group_columns(group_by, X)
 
 
@@ -252,7 +229,7 @@ def _check_same_subgroups(
         "and pass for example lambda X: X['age'] > 50."
     )
     try:
-        part: pd.DataFrame = _check_subgroups_of(group_by(take_rows(X, rows)), len(rows))
+        part: pd.DataFrame = _check_returned(group_by(take_rows(X, rows)), len(rows))
     except Exception as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         raise ValueError(f"group_by: the function fails on {which} ({said}). {remedy}") from error
@@ -300,17 +277,8 @@ def _check_group_columns(group_by: Any, X: Any) -> Any:
     return take_columns(X, wanted)
 
 
-def _check_subgroups_of(values: Any, n: int) -> Any:
+def _check_returned(values: Any, n: int) -> Any:
     """Return what a function of X gave as subgroups, if it is one per row."""
     if values is None:
         raise ValueError("group_by: the function returned None; it must return one value per row.")
     return check_subgroups(values, n, "group_by", "X")
-
-
-def _refuse_column(name: str, X: Any) -> None:
-    """Refuse a reserved word that is also a column."""
-    if name in (column_names(X) or []):
-        raise ValueError(
-            f"group_by={name!r} means the answers, but X has a column of that name too; rename it, "
-            f"or pass a function such as lambda X: X[{name!r}]."
-        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from skselect._checks.labels import check_known, check_labels, encode_labels
 from skselect._checks.proba import RANGE_TOLERANCE, check_proba
-from skselect._sklearn import n_rows_of, routing_enabled, take_rows, weight_parameter
+from skselect._sklearn import count_rows, routing_enabled, take_rows, weight_parameter
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.estimators.scoring import check_own_proba, find_abstainer
+from skselect.estimators.abstaining import find_abstainer
+from skselect.estimators.scoring import check_own_proba
+from skselect.predictions.decisions import DecisionRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,32 +57,24 @@ class RawClassifier:
         A class that the classifier does not know has probability 0, or the decision value
         nan.
         """
-        n, n_own = n_rows_of(X), len(self.columns)
+        n, n_own = count_rows(X), len(self.columns)
         if self.response == "predict_proba":
             own = check_proba(self.estimator.predict_proba(X), "predict_proba(X)")
             check_own_proba(own, n, n_own, self.estimator)
-            return self.spread(own, 0.0)
+            return spread(own, self.columns, len(self.classes), 0.0)
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
         _check_own_values(own, n, n_own, self.estimator)
         if own.ndim == 1 and len(self.classes) == 2:
             return own
         if own.ndim == 1:
             own = np.column_stack([-own, own])
-        return self.spread(own, np.nan)
+        return spread(own, self.columns, len(self.classes), np.nan)
 
-    def spread(self, own: FloatArray, missing: float) -> FloatArray:
-        """Return the classifier's own columns among those of all classes."""
-        if np.array_equal(self.columns, np.arange(len(self.classes))):
-            return own
-        spread = np.full((len(own), len(self.classes)), missing, dtype=own.dtype)
-        spread[:, self.columns] = own
-        return spread
-
-    def answers(self, X: Any) -> IntArray:
+    def predict_codes(self, X: Any) -> IntArray:
         """Return what the classifier itself predicts, as codes of the task's classes."""
-        return self.columns[self._own_answers(X)]
+        return self.columns[self._predict_own(X)]
 
-    def _own_answers(self, X: Any) -> IntArray:
+    def _predict_own(self, X: Any) -> IntArray:
         """Return what the classifier itself predicts, as codes of its own classes."""
         own = check_labels(self.estimator.predict(X), "predict(X)")
         known = np.asarray(self.estimator.classes_)
@@ -96,9 +90,13 @@ class RawClassifier:
         """
         abstainer, _ = find_abstainer(self.estimator, None)
         if abstainer is not None and abstainer.abstains:
-            _refuse_abstainer(abstainer)
+            raise ValueError(
+                f"estimator: the {type(abstainer).__name__} inside abstains by itself. Pass the "
+                "classifier without a threshold (threshold=None), or wrap the whole Pipeline "
+                "instead of its last step."
+            )
         if self.response == "decision_function" and len(self.columns) == 3:
-            _refuse_pairs(self._own_answers(X), scores[:, self.columns], self.estimator)
+            _refuse_pairs(self._predict_own(X), scores[:, self.columns], self.estimator)
         if decision != "argmax":
             return
         if self.response == "predict_proba":
@@ -107,47 +105,18 @@ class RawClassifier:
             own = np.column_stack([-scores, scores])
         else:
             return
-        _check_argmax_decision(
-            self.estimator.predict(X), own, np.asarray(self.estimator.classes_), self.estimator
-        )
+        predicted, classes = self.estimator.predict(X), np.asarray(self.estimator.classes_)
+        if not np.array_equal(predicted, classes[own.argmax(axis=1)]):
+            _check_argmax_decision(predicted, own, classes, self.estimator)
 
 
-def fit_raw(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    codes: IntArray,
-    classes: LabelArray,
-    params: Mapping[str, Any],
-) -> RawClassifier:
-    """Clone and fit a classifier (a frozen one is taken as it is).
-
-    Parameters
-    ----------
-    estimator : object
-    X, y : array-like
-        Rows and labels, passed on untouched.
-    codes : ndarray of shape (n,)
-        The labels as positions among `classes`.
-    classes : ndarray of shape (K,)
-    params : mapping
-        Arguments of the classifier's ``fit``, weights included.
-    """
-    fitted = clone(estimator)
-    if isinstance(fitted, FrozenEstimator):
-        return wrap_fitted(fitted, classes)
-    keywords = dict(params)
-    if wants_codes(fitted):
-        known, own_codes = np.unique(codes, return_inverse=True)
-        if keywords.get("eval_set") is not None:
-            keywords["eval_set"] = [
-                (rows, _codes_among(labels, classes, known))
-                for rows, labels in keywords["eval_set"]
-            ]
-        fitted.fit(X, own_codes, **keywords)
-        return RawClassifier(fitted, classes, known, response_of(fitted))
-    fitted.fit(X, y, **keywords)
-    return wrap_fitted(fitted, classes)
+def spread(own: FloatArray, columns: IntArray, n_classes: int, missing: float) -> FloatArray:
+    """Return a classifier's own columns among those of all classes."""
+    if np.array_equal(columns, np.arange(n_classes)):
+        return own
+    table = np.full((len(own), n_classes), missing, dtype=own.dtype)
+    table[:, columns] = own
+    return table
 
 
 def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
@@ -157,10 +126,14 @@ def wrap_fitted(estimator: Any, classes: LabelArray) -> RawClassifier:
             f"estimator must be a classifier, but a fitted {type(estimator).__name__} has no "
             "classes_."
         )
-    own = check_labels(np.asarray(estimator.classes_), "classes_")
-    columns = encode_labels(own, classes, "classes_")
-    check_known(columns, own, classes, "classes_", "y must hold every class of a classifier.")
-    return RawClassifier(estimator, classes, columns, response_of(estimator))
+    own = np.asarray(estimator.classes_)
+    if np.array_equal(own, classes):
+        columns = np.arange(len(classes))
+    else:
+        own = check_labels(own, "classes_")
+        columns = encode_labels(own, classes, "classes_")
+        check_known(columns, own, classes, "classes_", "y must hold every class of a classifier.")
+    return RawClassifier(estimator, classes, columns, find_response(estimator))
 
 
 def is_ready(estimator: Any) -> bool:
@@ -170,7 +143,7 @@ def is_ready(estimator: Any) -> bool:
     return hasattr(estimator, "classes_") and not get_tags(estimator).requires_fit
 
 
-def response_of(estimator: Any) -> str:
+def find_response(estimator: Any) -> str:
     """Return the method that gives raw scores; probabilities come first."""
     for method in ("predict_proba", "decision_function"):
         if hasattr(estimator, method):
@@ -191,13 +164,12 @@ def wants_codes(estimator: Any) -> bool:
     return any(cls.__module__.split(".")[0] == "xgboost" for cls in type(estimator).__mro__)
 
 
-def _codes_among(labels: Any, classes: LabelArray, known: IntArray) -> IntArray:
+def _codes_among(labels: Any, classes: LabelArray) -> IntArray:
     """Return labels of an evaluation set as the codes of the classes trained on."""
     labels = check_labels(labels, "eval_set")
-    return check_known(
-        encode_labels(labels, classes[known], "eval_set"), labels, classes[known],
-        "eval_set", "Each of its classes must occur in every part that is trained on.",
-    )  # fmt: skip
+    codes = encode_labels(labels, classes, "eval_set")
+    remedy = "Each of its classes must occur in every part that is trained on."
+    return check_known(codes, labels, classes, "eval_set", remedy)
 
 
 def _weight_name(estimator: Any) -> str:
@@ -254,7 +226,9 @@ def route_fit(
 # Folds ---------------------------------------------------------------------------------------
 
 
-#: Rows to train on, and rows to predict.
+#: Fewer held-out rows say next to nothing about a threshold.
+_LEAST_HELD_OUT = 10
+#: For each fold the rows to train on, and the rows to predict.
 Parts = list[tuple[IntArray, IntArray]]
 
 
@@ -283,7 +257,7 @@ def folds(
         cv = StratifiedGroupKFold(5 if cv is None else int(cv))
     splitter = as_splitter(cv, y, classifier=True)
     with warnings.catch_warnings():
-        # A class with fewer rows than folds is no mistake of the user's.
+        # scikit-learn warns of a class with fewer rows than folds, which may well be so here.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
         parts = list(splitter.split(X, y, **params))
     if not parts:
@@ -320,12 +294,16 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
         train, test = next(splitter.split(np.zeros(n), groups=groups))
     except ValueError as error:
         raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
-    _check_held_out(share, len(test), n)
+    if len(test) < _LEAST_HELD_OUT:
+        raise ValueError(
+            f"cv={share:g} holds out {len(test)} of {n} rows, but a threshold needs at least "
+            f"{_LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
+        )
     return train, test
 
 
-def rows_of(params: Mapping[str, Any], rows: IntArray, n: int) -> dict[str, Any]:
-    """Return fit parameters for a part of the rows: whatever has one entry per row is cut."""
+def _cut(params: Mapping[str, Any], rows: IntArray, n: int) -> dict[str, Any]:
+    """Return arguments for a part of the rows: whatever has one entry per row is cut."""
     return {
         name: take_rows(value, rows) if _has_rows(value, n) else value
         for name, value in params.items()
@@ -341,54 +319,83 @@ def _has_rows(value: Any, n: int) -> bool:
     return hasattr(value, "__len__") and len(value) == n
 
 
-# Fitting on parts of the rows ------------------------------------------------------------------
+# Fitting -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """The rows to learn from, so that whole and folds are fitted the same way."""
+class TrainingRows:
+    """Checked rows to learn from, with everything that has one entry per row.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Rows and labels, passed on untouched.
+    codes : ndarray of shape (n,)
+        The labels as positions among `classes`.
+    classes : ndarray of shape (K,)
+        All classes of the task; a part of the rows may lack some.
+    weight : ndarray of shape (n,), default=None
+    params, split_params : mapping, default={}
+        Arguments of the classifier's ``fit``, weights included, and of the splitter that makes
+        the folds of its calibration.
+    rule : DecisionRule
+        How rows are answered, among all classes.
+    """
 
     X: Any
     y: LabelArray
     codes: IntArray
     classes: LabelArray
-    params: Mapping[str, Any]
+    weight: FloatArray | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    split_params: Mapping[str, Any] = field(default_factory=dict)
+    rule: DecisionRule = field(default_factory=DecisionRule)
 
-    def fit(self, estimator: Any, rows: IntArray) -> RawClassifier:
-        """Fit a clone on some of the rows."""
+    def take(self, rows: IntArray) -> TrainingRows:
+        """Return some of the rows."""
         n = len(self.codes)
-        if len(rows) == n:
-            return fit_raw(estimator, self.X, self.y, self.codes, self.classes, self.params)
-        return fit_raw(
-            estimator,
-            take_rows(self.X, rows),
-            self.y[rows],
-            self.codes[rows],
-            self.classes,
-            rows_of(self.params, rows, n),
-        )
+        weight = None if self.weight is None else self.weight[rows]
+        params, split_params = (_cut(given, rows, n) for given in (self.params, self.split_params))
+        return replace(
+            self, X=take_rows(self.X, rows), y=self.y[rows], codes=self.codes[rows], weight=weight,
+            params=params, split_params=split_params,
+        )  # fmt: skip
 
-    def out_of_fold(self, estimator: Any, parts: Parts) -> FloatArray:
-        """Return raw scores of every row by a classifier that did not see it."""
-        models = self.fold_models(estimator, parts)
-        return assembled((test, raw.scores(X_test)) for test, X_test, raw in models)
+    def fit(self, estimator: Any) -> RawClassifier:
+        """Clone and fit a classifier (a frozen one is taken as it is)."""
+        fitted = clone(estimator)
+        if isinstance(fitted, FrozenEstimator):
+            return wrap_fitted(fitted, self.classes)
+        if not wants_codes(fitted):
+            fitted.fit(self.X, self.y, **self.params)
+            return wrap_fitted(fitted, self.classes)
+        params = dict(self.params)
+        known, own_codes = np.unique(self.codes, return_inverse=True)
+        if params.get("eval_set") is not None:
+            params["eval_set"] = [
+                (rows, _codes_among(labels, self.classes[known]))
+                for rows, labels in params["eval_set"]
+            ]
+        fitted.fit(self.X, own_codes, **params)
+        return RawClassifier(fitted, self.classes, known, find_response(fitted))
 
-    def fold_models(
+    def fit_folds(
         self, estimator: Any, parts: Parts
     ) -> Iterator[tuple[IntArray, Any, RawClassifier]]:
         """Yield the rows that a fold leaves out, and a classifier fitted to the others."""
         for train, test in parts:
-            yield test, take_rows(self.X, test), self.fit(estimator, train)
+            yield test, take_rows(self.X, test), self.take(train).fit(estimator)
+
+    def predict_out_of_fold(self, estimator: Any, parts: Parts) -> FloatArray:
+        """Return raw scores of every row by a classifier that did not see it."""
+        models = self.fit_folds(estimator, parts)
+        return assembled((test, raw.scores(X_test)) for test, X_test, raw in models)
 
 
 def assembled(parts: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
     """Return scores in the order of all rows, from parts that hold each row once."""
     rows, scores = zip(*parts, strict=True)
     return np.asarray(np.concatenate(scores)[np.argsort(np.concatenate(rows))])
-
-
-#: Fewer held-out rows say next to nothing about a threshold.
-_LEAST_HELD_OUT = 10
 
 
 def check_cv(cv: Any, *, takes_share: bool = False) -> None:
@@ -403,15 +410,6 @@ def check_cv(cv: Any, *, takes_share: bool = False) -> None:
         raise ValueError(
             f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}."
             + ("" if is_share else remedy)
-        )
-
-
-def _check_held_out(share: float, n_held_out: int, n: int) -> None:
-    """Refuse to choose a threshold on a handful of rows."""
-    if n_held_out < _LEAST_HELD_OUT:
-        raise ValueError(
-            f"cv={share:g} holds out {n_held_out} of {n} rows, but a threshold needs at least "
-            f"{_LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
         )
 
 
@@ -457,7 +455,7 @@ def _check_argmax_decision(
     codes = encode_labels(check_labels(y_pred, "predict(X)"), classes, "predict(X)")
     largest = y_proba.max(axis=1)
     chosen = np.where(codes >= 0, y_proba[np.arange(len(codes)), codes], -np.inf)
-    # Rounding inside a model can part a tie in two ways; a moved cut-off differs by far more.
+    # Rounding may break a tie either way; a tuned cut-off differs by far more.
     other: BoolArray = chosen < largest - RANGE_TOLERANCE
     if np.any(other):
         raise ValueError(
@@ -502,11 +500,3 @@ def _refuse_pairs(codes: IntArray, values: FloatArray, estimator: Any) -> None:
             f"pairs of classes: predict differs from the largest in {n_other} of {len(codes)} "
             "rows. One column per class is needed (for SVC: decision_function_shape='ovr')."
         )
-
-
-def _refuse_abstainer(estimator: Any) -> None:
-    """Refuse a classifier that already leaves rows without an answer."""
-    raise ValueError(
-        f"estimator: the {type(estimator).__name__} inside abstains by itself. Pass the classifier "
-        "without a threshold (threshold=None), or wrap the whole Pipeline instead of its last step."
-    )

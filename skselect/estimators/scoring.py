@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import check_scoring
 
 from skselect._array_ops import reaches, row_argmax
@@ -19,13 +18,14 @@ from skselect._checks.proba import check_proba
 from skselect._checks.rows import check_length, check_weight
 from skselect._sklearn import (
     BaseScorer,
-    n_rows_of,
+    count_rows,
     register_scoring_names,
     take_rows,
     unregister_scoring_names,
 )
 from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.estimators.abstaining import decide_rows, find_abstainer
 from skselect.metrics import SPECS, MetricSpec
 from skselect.metrics._evaluate import kernel_value
 from skselect.metrics._judged import Judged, judge
@@ -44,19 +44,19 @@ _BY_SCORER_NAME = {spec.scorer_name: spec for spec in SPECS.values()}
 
 
 @dataclass(frozen=True, eq=False)
-class _Answers:
-    """What an estimator said about labelled rows, judged, and its threshold for each.
+class JudgedEstimator:
+    """How wrong and how sure an estimator is of labelled rows, and its threshold for each.
 
     Parameters
     ----------
-    own : Judged
+    judged : Judged
         With the estimator's own confidence, which its threshold is about; as claim the
         probability of its answer, or its calibrated confidence.
     threshold : ndarray of shape (n,) or None
         None: the estimator never abstains.
     """
 
-    own: Judged
+    judged: Judged
     threshold: FloatArray | None
 
     @property
@@ -71,62 +71,38 @@ class _Answers:
         if threshold is None and self.threshold is not None:
             threshold = self.single_threshold
             if threshold is None:  # one per subgroup
-                shifted = relative_to(self.own.outcomes, self.threshold)
+                shifted = relative_to(self.judged.outcomes, self.threshold)
                 return RiskCoverageCurve.from_outcomes(shifted), DEFAULT_THRESHOLD
-        return self.own.curve, DEFAULT_THRESHOLD if threshold is None else threshold
+        return self.judged.curve, DEFAULT_THRESHOLD if threshold is None else threshold
 
 
-def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Look for the abstaining estimator inside Pipeline, search and Frozen wrappers.
-
-    Returns
-    -------
-    (abstainer, X) or (None, X)
-        X as the abstainer gets it, after the transformers before it.
-    """
-    while True:
-        if hasattr(estimator, "accepts") and hasattr(estimator, "judge"):
-            return estimator, X
-        steps = getattr(estimator, "steps", None)
-        if steps:
-            if find_abstainer(steps[-1][1], None)[0] is None:
-                return None, X
-            if len(steps) > 1 and X is not None:
-                X = estimator[:-1].transform(X)
-            estimator = steps[-1][1]
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
-        else:
-            return None, X
-
-
-def answers_of(estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -> _Answers:
-    """Predict once and judge every row; classes the estimator does not know are errors."""
+def judge_estimator(
+    estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
+) -> JudgedEstimator:
+    """Predict once, and judge every row: a class that the estimator does not know is an error."""
     abstainer, inner_X = find_abstainer(estimator, X)
     labels = check_labels(y_true)
     if abstainer is not None:
-        decisions = abstainer.judge(inner_X)
+        decisions = decide_rows(abstainer, inner_X)
         classes = np.asarray(abstainer.classes_)
-        proba, answers = decisions.y_proba, decisions.y_pred
+        proba, y_pred = decisions.y_proba, decisions.y_pred
         confidence, claim = decisions.confidence, decisions.claim
         threshold = decisions.threshold if abstainer.abstains else None
     else:
         proba = _proba(estimator, X)
-        answers = row_argmax(proba)
+        y_pred = row_argmax(proba)
         classes = np.asarray(estimator.classes_)
         confidence = claim = max_proba(proba)
         threshold = None
     check_length("X", proba, len(labels), "y_true")
     predictions = Predictions(
         y_true=encode_labels(labels, classes),
-        y_pred=answers,
+        y_pred=y_pred,
         classes=classes,
         y_proba=proba,
         sample_weight=check_weight(sample_weight, len(labels)),
     )
-    return _Answers(judge(predictions, confidence=confidence, claim=claim), threshold)
+    return JudgedEstimator(judge(predictions, confidence=confidence, claim=claim), threshold)
 
 
 def _proba(estimator: Any, X: Any) -> FloatArray:
@@ -137,7 +113,7 @@ def _proba(estimator: Any, X: Any) -> FloatArray:
             "a classifier with probabilities."
         )
     proba = check_proba(estimator.predict_proba(X), "predict_proba(X)")
-    check_own_proba(proba, n_rows_of(X), len(estimator.classes_), estimator)
+    check_own_proba(proba, count_rows(X), len(estimator.classes_), estimator)
     return proba
 
 
@@ -212,21 +188,21 @@ class SelectiveScorer(BaseScorer):
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
         """Score an estimator; scikit-learn calls this (`method_caller` would lose a column)."""
-        answers = answers_of(estimator, X, y_true, kwargs.get("sample_weight"))
-        return self.score_answers(answers)
+        found = judge_estimator(estimator, X, y_true, kwargs.get("sample_weight"))
+        return self.score_judged(found)
 
-    def score_answers(self, answers: _Answers) -> float:
+    def score_judged(self, found: JudgedEstimator) -> float:
         """Score what an estimator said; several scorers can share it and its curve."""
         spec = _BY_SCORER_NAME[self.name]
         if spec.at_threshold:
-            return spec.as_score(self._at_threshold(spec, answers))
-        if spec.needs_right and not np.any(answers.own.outcomes.loss < 1):
+            return spec.as_score(self._at_threshold(spec, found))
+        if spec.needs_right and not np.any(found.judged.outcomes.loss < 1):
             return float("nan")
-        return spec.as_score(kernel_value(spec, answers.own, self.params))
+        return spec.as_score(kernel_value(spec, found.judged, self.params))
 
-    def _at_threshold(self, spec: MetricSpec, answers: _Answers) -> float:
+    def _at_threshold(self, spec: MetricSpec, found: JudgedEstimator) -> float:
         params = {key: value for key, value in self.params.items() if key != "threshold"}
-        curve, threshold = answers.at(self.params.get("threshold"))
+        curve, threshold = found.at(self.params.get("threshold"))
         coverage = SPECS["coverage"].kernel(curve, threshold)
         must_not_reward = coverage == 0 and not spec.prices_abstention
         if must_not_reward or not reaches(coverage, self.min_coverage):
@@ -329,8 +305,8 @@ class _MultiScorer:
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
     ) -> dict[str, float]:
-        answers = answers_of(estimator, X, y_true, sample_weight)
-        return {key: s.score_answers(answers) for key, s in self.scorers.items()}
+        found = judge_estimator(estimator, X, y_true, sample_weight)
+        return {key: s.score_judged(found) for key, s in self.scorers.items()}
 
 
 def selective_scoring(
@@ -406,7 +382,7 @@ class _AcceptedScorer(BaseScorer):
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
-        labels = check_labels(y_true)  # booleans among objects are booleans again
+        labels = check_labels(y_true)  # an object array of booleans becomes one of booleans
         accepted = _accepted(estimator, X, self.threshold)
         check_length("X", accepted, len(labels), "y_true")
         weight = kwargs.get("sample_weight")
@@ -437,7 +413,7 @@ class _Suggesting:
 
     def predict(self, X: Any) -> LabelArray:
         abstainer, inner_X = find_abstainer(self.estimator, X)
-        return np.asarray(np.asarray(abstainer.classes_)[abstainer.judge(inner_X).y_pred])
+        return np.asarray(np.asarray(abstainer.classes_)[decide_rows(abstainer, inner_X).y_pred])
 
 
 def _accepted(estimator: Any, X: Any, threshold: float) -> BoolArray:

@@ -15,8 +15,8 @@ from skselect._typing import FloatArray
 
 Hashes = NDArray[np.uint64]
 
-#: How many different rows are kept: those with the smallest hashes, so that the same rows of
-#: another table are looked for.
+#: How many different rows are kept: those with the smallest hashes, so that of another table
+#: the same rows are kept too.
 MOST = 10_000
 #: How often rows that are equal by chance may be taken for rows seen before.
 FALSE_ALARMS = 0.001
@@ -128,7 +128,7 @@ def _frame_hashes(frame: pd.DataFrame, numeric: NDArray[np.bool_]) -> Hashes:
         column: pd.Series = frame.iloc[:, int(place)]
         column = column.map(str) if column.dtype == object else column  # lists have no hash
         if column.dtype.kind == "M" and isinstance(column.dtype, np.dtype):
-            column = column.astype("datetime64[ns]")  # one moment, one hash, whatever the unit
+            column = column.astype("datetime64[ns]")  # a moment has one hash in every unit
         hashes = pd.util.hash_pandas_object(column, index=False, categorize=False)
         total += _mixed(hashes.to_numpy().astype(np.uint64), np.array([place]))
     return np.asarray(total)

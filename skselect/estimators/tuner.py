@@ -23,38 +23,43 @@ from skselect._checks.options import (
 )
 from skselect._checks.rows import check_weight, refuse_among, refuse_weighted_rows
 from skselect._sklearn import routing_enabled, take_rows
-from skselect._typing import FloatArray, LabelArray
+from skselect._typing import FloatArray, IntArray, LabelArray, trusted
+from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
 from skselect.estimators.classifier import (
-    AbstainingMixin,
-    RawRows,
     SelectiveClassifier,
     adopt_tags,
-    count_seen,
-    has_decision_values,
-    labels_of,
+    check_y,
+    encode_y,
     task_classes,
     warn_if_fitted,
 )
 from skselect.estimators.cross_fitting import (
     Part,
     Pooled,
-    TrainingRows,
-    answered,
     check_decided_by_row,
-    cross_fitted,
-    held_out,
-    name_of_groups,
-    pooled,
-    subgroups_of,
+    decide_among_all,
+    find_subgroups,
+    fit_clone,
+    name_groups,
+    pool,
+    predict_folds,
+    predict_held_out,
 )
-from skselect.estimators.fitting import check_cv, check_trainable, fit_router, is_ready
+from skselect.estimators.fitting import (
+    TrainingRows,
+    check_cv,
+    check_trainable,
+    fit_router,
+    is_ready,
+    route_fit,
+)
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate, Doubt
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import UNSEEN, asks_for_answers
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
-from skselect.predictions.outcomes import Outcomes, resolved_loss
+from skselect.predictions.outcomes import Outcomes, choose_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, policy_facts
 from skselect.selection.goal import Goal
@@ -254,7 +259,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     # Fitting -----------------------------------------------------------------------------
 
-    # Groups are for the splitter, so that with metadata routing nobody has to ask for them.
+    # Groups are for the splitter: with metadata routing, too, they need no request.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": True}
 
     def fit(
@@ -290,8 +295,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         check_has_fit(self.estimator)
         base, fitted = self._base()
         goal = self._checked_goal(base)
+        base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
-        y = labels_of(y)
+        y = check_y(y)
         check_trainable(len(y))
         weight = check_weight(sample_weight, len(y), other="y")
         if goal.promises and goal.method != "betting":
@@ -299,44 +305,55 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
         base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
-        subgroups = subgroups_of(self.group_by, X)  # before anything is trained
+        subgroups = find_subgroups(self.group_by, X)  # before anything is trained
         check_decided_by_row(self.group_by, X, subgroups)
-        routed = self._route(base, weight, groups, fit_params)
-        rows = TrainingRows(X, y, weight, *routed, classes, rule, base.resolved_confidence)
+        routed, split_params = self._route(base, fitted, weight, groups, fit_params)
+        rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
 
-        model, parts, doubts = self._predicted(base, fitted, rows, goal)
+        model, parts, doubts = self._predicted(base, fitted, rows, split_params, goal)
         if groups is not None:
             doubts = (certificates.GROUPED, *doubts)
-        answers = pooled(parts, rows)
-        check_confidence_by_row(answers.predictions.y_proba, base.resolved_confidence)
-        outcomes = Outcomes.from_predictions(answers.predictions, loss=self._loss(base))
+        pooled = pool(parts, rows)
+        check_confidence_by_row(pooled.predictions.y_proba, base.confidence_in_use)
+        outcomes = Outcomes.from_predictions(pooled.predictions, loss=self._loss(base))
         if asks_for_answers(self.group_by):
-            subgroups = answers.predictions.answers
+            subgroups = pooled.predictions.answers
         elif subgroups is not None:
-            subgroups = take_rows(subgroups, answers.rows)
-        found = self._found(base, goal, answers.predictions, outcomes, subgroups, doubts)
+            subgroups = take_rows(subgroups, pooled.rows)
+        found = self._found(base, goal, pooled.predictions, outcomes, subgroups, doubts)
         if model is None:
-            model = rows.fit(base)
-        self._keep(model, base, found, answers, outcomes, subgroups)
+            model = fit_clone(base, rows)
+        self._keep(model, base, found, pooled, outcomes, subgroups)
         return self
 
     def _predicted(
-        self, base: SelectiveClassifier, fitted: bool, rows: TrainingRows, goal: Goal
+        self,
+        base: SelectiveClassifier,
+        fitted: bool,
+        rows: TrainingRows,
+        split_params: Mapping[str, Any],
+        goal: Goal,
     ) -> tuple[SelectiveClassifier | None, list[Part], tuple[Doubt, ...]]:
         """Return the final model if there is one, predictions to choose by, and doubts."""
         frozen = fitted or is_ready(base.estimator)
+        n = len(rows.codes)
         if frozen and (fitted or base.calibration is None):
-            model = base if fitted else rows.fit(base)
+            model = base if fitted else fit_clone(base, rows)
             seen = count_seen(self.estimator, rows.X) if goal.promises else 0
-            doubts = (certificates.trained_here(seen, len(rows.y)),) if seen else ()
-            return model, [answered(model, rows)], doubts
+            doubts = (certificates.trained_here(seen, n),) if seen else ()
+            return model, [(np.arange(n), decide_among_all(base, model, rows.X, rows))], doubts
         if isinstance(self.cv, float | np.floating):
-            share = float(self.cv)
-            model, part = held_out(base, rows, share, self.random_state, kept=not self.refit)
-            return (None, [part], (certificates.REFITTED,)) if self.refit else (model, [part], ())
-        _check_refit(self.refit)
+            share, groups = float(self.cv), split_params.get("groups")
+            kept = not self.refit
+            model, part = predict_held_out(base, rows, share, groups, self.random_state, kept=kept)
+            return (model, [part], ()) if kept else (None, [part], (certificates.REFITTED,))
+        if not self.refit:
+            raise ValueError(
+                "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
+                "or pass FrozenEstimator(fitted classifier)."
+            )
         doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
-        return None, cross_fitted(base, rows, self.cv, self.n_jobs), (doubt,)
+        return None, predict_folds(base, rows, self.cv, split_params, self.n_jobs), (doubt,)
 
     def _found(
         self,
@@ -357,7 +374,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         return pick_by_group(
             outcomes,
             subgroups,
-            name_of_groups(self.group_by),
+            name_groups(self.group_by),
             self.target,
             goal,
             by_answer=asks_for_answers(self.group_by),
@@ -388,7 +405,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             on_infeasible=self.on_infeasible,
             loss=self._loss(base),
             rule=DecisionRule(base.decision, costs),
-            confidence=base.resolved_confidence,
+            confidence=base.confidence_in_use,
         )
         many = self.group_by is not None and hasattr(self.target, "items")
         targets = [target for _, target in self.target.items()] if many else [self.target]
@@ -399,7 +416,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         return goal
 
     def _loss(self, base: SelectiveClassifier) -> Any:
-        return resolved_loss(self.loss, self.objective, has_costs=base.cost_matrix is not None)
+        return choose_loss(self.loss, self.objective, has_costs=base.cost_matrix is not None)
 
     def _base(self) -> tuple[SelectiveClassifier, bool]:
         """Return a SelectiveClassifier without threshold, and whether it is fitted already."""
@@ -432,21 +449,24 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     def _route(
         self,
         base: SelectiveClassifier,
+        fitted: bool,
         weight: FloatArray | None,
         groups: Any,
         fit_params: Mapping[str, Any],
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arguments of the wrapped estimator's `fit`, weights apart, and the splitter's.
+    ) -> tuple[tuple[dict[str, Any], dict[str, Any]], dict[str, Any]]:
+        """Return the arguments of the classifier's fit and its calibration's splitter; of `cv`.
 
-        With metadata routing they keep their names, because the estimator routes them once more.
+        Groups keep the folds of the calibration apart as well. A fitted classifier is not
+        trained again: weights then only choose the threshold.
         """
-        given = dict(fit_params) | ({} if groups is None else {"groups": groups})
-        if not routing_enabled():
-            return dict(fit_params), {} if groups is None else {"groups": groups}
-        weighted = given if weight is None else given | {"sample_weight": weight}
-        split = dict(process_routing(self, "fit", **weighted).splitter.split)
-        wanted = base.get_metadata_routing().consumes("fit", list(given))
-        return {name: given[name] for name in wanted if name in given}, split
+        grouped = {} if groups is None else {"groups": groups}
+        given, split = dict(fit_params) | grouped, grouped
+        if routing_enabled():
+            weighted = given if weight is None else given | {"sample_weight": weight}
+            split = dict(process_routing(self, "fit", **weighted).splitter.split)
+            wanted = base.get_metadata_routing().consumes("fit", list(given))
+            given = {name: given[name] for name in wanted if name in given}
+        return ({}, {}) if fitted else route_fit(base, weight, given), split
 
     # What is kept --------------------------------------------------------------------------
 
@@ -455,28 +475,29 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         model: SelectiveClassifier,
         base: SelectiveClassifier,
         found: ThresholdSelection | GroupedSelection,
-        answers: Pooled,
+        pooled: Pooled,
         outcomes: Outcomes,
         subgroups: Any,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
         facts = policy_facts(found, outcomes, accepted)
-        scores = certificates.scores_fingerprint(np.asarray(answers.predictions.y_proba))
+        scores = certificates.scores_fingerprint(np.asarray(pooled.predictions.y_proba))
         prints = facts.pop("fingerprints") | {"model": scores}
         found = found.with_fingerprints(prints)
         facts["certificate"] = found.certificate
+        changed = {
+            "threshold": float(found.threshold), "groups": found.groups, "fingerprints": prints,
+            "abstain_label": base.abstain_label, **facts,
+        }  # fmt: skip
+        policy = trusted(AbstentionPolicy, **(vars(model.policy_) | changed))
+        self.policy_: AbstentionPolicy = policy
         model.set_params(threshold=found.threshold if found.groups is None else None)
         self.estimator_: SelectiveClassifier = model
-        policy = replace(
-            model.policy_, threshold=found.threshold, groups=found.groups, fingerprints=prints,
-            abstain_label=base.abstain_label, **facts,
-        )  # fmt: skip
-        self.policy_: AbstentionPolicy = policy
         self.selection_ = replace(found, policy=policy)
         self.curve_ = found.curve
         self.certificates_ = found.certificates
         self.thresholds_ = found.thresholds
-        self.cv_results_ = answers.per_fold(outcomes, accepted)
+        self.cv_results_ = pooled.per_fold(outcomes, accepted)
 
     # What was found ----------------------------------------------------------------------
 
@@ -495,13 +516,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         """Names of the features, if the wrapped classifier has seen any."""
         return self._fitted().feature_names_in_
 
-    def count_seen(self, X: Any) -> int:
-        """Return how many of these rows trained or calibrated the classifier inside.
-
-        Rows that only chose the threshold do not count; see
-        :meth:`SelectiveClassifier.count_seen`.
-        """
-        return self._fitted().count_seen(X)
+    def _count_seen(self, X: Any) -> int:
+        return count_seen(self._fitted(), X)  # rows that only chose the threshold do not count
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
@@ -536,10 +552,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         """Whether it has a threshold; always."""
         return True
 
-    def _policy_and_rows(self, X: Any) -> tuple[AbstentionPolicy, RawRows]:
-        check_is_fitted(self)
-        _, rows = self.estimator_._policy_and_rows(X)  # noqa: SLF001 - same family
-        return self.policy_, rows._replace(subgroups=subgroups_of(self.group_by, X))
+    def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any]:
+        scores, y_pred, _ = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
+        return scores, y_pred, find_subgroups(self.group_by, X)
 
     # scikit-learn ------------------------------------------------------------------------
 
@@ -552,12 +567,3 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
         return fit_router(self)
-
-
-def _check_refit(refit: bool) -> None:
-    """Refuse to keep one classifier where every fold has its own."""
-    if not refit:
-        raise ValueError(
-            "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, or "
-            "pass FrozenEstimator(fitted classifier)."
-        )

@@ -172,3 +172,8 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(importlib.import_module("skselect.inference"), name)
     raise AttributeError(f"module 'skselect.metrics' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__

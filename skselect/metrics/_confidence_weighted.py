@@ -20,7 +20,7 @@ from skselect._typing import BoolArray, FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._judged import judge_proba
 from skselect.metrics._signature import CountOptions, DoorOptions, claim_count_metric, claim_metric
-from skselect.predictions.confidence import confidence_of
+from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 
 # Kernels of classes ----------------------------------------------------------------------
@@ -37,7 +37,7 @@ class Counts(NamedTuple):
 
 def weigh_by_confidence(predictions: Predictions) -> FloatArray:
     """Return w c, the weight of each row times the confidence in its predicted class."""
-    confidence = check_unit_confidence(confidence_of(predictions), "confidence weighting")
+    confidence = check_unit_confidence(compute_confidence(predictions), "confidence weighting")
     weight = predictions.sample_weight
     return confidence if weight is None else weight * confidence
 

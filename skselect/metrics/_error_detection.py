@@ -19,7 +19,7 @@ from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._judged import judge_proba
 from skselect.metrics._signature import CountOptions, DoorOptions, count_metric, metric
-from skselect.predictions.confidence import confidence_of
+from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 
 # Kernels ---------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def auroc_aurc(predictions: Predictions) -> float:
         return _without_two_classes()
     truth, weight = predictions.y_true[exists], weight[exists]
     weight = weight / np.max(weight)  # products of weights must not overflow
-    _, block = np.unique(-confidence_of(predictions)[exists], return_inverse=True)
+    _, block = np.unique(-compute_confidence(predictions)[exists], return_inverse=True)
     _, rank = np.unique(proba[exists, 1], return_inverse=True)
     positive, negative = weight * (truth == 1), weight * (truth == 0)
     concordant = _concordant_pairs(positive, negative, rank, block)

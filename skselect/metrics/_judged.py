@@ -10,7 +10,7 @@ import numpy as np
 
 from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.predictions.confidence import claimed_confidence, confidence_of
+from skselect.predictions.confidence import claimed_confidence, compute_confidence
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -61,7 +61,7 @@ class Judged:
         """The same rows; their confidence is the probability of being right that they claim."""
         if self.claim is None:
             return self
-        claim = confidence_of(self.predictions, self.claim)
+        claim = compute_confidence(self.predictions, self.claim)
         if np.array_equal(claim, self.outcomes.confidence):
             return self  # its curve need not be sorted again
         outcomes = replace(self.outcomes, confidence=claim)

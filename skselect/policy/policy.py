@@ -58,7 +58,7 @@ from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 
-SCHEMA = "skselect.policy.policy"
+SCHEMA = "skselect.policy"
 #: Version 2 added how answers are decided and a threshold per subgroup.
 VERSION = 2
 
@@ -170,9 +170,13 @@ class AbstentionPolicy:
             check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
         if self.abstain_label is not None:
             check_abstain_label(self.abstain_label, self.classes)
-        _check_calibrated_decisions(self.response, self.calibration)
         if self.calibration is not None:
             self.calibration.check_fits(len(self.classes), self.response)
+        elif self.response == "decision_function":
+            raise ValueError(
+                "response='decision_function' needs a calibration, which turns decision values "
+                "into probabilities."
+            )
         used, what = self.threshold, f"threshold={self.threshold!r}"
         if self.groups is not None:
             used, what = np.inf, "groups: there is a threshold per subgroup"
@@ -210,8 +214,8 @@ class AbstentionPolicy:
             If the scores, answers or subgroups do not fit the policy.
         """
         scores = self._scores(y_proba)
-        decisions = self.judge(scores, self._answers(y_pred, len(scores)), subgroups)
-        return self.frame(decisions, index_of(y_proba, len(decisions.accepted)))
+        decisions = apply_policy(self, scores, self._own_codes(y_pred, len(scores)), subgroups)
+        return self.frame(decisions, find_index(y_proba, len(scores)))
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
         """Tell which confidences are high enough, compared as float64.
@@ -228,51 +232,9 @@ class AbstentionPolicy:
         """
         none = np.shape(confidence) == (0,)
         values = np.empty(0) if none else check_confidence(confidence)
-        return np.asarray(values >= self._thresholds(subgroups, len(values)))
+        return np.asarray(values >= _find_thresholds(self, subgroups, len(values)))
 
-    def judge(
-        self, scores: FloatArray, y_pred: IntArray | None = None, subgroups: Any = None
-    ) -> Decisions:
-        """Decide on checked raw scores. Every estimator of the library goes through here.
-
-        `y_pred` holds codes of the estimator's own answers, where the rule asks for them.
-        """
-        # The sums of a row's numbers must not depend on how the table lies in memory.
-        scores = np.ascontiguousarray(scores)
-        proba = scores if self.calibration is None else self.calibration.predict_proba(scores)
-        answers = self.rule.answers(proba, y_pred)
-        confidence = self.confidence_of(proba, answers)
-        if self.groups is not None and self.groups.by_answer:
-            _refuse_subgroups(subgroups, "the answers are the subgroups of this policy")
-            subgroups = self.classes[answers]
-        threshold = self._thresholds(subgroups, len(proba))
-        claim = confidence
-        if not self._claims_confidence:
-            claim = confidence_of_answers(proba, answers, self.rule.claim, self.rule)
-        return Decisions(
-            y_proba=proba,
-            y_pred=answers,
-            confidence=confidence,
-            claim=claim,
-            accepted=np.asarray(confidence >= threshold),
-            threshold=threshold,
-        )
-
-    def confidence_of(self, y_proba: FloatArray, y_pred: IntArray) -> FloatArray:
-        """Return what the threshold is applied to, from (calibrated) class probabilities."""
-        if len(y_proba) == 0:  # a function of yours need not know what to make of no rows
-            return np.empty(0)
-        confidence = confidence_of_answers(y_proba, y_pred, self.confidence, self.rule)
-        return confidence if self.calibration is None else self.calibration.honest(confidence)
-
-    def _thresholds(self, subgroups: Any, n: int) -> FloatArray:
-        """Return the threshold of each row."""
-        if self.groups is not None:
-            return self.groups.of_rows(subgroups, n)
-        _refuse_subgroups(subgroups, "this policy has one threshold for all rows")
-        return np.full(n, self.threshold)
-
-    def _answers(self, y_pred: Any, n: int) -> IntArray | None:
+    def _own_codes(self, y_pred: Any, n: int) -> IntArray | None:
         """Return an estimator's own answers as codes."""
         if self.rule.decision != "estimator":
             refuse_answers(y_pred, self.rule.decision)
@@ -287,11 +249,6 @@ class AbstentionPolicy:
             codes, labels, self.classes, "y_pred", "The policy was made for these classes only."
         )
 
-    @property
-    def _claims_confidence(self) -> bool:
-        calibrated = isinstance(self.calibration, ConfidenceCalibration)
-        return calibrated or self.confidence == self.rule.claim
-
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted.
 
@@ -305,7 +262,13 @@ class AbstentionPolicy:
         """
         labels = self.classes[decisions.y_pred]
         if self.abstain_label is None:
-            _check_all_accepted(decisions.accepted)
+            n_rejected = int(np.sum(~decisions.accepted))
+            if n_rejected:
+                raise ValueError(
+                    f"{n_rejected} of {len(labels)} rows are not accepted, and this policy has no "
+                    "abstain_label to return for them; use decide(), whose label is missing there, "
+                    "or dataclasses.replace(policy, abstain_label=...)."
+                )
             return labels
         # The dtype depends on the policy alone, not on whether a row of this batch is abstained.
         if labels.dtype.kind in "US":
@@ -335,23 +298,28 @@ class AbstentionPolicy:
     def _scores(self, values: Any) -> FloatArray:
         names = column_names(values)
         raw = given = as_array(values, "y_proba")
-        _refuse_bare_row(given, len(self.classes))
-        column = names is None and len(self.classes) == 2 and given.shape[1:] == (1,)
+        n_classes = len(self.classes)
+        if given.ndim == 0 or (given.ndim == 1 and n_classes > 2 and len(given)):
+            raise ValueError(
+                f"y_proba needs a row per case with {n_classes} numbers, one for each class, got "
+                f"the shape {given.shape}; pass one case as [[...]]."
+            )
+        column = names is None and n_classes == 2 and given.shape[1:] == (1,)
         if given.shape == (0,) or (column and not len(given)):  # no rows at all
-            raw = np.empty((0,) if self._takes_values else (0, len(self.classes)))
+            raw = np.empty((0,) if self._takes_values else (0, n_classes))
         elif column:
             raw = given[:, 0]
         if self.response == "decision_function":
             return self._decision_values(raw)
         if raw.ndim == 1:
             positive = check_positive_proba(raw)
-            refuse_one_row_or_two(given, len(self.classes))
+            refuse_one_row_or_two(given, n_classes)
             raw, names = np.column_stack([1.0 - positive, positive]), None
         if names is not None:
             remedy = f"or pass an array with its columns in the order of {self.classes.tolist()}"
             raw = raw[:, match_columns(names, self.classes, "y_proba", remedy)]
         proba = check_proba(raw) if len(raw) else raw.astype(np.float64)
-        if proba.shape[1] != len(self.classes):
+        if proba.shape[1] != n_classes:
             raise ValueError(
                 f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
                 f"{self.classes.tolist()}: pass one column for each, in this order."
@@ -460,8 +428,8 @@ class AbstentionPolicy:
         """Save the policy as one Python file that decides with numpy alone.
 
         Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
-        same decisions: ``decide(y_proba, y_pred=, subgroups=)`` returns a dict of arrays,
-        ``accepts(confidence)`` a mask, and ``python gate.py scores.csv`` reads a CSV file.
+        same decisions: ``decide(y_proba, y_pred=, subgroups=)`` returns a dict of arrays, and
+        ``accepts(confidence)`` a mask. ``skselect apply`` decides the rows of a table.
 
         Parameters
         ----------
@@ -599,6 +567,49 @@ class AbstentionPolicy:
         )
 
 
+def apply_policy(
+    policy: AbstentionPolicy,
+    scores: FloatArray,
+    y_pred: IntArray | None = None,
+    subgroups: Any = None,
+) -> Decisions:
+    """Decide on checked raw scores: the one path of policies, estimators and reports.
+
+    Parameters
+    ----------
+    policy : AbstentionPolicy
+    scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
+    y_pred : ndarray of shape (n,), default=None
+        Codes of the estimator's own answers, where the policy asks for them.
+    subgroups : array-like of shape (n,) or DataFrame, default=None
+    """
+    # The sums of a row's numbers must not depend on how the table lies in memory.
+    scores = np.ascontiguousarray(scores)
+    rule, calibration = policy.rule, policy.calibration
+    proba = scores if calibration is None else calibration.predict_proba(scores)
+    chosen = rule.choose(proba, y_pred)
+    if policy.groups is not None and policy.groups.by_answer:
+        _refuse_subgroups(subgroups, "the answers are the subgroups of this policy")
+        subgroups = policy.classes[chosen]
+    threshold = _find_thresholds(policy, subgroups, len(proba))
+    confidence = np.empty(0)
+    if len(proba):  # a function of the user's is not asked about no rows
+        confidence = confidence_of_answers(proba, chosen, policy.confidence, rule)
+        confidence = confidence if calibration is None else calibration.honest(confidence)
+    claim = confidence
+    if not isinstance(calibration, ConfidenceCalibration) and policy.confidence != rule.claim:
+        claim = confidence_of_answers(proba, chosen, rule.claim, rule)
+    return Decisions(proba, chosen, confidence, claim, confidence >= threshold, threshold)
+
+
+def _find_thresholds(policy: AbstentionPolicy, subgroups: Any, n: int) -> FloatArray:
+    """Return the threshold of each row."""
+    if policy.groups is not None:
+        return policy.groups.find_thresholds(subgroups, n)
+    _refuse_subgroups(subgroups, "this policy has one threshold for all rows")
+    return np.full(n, policy.threshold)
+
+
 class External:
     """Stands for a function, or a column, that the JSON file can only name."""
 
@@ -642,7 +653,7 @@ def _python_source(stored: dict[str, Any], certificate: str) -> str:
     start, end = source.index("\nPOLICY: ") + 1, source.index("\n# The end of the policy")
     policy = pprint.pformat(stored, width=100, compact=True, sort_dicts=False)
     words = pprint.pformat(certificate, width=100)
-    digest = standalone.digest_of(stored, certificate)
+    digest = standalone.compute_digest(stored, certificate)
     slot = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {words}\n\nDIGEST = {digest!r}\n"
     return source[:start] + slot + source[end:]
 
@@ -654,7 +665,7 @@ def nullable(labels: LabelArray) -> Any:
     return pd.array(labels, dtype=dtype)
 
 
-def index_of(table: Any, n: int) -> pd.Index:
+def find_index(table: Any, n: int) -> pd.Index:
     """Return the index of a pandas object, else 0..n-1."""
     index = getattr(table, "index", None)
     return index if isinstance(index, pd.Index) else pd.RangeIndex(n)
@@ -668,34 +679,6 @@ def _refuse_subgroups(subgroups: Any, why: str) -> None:
     """Refuse subgroups where they would be ignored."""
     if subgroups is not None:
         raise ValueError(f"subgroups: {why}; leave them out.")
-
-
-def _refuse_bare_row(values: LabelArray, n_classes: int) -> None:
-    """Refuse a single value, and for more than two classes numbers that stand in no row."""
-    if values.ndim == 0 or (values.ndim == 1 and n_classes > 2 and len(values)):
-        raise ValueError(
-            f"y_proba needs a row per case with {n_classes} numbers, one for each class, got the "
-            f"shape {values.shape}; pass one case as [[...]]."
-        )
-
-
-def _check_calibrated_decisions(response: str, calibration: Any) -> None:
-    """Refuse decision values that nothing turns into probabilities."""
-    if response == "decision_function" and calibration is None:
-        raise ValueError(
-            "response='decision_function' needs a calibration, which turns decision values into "
-            "probabilities."
-        )
-
-
-def _check_all_accepted(accepted: BoolArray) -> None:
-    """Refuse to write labels where rows are rejected and nothing says what to write for them."""
-    if not np.all(accepted):
-        raise ValueError(
-            f"{int(np.sum(~accepted))} of {len(accepted)} rows are not accepted, and this policy "
-            "has no abstain_label to return for them; use decide(), whose label is missing there, "
-            "or dataclasses.replace(policy, abstain_label=...)."
-        )
 
 
 def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:

@@ -5,8 +5,6 @@ skselect wrote this file; it runs without skselect. It needs numpy and Python 3.
     from gate import decide
     decide(y_proba)["label"]       # the answer of each row, None where the policy abstains
 
-    python gate.py scores.csv      # decision, suggestion, accepted and confidence, as CSV
-
 The policy stands at the end of the file. `POLICY` holds the classes, the calibration, the
 threshold, the day it was made ("created") and the certificate with its guarantee;
 `CERTIFICATE` says in words what is promised of these decisions. Do not edit them: `DIGEST` says
@@ -20,14 +18,10 @@ that lies exactly on a threshold or a step of the calibration may then fall on i
 
 from __future__ import annotations
 
-import argparse
-import csv
 import hashlib
 import math
-import os
-import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -43,8 +37,6 @@ SUM_TOLERANCE = 1e-3
 RANGE_TOLERANCE = 1e-6
 #: Up to here columns are summed one after the other.
 FEW = 4
-#: What a cell of a file says where a score is missing, in small letters.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
 
 
 def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[str, Array]:
@@ -477,16 +469,16 @@ def _thresholds(subgroups: Any, n: int) -> Floats:
         return np.full(n, _number(POLICY["threshold"]))
     known = _thresholds_of_groups()
     keys = _keys(subgroups, n)
-    strange = [key for key in keys if key not in known]
-    if strange:
-        _report(strange, list(known))
+    unknown = [key for key in keys if key not in known]
+    if unknown:
+        _report(unknown, list(known))
     return np.array([known.get(key, math.inf) for key in keys])
 
 
-def _report(strange: list[Any], known: list[Any]) -> None:
-    names = sorted({str(key) for key in strange if key is not None})[:5] or ["missing"]
+def _report(unknown: list[Any], known: list[Any]) -> None:
+    names = sorted({str(key) for key in unknown if key is not None})[:5] or ["missing"]
     message = (
-        f"subgroups: {len(strange)} rows belong to no {POLICY['groups']['by']} that has a "
+        f"subgroups: {len(unknown)} rows belong to no {POLICY['groups']['by']} that has a "
         f"threshold ({names}; known: {known[:10]})"
     )
     if POLICY["groups"]["unseen"] == "raise":
@@ -544,178 +536,10 @@ def _plain(value: Any, name: str) -> Any:
     return plain
 
 
-# The command line -------------------------------------------------------------------------------
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Decide the rows of a CSV file; return 0, or stop with the status 2 after a clear message."""
-    parser = _parser()
-    given = parser.parse_args(arguments)
-    try:
-        scores, known, subgroups = _read(given.scores, header=not given.no_header)
-        decisions = decide(scores, subgroups=subgroups)
-        _hand_over(decisions, ~known)
-        _write(decisions)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        return 0
-    except KeyboardInterrupt:
-        return 130
-    except (OSError, ValueError, csv.Error) as error:
-        parser.error(str(error))
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    groups, classes = POLICY["groups"], str(POLICY["classes"]).replace("%", "%%")
-    which = _number(POLICY["threshold"]) if groups is None else f"per {groups['by']}"
-    about = f"Policy of {POLICY['created']}, threshold {which}.\n\n{CERTIFICATE}"
-    parser = argparse.ArgumentParser(
-        description="Decide the rows of a CSV file; write decision (empty where it is handed "
-        "over), suggestion, accepted and confidence. Rows that lack a score are handed over.",
-        # argparse formats this text only if it holds "%(prog".
-        epilog=about.replace("%", "%%") if "%(prog)" in about else about,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "scores",
-        help="CSV file. Its first line names the columns that the policy was tuned on, or the "
-        f"classes {classes}, other columns are left out; else all columns must be those of the "
-        "classes, in this order.",
-    )
-    parser.add_argument(
-        "--no-header", action="store_true", help="the first line holds scores, whatever it says"
-    )
-    return parser
-
-
-def _write(decisions: dict[str, Array]) -> None:
-    """Write decisions as CSV."""
-    if sys.stdout is None:
-        raise ValueError("there is no standard output to write to.")
-    names = {"decision": "label", "suggestion": "suggestion", "accepted": "accepted",
-             "confidence": "confidence"}  # fmt: skip
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    try:
-        writer.writerow(names)
-        writer.writerows(zip(*(decisions[name].tolist() for name in names.values()), strict=True))
-        sys.stdout.flush()
-    except OSError:
-        # What could not be written would be tried again when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
-
-
-def _hand_over(decisions: dict[str, Array], rows: NDArray[np.bool_]) -> None:
-    """Take back what was said of rows that lack a score."""
-    for name in ("label", "suggestion", "confidence"):
-        decisions[name] = decisions[name].astype(object)
-        decisions[name][rows] = None
-    decisions["accepted"][rows] = False
-
-
-def _read(
-    path: str, *, header: bool
-) -> tuple[Floats, NDArray[np.bool_], dict[str, list[Any]] | list[Any] | None]:
-    """Return scores, whether they are known, and subgroups, of the rows of a CSV file."""
-    with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - it may be a pipe
-        lines = [(number, cells) for number, cells in enumerate(csv.reader(file), 1) if cells]
-    first = [cell.strip() for cell in lines[0][1]] if lines else []
-    named = _named_columns(first) if header else []
-    if named and all(map(_is_number, named)):
-        sys.stderr.write("The first line is taken for names; --no-header says otherwise.\n")
-    names = named or [str(k) for k in range(1, len(first) + 1)]
-    places = [first.index(name) for name in named] or list(range(len(first)))
-    columns = dict(zip(names, places, strict=True))
-    rows = lines[1:] if named else lines
-    scores = [
-        _floats(f"{path}, line {number}", cells, len(first), columns) for number, cells in rows
-    ]
-    if not scores:
-        raise ValueError(f"{path} holds no scores.")
-    known = np.array([score is not None for score in scores])
-    # Any probabilities will do where there are none: the answer is taken back.
-    blank = [1.0 / len(_classes())] * len(places)
-    table = np.array([blank if score is None else score for score in scores])
-    return table, known, _subgroups_of(first, rows)
-
-
-def _subgroups_of(
-    first: list[str], rows: list[tuple[int, list[str]]]
-) -> dict[str, list[Any]] | list[Any] | None:
-    """Return the columns that hold the subgroups, as the policy knows them, where it has any."""
-    groups = POLICY["groups"]
-    if groups is None or groups["by_answer"]:
-        return None
-    names = POLICY.get("metadata", {}).get("skselect_columns", {}).get("subgroups", [])
-    names = names or groups["columns"] or [groups["by"]]
-    if not set(names) <= set(first):
-        return None
-    keys = [key if isinstance(key, tuple) else (key,) for key in _thresholds_of_groups()]
-    found = {}
-    for k, name in enumerate(names):
-        place, known = first.index(name), _as_written([key[k] for key in keys])
-        found[name] = [_found_in(known, cells[place]) for _, cells in rows]
-    return found if len(names) > 1 else found[names[0]]
-
-
-def _as_written(keys: list[Any]) -> dict[Any, Any]:
-    """Return subgroups by their text, and those that are numbers by their value."""
-    numbers = {float(key): key for key in keys if type(key) in (int, float)}
-    return {**numbers, **{str(key): key for key in keys}}
-
-
-def _found_in(known: dict[Any, Any], text: str) -> Any:
-    """Return the subgroup that a cell means: 3 may be written as "3.0"."""
-    try:
-        return known[text] if text in known else known[float(text)]
-    except (KeyError, ValueError):
-        return text or None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_finite(text: str) -> bool:
-    return _is_number(text) and math.isfinite(float(text))
-
-
-def _named_columns(first: list[str]) -> list[str]:
-    """Return the columns that the policy was tuned on, or those named like the classes."""
-    tuned_on = POLICY.get("metadata", {}).get("skselect_columns", {}).get("proba", [])
-    classes = [str(label) for label in POLICY["classes"]]
-    for names in (tuned_on, classes):
-        if names and set(names) <= set(first):
-            return list(names)
-    return first if first == classes[1:] else []
-
-
-def _floats(
-    line: str, cells: list[str], n_columns: int, columns: dict[str, int]
-) -> list[float] | None:
-    """Return the scores of a line, None where one is missing."""
-    if len(cells) != n_columns:
-        raise ValueError(f"{line} has {len(cells)} cells, the first line has {n_columns}.")
-    texts = {name: cells[place].strip() for name, place in columns.items()}
-    if any(text.lower() in MISSING for text in texts.values()):
-        return None
-    strange = [name for name, text in texts.items() if not _is_finite(text)]
-    if strange:
-        raise ValueError(
-            f"{line}, column {strange[0]!r}: {texts[strange[0]]!r} is no finite number (a first "
-            f"line of names must name the classes {POLICY['classes']})."
-        )
-    return [float(text) for text in texts.values()]
-
-
 # The policy -------------------------------------------------------------------------------------
 
 
-def digest_of(policy: dict[str, Any], certificate: str) -> str:
+def compute_digest(policy: dict[str, Any], certificate: str) -> str:
     """Return a digest of a policy and of what is promised."""
     return hashlib.sha256(ascii((policy, certificate)).encode()).hexdigest()
 
@@ -735,16 +559,13 @@ POLICY: dict[str, Any] = {
 
 CERTIFICATE = "An example promises nothing."
 
-DIGEST = digest_of(POLICY, CERTIFICATE)
+DIGEST = compute_digest(POLICY, CERTIFICATE)
 
 # The end of the policy --------------------------------------------------------------------------
 
-if digest_of(POLICY, CERTIFICATE) != DIGEST:
-    raise (SystemExit if __name__ == "__main__" else ValueError)(
+if compute_digest(POLICY, CERTIFICATE) != DIGEST:
+    raise ValueError(
         "POLICY or CERTIFICATE was changed after skselect wrote this file, so that nothing is "
         "promised of its decisions. Change the policy, and write the file again with "
         "policy.to_python(path)."
     )
-
-if __name__ == "__main__":
-    sys.exit(main())

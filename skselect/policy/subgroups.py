@@ -24,7 +24,7 @@ from skselect.policy.certificate import (
     threshold_to_json,
 )
 
-# What asks for the answers themselves as subgroups.
+# The name that makes the answers the subgroups.
 _BY_ANSWER = "predicted_class"
 UNSEEN = ("abstain", "raise")
 
@@ -67,8 +67,8 @@ class GroupThresholds:
             what = f"The subgroup {group!r} has the threshold {threshold!r}"
             check_certified(certificate, threshold, what, f"certificates={{{group!r}: None}}")
 
-    def of_rows(self, subgroups: Any, n: int) -> FloatArray:
-        """Return the threshold of each row; complain of rows of an unknown subgroup (inf).
+    def find_thresholds(self, subgroups: Any, n: int) -> FloatArray:
+        """Return the threshold of each row; for one of an unknown subgroup inf, with a warning.
 
         Parameters
         ----------
@@ -85,10 +85,10 @@ class GroupThresholds:
             If there are no subgroups, or an unknown one and ``unseen="raise"``.
         """
         codes, keys = self._codes(subgroups, n)
-        strange = np.array([key not in self.thresholds for key in keys] + [True])[codes]
-        if np.any(strange):
-            names = sorted({str(keys[code]) for code in codes[strange] if code >= 0})[:5]
-            self._report(int(np.sum(strange)), names or ["missing"])
+        unknown = np.array([key not in self.thresholds for key in keys] + [True])[codes]
+        if np.any(unknown):
+            names = sorted({str(keys[code]) for code in codes[unknown] if code >= 0})[:5]
+            self._report(int(np.sum(unknown)), names or ["missing"])
         return self._thresholds(codes, keys)
 
     def look_up(self, subgroups: Any, n: int) -> FloatArray:
@@ -102,7 +102,11 @@ class GroupThresholds:
 
     def _codes(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         """Return the subgroup of each row as a code, and the subgroups."""
-        _check_has_subgroups(subgroups, self.by, list(self.thresholds))
+        if subgroups is None:
+            raise ValueError(
+                f"subgroups is missing: this policy has one threshold per {self.by}; pass the "
+                f"{self.by} of each row, one of {list(self.thresholds)[:10]}."
+            )
         if self.columns:
             subgroups = _check_group_order(subgroups, self.columns)
         return subgroup_codes(subgroups, n)
@@ -149,7 +153,8 @@ class GroupThresholds:
             certificates[group] = (
                 None if certificate is None else Certificate.from_dict(certificate)
             )
-        _check_once(len(thresholds), len(stored["members"]))
+        if len(thresholds) < len(stored["members"]):
+            raise ValueError("groups: a subgroup is listed more than once.")
         return cls(
             stored["by"], thresholds, certificates, stored["unseen"], stored["by_answer"],
             tuple(check_texts("columns", stored["columns"])),
@@ -171,7 +176,7 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         Plain values, tuples where there are several attributes, in a fixed order.
     """
     frame = check_subgroups(subgroups, n, other="the table of predictions")
-    if n == 0:  # of which pandas 2 makes no index with several levels
+    if n == 0:  # pandas 2 makes no index with several levels of no rows
         return np.empty(0, dtype=np.int64), []
     missing = frame.isna().any(axis=1).to_numpy()
     if frame.shape[1] == 1:
@@ -270,18 +275,3 @@ def _check_group_order(subgroups: Any, columns: tuple[str, ...]) -> Any:
     if isinstance(subgroups, Mapping):
         return {name: subgroups[name] for name in wanted}
     return subgroups[wanted]
-
-
-def _check_has_subgroups(subgroups: Any, by: str, known: list[Any]) -> None:
-    """Refuse rows without the subgroups that decide on their threshold."""
-    if subgroups is None:
-        raise ValueError(
-            f"subgroups is missing: this policy has one threshold per {by}; pass the {by} of each "
-            f"row, one of {known[:10]}."
-        )
-
-
-def _check_once(n_groups: int, n_members: int) -> None:
-    """Refuse a file in which a subgroup stands twice."""
-    if n_groups < n_members:
-        raise ValueError("groups: a subgroup is listed more than once.")

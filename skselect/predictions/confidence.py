@@ -170,7 +170,7 @@ def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> Floa
     source: Any = confidence(y_proba) if callable(confidence) else confidence
     values = check_confidence(source)
     check_length("confidence", values, len(y_proba), "y_proba")
-    return values
+    return values.copy()
 
 
 def claimed_confidence(
@@ -190,7 +190,7 @@ def claimed_confidence(
     Returns
     -------
     str, callable, array of shape (n,) or None
-        For :func:`confidence_of`. Without probabilities the confidence that was asked for, or
+        For :func:`compute_confidence`. Without probabilities the confidence that was asked for, or
         that came with the predictions, is the claim.
     """
     named = confidence is None or isinstance(confidence, str)
@@ -222,7 +222,9 @@ def check_confidence_by_row(y_proba: FloatArray | None, confidence: Any) -> None
             )
 
 
-def confidence_of(predictions: Predictions, confidence: ConfidenceSpec | None = None) -> FloatArray:
+def compute_confidence(
+    predictions: Predictions, confidence: ConfidenceSpec | None = None
+) -> FloatArray:
     """Return the confidence of each row of `predictions`.
 
     Parameters
@@ -257,4 +259,4 @@ def confidence_of(predictions: Predictions, confidence: ConfidenceSpec | None = 
         )
     values = check_confidence(confidence)
     check_length("confidence", values, len(predictions))
-    return values
+    return values.copy()

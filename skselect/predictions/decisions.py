@@ -34,7 +34,7 @@ class DecisionRule:
     >>> import numpy as np
     >>> from skselect.predictions.decisions import DecisionRule
     >>> rule = DecisionRule.checked("min_cost", [[0, 1], [10, 0]], np.array(["healthy", "sick"]))
-    >>> rule.answers(np.array([[.95, .05], [.8, .2]]))
+    >>> rule.choose(np.array([[.95, .05], [.8, .2]]))
     array([0, 1])
     >>> rule.unit
     10.0
@@ -92,7 +92,7 @@ class DecisionRule:
         """The loss that belongs to the answer."""
         return "zero_one" if self.cost_matrix is None else "cost"
 
-    def answers(self, y_proba: FloatArray, y_pred: IntArray | None = None) -> IntArray:
+    def choose(self, y_proba: FloatArray, y_pred: IntArray | None = None) -> IntArray:
         """Return the code of the class that each row is answered with.
 
         `y_pred`, codes of the estimator's own answers, is needed for "estimator" only.
@@ -108,7 +108,7 @@ class DecisionRule:
         scaled = self._scaled
         proba = y_proba.astype(np.float64, copy=False)
         total = np.zeros(proba.shape)
-        for k in range(proba.shape[1]):  # no matrix product: a row never depends on its batch
+        for k in range(proba.shape[1]):  # the bits of a matrix product depend on the other rows
             total += proba[:, k : k + 1] * scaled[k]
         return total
 
@@ -128,7 +128,9 @@ class DecisionRule:
 def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
     """Return what each answer costs: (K, K), finite, none negative, not all zero."""
     names = column_names(values)
-    if names is not None and not hasattr(values, "iloc"):  # polars: rows as the columns
+    if names is not None and not hasattr(
+        values, "iloc"
+    ):  # polars names no rows: they are in the order of the columns
         values = pd.DataFrame(np.asarray(values), index=names, columns=names)
     if hasattr(values, "iloc"):
         remedy = "or pass an array in the order of the classes"

@@ -17,8 +17,8 @@ from skselect._checks.rows import (
     check_weight,
     refuse_judged,
 )
-from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
-from skselect.predictions.confidence import confidence_of
+from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec, trusted
+from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 
 
@@ -38,7 +38,7 @@ LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {
 }
 
 
-def resolved_loss(loss: LossSpec, objective: str, *, has_costs: bool) -> LossSpec:
+def choose_loss(loss: LossSpec, objective: str, *, has_costs: bool) -> LossSpec:
     """Return the loss that "auto" stands for: costs where there are some and they can count."""
     if callable(loss):
         return loss
@@ -48,7 +48,7 @@ def resolved_loss(loss: LossSpec, objective: str, *, has_costs: bool) -> LossSpe
     return "cost" if has_costs and objective in ("risk", "generalized_risk", "cost") else "zero_one"
 
 
-def loss_of(predictions: Predictions, loss: LossSpec) -> FloatArray:
+def compute_loss(predictions: Predictions, loss: LossSpec) -> FloatArray:
     """Return the loss of each row, in [0, 1].
 
     Parameters
@@ -77,7 +77,7 @@ def loss_of(predictions: Predictions, loss: LossSpec) -> FloatArray:
         )
     values = check_loss(loss(classes[predictions.y_true], predictions.answers))
     check_length("loss", values, len(predictions))
-    return values
+    return values.copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class Outcomes:
         predictions : Predictions
         confidence : str, callable or array of shape (n,), default=None
             None: the confidence that came with the predictions, else the one that belongs to
-            their answers; see :func:`skselect.predictions.confidence.confidence_of`.
+            their answers; see :func:`skselect.predictions.confidence.compute_confidence`.
         loss : {"zero_one", "cost"} or callable, default="zero_one"
             "cost" is the cost of the answer over the largest cost in the matrix. A callable
             ``(y_true, y_pred) -> loss`` gets labels and returns values in [0, 1].
@@ -152,10 +152,11 @@ class Outcomes:
         -------
         Outcomes
         """
-        return cls(
-            loss_of(predictions, loss),
-            confidence_of(predictions, confidence),
-            predictions.sample_weight,
+        return trusted(
+            cls,
+            loss=compute_loss(predictions, loss),
+            confidence=compute_confidence(predictions, confidence),
+            sample_weight=predictions.sample_weight,
         )
 
     @classmethod
@@ -224,9 +225,11 @@ class Outcomes:
         return cls.from_predictions(predictions_or_outcomes, confidence=confidence, loss=loss)
 
     def take(self, rows: IntArray | BoolArray) -> Outcomes:
-        """Return some of the rows."""
+        """Return some of the rows; at least one of them must count."""
+        loss, confidence = self.loss[rows], self.confidence[rows]
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return Outcomes(self.loss[rows], self.confidence[rows], weight)
+        check_weight(weight, len(loss))
+        return trusted(Outcomes, loss=loss, confidence=confidence, sample_weight=weight)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case: loss, confidence and, where given, sample_weight."""

@@ -146,7 +146,7 @@ class Predictions:
         else:
             classes = _column_classes(truth, labels, names)
             _check_one_of_two(pos_label, classes)
-            if names is not None:  # first: a column that is no class need not be a number
+            if names is not None:  # before other columns, which may hold text, are read
                 raw = raw[:, match_columns(names, classes)]
             proba = check_proba(raw)
         remedy = ". Pass labels= with the class of every column"
@@ -154,10 +154,10 @@ class Predictions:
         rule = DecisionRule.checked(decision, cost_matrix, classes)
         return cls(
             y_true=_codes(truth, classes, "y_true"),
-            y_pred=rule.answers(proba, _own_answers(y_pred, decision, classes, len(truth))),
+            y_pred=rule.choose(proba, _own_answers(y_pred, decision, classes, len(truth))),
             classes=classes,
             y_proba=proba,
-            sample_weight=check_weight(sample_weight, len(truth)),
+            sample_weight=_copy(check_weight(sample_weight, len(truth))),
             rule=rule,
         )
 
@@ -211,8 +211,8 @@ class Predictions:
             y_true=_codes(truth, classes, "y_true"),
             y_pred=_codes(answer, classes, "y_pred"),
             classes=classes,
-            confidence=scores,
-            sample_weight=check_weight(sample_weight, len(truth)),
+            confidence=scores.copy(),
+            sample_weight=_copy(check_weight(sample_weight, len(truth))),
             rule=rule,
         )
 
@@ -228,6 +228,11 @@ class Predictions:
         if self.sample_weight is not None:
             columns["sample_weight"] = self.sample_weight
         return pd.DataFrame(columns)
+
+
+def _copy(weight: FloatArray | None) -> FloatArray | None:
+    """Return a copy: what the caller does to the array later must not change what is kept."""
+    return None if weight is None else weight.copy()
 
 
 def _codes(labels: LabelArray, classes: LabelArray, name: str) -> IntArray:

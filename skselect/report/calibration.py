@@ -28,14 +28,14 @@ from skselect.calibration import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, fit_calibration
 from skselect.estimators.classifier import (
     SelectiveClassifier,
-    codes_of,
-    labels_of,
+    check_y,
+    encode_y,
     task_classes,
     warn_if_fitted,
 )
 from skselect.estimators.fitting import (
     Parts,
-    Task,
+    TrainingRows,
     assembled,
     folds,
     is_ready,
@@ -148,7 +148,7 @@ def calibration_report(
     rng = check_generator(random_state)
     check_has_fit(estimator)
     X, y = indexable(X, y)
-    rows = _scored(estimator, X, labels_of(y), cv, sample_weight, groups)
+    rows = _scored(estimator, X, check_y(y), cv, sample_weight, groups)
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
@@ -206,19 +206,19 @@ def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups:
     """Score every row once, by a classifier fitted without it."""
     classes = task_classes(estimator, y)
     check_more_classes(classes, "there is nothing to calibrate")
-    codes = codes_of(y, classes)
+    codes = encode_y(y, classes)
     weight = check_weight(sample_weight, len(codes), other="y")
     owner = SelectiveClassifier(estimator, cv=cv)
     given = {} if groups is None else {"groups": groups}
     params, split_params = route_fit(owner, weight, given)
-    task = Task(X, y, codes, classes, params)
+    rows = TrainingRows(X, y, codes, classes, weight, params, split_params)
     parts = folds(cv, X, y, split_params, weight)
     seen = np.ones(len(codes), dtype=bool)
     if is_ready(estimator):
-        models = iter([(np.arange(len(codes)), X, task.fit(estimator, np.arange(len(codes))))])
+        models = iter([(np.arange(len(codes)), X, rows.fit(estimator))])
     else:
         warn_if_fitted(estimator)
-        models = task.fold_models(estimator, parts)
+        models = rows.fit_folds(estimator, parts)
         seen = seen_rows(parts, codes)
         warn_unseen(seen, codes, "no calibration learns from them, and they count as wrong")
     found = []

@@ -20,7 +20,7 @@ from skselect.metrics._evaluate import evaluate, kernel_value
 from skselect.metrics._judged import Judged, judge
 from skselect.metrics._table import SPECS, MetricSpec
 from skselect.policy.certificate import fingerprint, threshold_to_json
-from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -91,7 +91,7 @@ def make_case(
         accepted = policy.accepts(judged.outcomes.confidence, subgroups=of_rows)
         return Case(name, raw, policy, single, judged, accepted)
     scores = check_has_proba(raw.y_proba, "a policy with a calibration")
-    decisions = policy.judge(scores, raw.y_pred, subgroups if own else None)
+    decisions = apply_policy(policy, scores, raw.y_pred, subgroups if own else None)
     after = Predictions(
         raw.y_true, decisions.y_pred, raw.classes, decisions.y_proba, rule=policy.rule
     )

@@ -15,8 +15,8 @@ from skselect.bounds import betting_log_wealth, betting_upper, clopper_pearson_u
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
-from skselect.policy.policy import AbstentionPolicy
-from skselect.predictions.outcomes import Outcomes, loss_of
+from skselect.policy.policy import AbstentionPolicy, apply_policy
+from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.goal import Goal, check_is_predictions
 from skselect.selection.promise import betting_bound, counted_bound, issue
@@ -178,9 +178,9 @@ def _decided(
             "predictions: the policy keeps the classifier's own answers; build them with "
             "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...)."
         )
-    decisions = policy.judge(predictions.y_proba, predictions.y_pred, subgroups)
+    decisions = apply_policy(policy, predictions.y_proba, predictions.y_pred, subgroups)
     answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
-    loss = loss_of(answered, policy.rule.default_loss)
+    loss = compute_loss(answered, policy.rule.default_loss)
     return answered, decisions.accepted, Outcomes(loss, decisions.confidence)
 
 
@@ -211,7 +211,7 @@ def own_promise(
     made = _promises(policy, answered, subgroups)
     broken, unclear = [], []
     for certificate, rows in made:
-        loss = loss_of(answered, certificate.loss)[rows]
+        loss = compute_loss(answered, certificate.loss)[rows]
         values = _bounded_values(certificate.objective, loss, accepted[rows])
         if len(values) == 0:
             continue

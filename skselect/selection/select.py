@@ -15,7 +15,7 @@ from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import asks_for_answers, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.outcomes import Outcomes, resolved_loss
+from skselect.predictions.outcomes import Outcomes, choose_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy_facts
 from skselect.selection.goal import Goal, check_is_predictions
@@ -138,7 +138,7 @@ def select_threshold(
     """
     source = predictions_or_outcomes
     rule = source.rule if isinstance(source, Predictions) else DecisionRule()
-    loss = resolved_loss(loss, objective, has_costs=rule.cost_matrix is not None)
+    loss = choose_loss(loss, objective, has_costs=rule.cost_matrix is not None)
     # Whether confidences came with the rows, as an array.
     own = not isinstance(source, Predictions) or source.confidence is not None
     named = None if own else rule.default_confidence

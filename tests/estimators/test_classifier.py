@@ -1,5 +1,6 @@
 """SelectiveClassifier: what it answers, how it is fitted, what it refuses."""
 
+import copy
 import pickle
 import warnings
 from collections import deque
@@ -41,6 +42,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
 from skselect.calibration import ClassCalibration
+from skselect.estimators.abstaining import count_seen
+from skselect.policy.policy import apply_policy
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +132,7 @@ def test_booleans_are_predicted_as_numbers_once_it_can_abstain(label, data):
     np.testing.assert_array_equal(answers, expected)
     policy = AbstentionPolicy.from_json(model.policy_.to_json())
     raw = model.raw_scores(X)
-    np.testing.assert_array_equal(policy.labels(policy.judge(raw)), answers)
+    np.testing.assert_array_equal(policy.labels(apply_policy(policy, raw)), answers)
     gate = {}
     exec(model.policy_.to_python(), gate)
     for labels in (decided["label"], policy.decide(raw)["label"]):
@@ -142,7 +145,7 @@ def test_booleans_are_predicted_as_numbers_once_it_can_abstain(label, data):
 
 
 METHODS = (
-    "predict", "predict_proba", "predict_confidence", "accepts", "decide", "raw_scores", "judge",
+    "predict", "predict_proba", "predict_confidence", "accepts", "decide", "raw_scores",
 )  # fmt: skip
 
 
@@ -379,7 +382,7 @@ def test_a_second_fit_forgets_the_first(data):
     model = SelectiveClassifier(GaussianNB()).fit(pd.DataFrame(X, columns=list("abcdef")), y)
     assert hasattr(model, "feature_names_in_")
     assert not hasattr(model.fit(X, y), "feature_names_in_")
-    assert model.fit(X[:100], y[:100]).count_seen(X) == 100
+    assert count_seen(model.fit(X[:100], y[:100]), X) == 100
 
 
 def test_dtype_of_answers_does_not_depend_on_the_batch(data):
@@ -727,18 +730,18 @@ def test_raw_scores_are_what_the_policy_takes(data):
 def test_rows_that_trained_it_are_recognised(data):
     X, y = data
     model = SelectiveClassifier(GaussianNB()).fit(X[:200], y[:200])
-    assert model.count_seen(X[:200][::-1]) == 200
-    assert model.count_seen(X[150:]) == 50
-    assert model.count_seen(X[200:]) == 0
+    assert count_seen(model, X[:200][::-1]) == 200
+    assert count_seen(model, X[150:]) == 50
+    assert count_seen(model, X[200:]) == 0
     frozen = SelectiveClassifier(FrozenEstimator(model.estimator_), calibration="platt")
-    assert frozen.count_seen(X[:200]) == 0  # nothing is known of a classifier fitted elsewhere
-    assert frozen.fit(X[200:], y[200:]).count_seen(X) == 100  # the rows of its calibration
+    assert count_seen(frozen, X[:200]) == 0  # nothing is known of a classifier fitted elsewhere
+    assert count_seen(frozen.fit(X[200:], y[200:]), X) == 100  # the rows of its calibration
     outer = SelectiveClassifier(FrozenEstimator(model), calibration="platt")
-    assert outer.fit(X[250:], y[250:]).count_seen(X) == 200
-    assert pickle.loads(pickle.dumps(model)).count_seen(X) == 200
+    assert count_seen(outer.fit(X[250:], y[250:]), X) == 200
+    assert count_seen(pickle.loads(pickle.dumps(model)), X) == 200
     inside = make_pipeline(StandardScaler(), PCA(3), SelectiveClassifier(GaussianNB()))
     outer = SelectiveClassifier(FrozenEstimator(inside.fit(X[:200], y[:200])))
-    assert outer.count_seen(X[100:]) == 100
+    assert count_seen(outer, X[100:]) == 100
 
 
 @pytest.mark.parametrize("calibration", [None, "temperature"])
@@ -805,3 +808,59 @@ def test_classifier_without_any_confidence_is_refused(data):
 
     with pytest.raises(ValueError, match="neither predict_proba nor decision_function"):
         SelectiveClassifier(Silent(), calibration="platt").fit(*data)
+
+
+# The policy is made once -----------------------------------------------------------------------
+
+
+def test_the_policy_is_made_by_fit_and_kept(data, monkeypatch):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, y)
+    policy = model.policy_
+    assert policy is model.policy_
+    assert policy.created == model.policy_.created
+    monkeypatch.setattr(SelectiveClassifier, "_make_policy", None)  # no look makes another one
+    model.predict(X)
+    model.decide(X)
+    assert model.policy_ is policy
+    restored = pickle.loads(pickle.dumps(model))
+    assert restored.policy_.to_json() == policy.to_json()
+    assert copy.copy(model).policy_ is policy
+    assert not hasattr(clone(model), "_policy")
+
+
+@pytest.mark.parametrize("change", [{"threshold": 0.99}, {"confidence": "margin"},
+                                    {"abstain_label": -7}])  # fmt: skip
+def test_a_parameter_that_is_set_makes_it_anew_once(change, data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), threshold=0.8).fit(X, y)
+    before = model.policy_
+    copied = copy.copy(model).set_params(**change)
+    policy = copied.policy_
+    assert policy is not before
+    assert policy is copied.policy_
+    assert model.policy_ is before
+    for name, value in change.items():
+        assert getattr(policy, name) == value
+    fresh = SelectiveClassifier(GaussianNB(), **({"threshold": 0.8} | change)).fit(X, y)
+    np.testing.assert_array_equal(copied.predict(X), fresh.predict(X))
+    with pytest.raises(ValueError, match=r"threshold=1\.5 can never be reached"):
+        model.set_params(threshold=1.5, confidence="max_proba").predict(X)
+
+
+def test_the_policy_of_a_frozen_classifier_follows_its_classes(data):
+    X, y = data
+    inner = GaussianNB().fit(X, y)
+    model = SelectiveClassifier(FrozenEstimator(inner), threshold=0.8)
+    assert model.policy_ is model.policy_
+    inner.fit(X, y + 5)
+    assert model.policy_.classes.tolist() == sorted(set((y + 5).tolist()))
+
+
+def test_a_tuner_predicts_by_its_own_policy_alone(data, monkeypatch):
+    X, y = data
+    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, cv=2).fit(X, y)
+    answers = tuner.predict(X)
+    assert tuner.policy_.created == tuner.policy_.created
+    monkeypatch.setattr(SelectiveClassifier, "policy_", None)
+    np.testing.assert_array_equal(tuner.predict(X), answers)

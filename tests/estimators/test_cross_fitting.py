@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner, get_scorer
-from skselect.estimators.cross_fitting import check_decided_by_row, subgroups_of
+from skselect.estimators.cross_fitting import check_decided_by_row, find_subgroups
 from skselect.metrics import selective_accuracy_score
 from skselect.thresholds import Betting
 
@@ -272,7 +272,7 @@ def test_functions_of_lists_arrays_and_two_rows():
     sign = lambda X: np.asarray(X)[:, 0] > 0  # noqa: E731
     two = np.array([[1.0], [-1.0]])
     for group_by, X in [(lengths, ["a", "bb", "ccc"] * 5), (sign, two), (sign, pl.DataFrame(two))]:
-        check_decided_by_row(group_by, X, subgroups_of(group_by, X))
+        check_decided_by_row(group_by, X, find_subgroups(group_by, X))
 
 
 @pytest.mark.filterwarnings("ignore:subgroup .*No threshold")

@@ -21,10 +21,9 @@ from skselect import SelectiveClassifier, ThresholdTuner, calibration_report, ge
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
 from skselect.estimators.fitting import (
-    fit_raw,
+    TrainingRows,
     folds,
     holdout,
-    rows_of,
     seen_rows,
     wants_codes,
     wrap_fitted,
@@ -42,7 +41,7 @@ def data(rng):
 def test_a_missing_class_gets_probability_zero_in_its_own_column(data):
     X, codes, classes = data
     part = codes != 1
-    raw = fit_raw(GaussianNB(), X[part], classes[codes[part]], codes[part], classes, {})
+    raw = TrainingRows(X[part], classes[codes[part]], codes[part], classes).fit(GaussianNB())
     scores = raw.scores(X)
     assert scores.shape == (90, 3)
     assert np.all(scores[:, 1] == 0)
@@ -52,7 +51,7 @@ def test_a_missing_class_gets_probability_zero_in_its_own_column(data):
 def test_a_missing_class_has_no_decision_value(data):
     X, codes, classes = data
     part = codes != 1
-    raw = fit_raw(LinearSVC(), X[part], classes[codes[part]], codes[part], classes, {})
+    raw = TrainingRows(X[part], classes[codes[part]], codes[part], classes).fit(LinearSVC())
     scores = raw.scores(X)
     assert np.isnan(scores[:, 1]).all()
     np.testing.assert_allclose(scores[:, 0], -scores[:, 2])
@@ -66,7 +65,7 @@ def test_xgboost_learns_strings_and_folds_without_a_class(data):
     assert wants_codes(make_pipeline(model))
     assert not wants_codes(GaussianNB())
     part = codes != 1
-    raw = fit_raw(model, X[part], classes[codes[part]], codes[part], classes, {})
+    raw = TrainingRows(X[part], classes[codes[part]], codes[part], classes).fit(model)
     assert np.all(raw.scores(X)[:, 1] == 0)
     raw.check_decision(X, raw.scores(X), "argmax")
 
@@ -74,7 +73,7 @@ def test_xgboost_learns_strings_and_folds_without_a_class(data):
 def test_frozen_is_used_as_it_is(data):
     X, codes, classes = data
     fitted = GaussianNB().fit(X, classes[codes])
-    raw = fit_raw(FrozenEstimator(fitted), X[:5], None, codes[:5], classes, {})
+    raw = TrainingRows(X[:5], None, codes[:5], classes).fit(FrozenEstimator(fitted))
     assert np.array_equal(raw.scores(X), fitted.predict_proba(X))
 
 
@@ -85,13 +84,13 @@ def test_evaluation_sets_of_xgboost_follow_the_codes(data):
     labels = classes[codes[part]]
     model = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
     given = {"eval_set": [(X[part], labels)], "verbose": False}
-    raw = fit_raw(model, X[part], labels, codes[part], classes, given)
+    raw = TrainingRows(X[part], labels, codes[part], classes, params=given).fit(model)
     plain = xgboost.XGBClassifier(n_estimators=3, n_jobs=1)
     plain.fit(X[part], codes[part] // 2, eval_set=[(X[part], codes[part] // 2)], verbose=False)
     assert raw.estimator.evals_result() == plain.evals_result()
     given = {"eval_set": [(X, classes[codes])], "verbose": False}
     with pytest.raises(ValueError, match="eval_set has labels that are not among the classes"):
-        fit_raw(model, X[part], labels, codes[part], classes, given)
+        TrainingRows(X[part], labels, codes[part], classes, params=given).fit(model)
 
 
 def test_columns_follow_the_task_not_the_classifier(data):
@@ -394,7 +393,9 @@ def test_small_weights_are_told_once(cv, refit, data):
 
 
 def test_fit_parameters_are_cut_to_the_rows():
-    cut = rows_of({"margin": np.arange(4), "names": "abcd", "flag": True}, np.array([2, 0]), 4)
+    given = {"margin": np.arange(4), "names": "abcd", "flag": True}
+    rows = TrainingRows(np.eye(4), np.arange(4), np.arange(4), np.arange(4), params=given)
+    cut = rows.take(np.array([2, 0])).params
     assert cut["margin"].tolist() == [2, 0]
     assert cut["names"] == "abcd"
     assert cut["flag"] is True

@@ -1,6 +1,8 @@
 """ThresholdTuner: which rows choose, what is exact, and what the fitted object offers."""
 
 import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,6 +24,7 @@ from skselect import (
     Predictions,
     SelectiveClassifier,
     ThresholdTuner,
+    _checks,
     select_threshold,
 )
 from skselect.thresholds import Betting, FixedSequence
@@ -471,3 +474,35 @@ def test_a_method_object_of_another_objective_is_named(data):
     tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, method=Betting())
     with pytest.raises(ValueError, match=r"method \(of objective='coverage'\) .*got Betting\("):
         tuner.fit(*data)
+
+
+# What was checked once is trusted -----------------------------------------------------------------
+
+
+def count_checks(tuner, X, y):
+    """Return how many functions that check user data are called when it is fitted."""
+    folder, n_calls = str(Path(_checks.__file__).parent), 0
+
+    def count(frame, event, _):
+        nonlocal n_calls
+        name = frame.f_code.co_name.lstrip("_")
+        ours = "skselect" in frame.f_code.co_filename and name.startswith(("check_", "refuse_"))
+        n_calls += event == "call" and (ours or frame.f_code.co_filename.startswith(folder))
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        tuner.fit(X, y)
+    finally:
+        sys.setprofile(before)
+    return n_calls
+
+
+def test_a_fold_checks_what_its_model_says_and_nothing_again(data):
+    X, y = data
+    few, many = (
+        count_checks(ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, cv=cv), X, y)
+        for cv in (3, 8)
+    )
+    assert few < 200
+    assert many - few < 5 * 20

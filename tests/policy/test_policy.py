@@ -27,7 +27,7 @@ from skselect import (
     select_threshold,
 )
 from skselect.calibration import CALIBRATORS, ClassCalibration
-from skselect.policy.policy import VERSION
+from skselect.policy.policy import VERSION, apply_policy
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 
@@ -73,10 +73,10 @@ def test_scores_read_the_calibrated_confidence_as_the_chance_of_being_right(conf
 
 
 def test_labels_need_an_abstain_label_where_a_row_is_rejected(policy):
-    decisions = policy.judge(np.array([[0.9, 0.1], [0.3, 0.7]]))
+    decisions = apply_policy(policy, np.array([[0.9, 0.1], [0.3, 0.7]]))
     with pytest.raises(ValueError, match=r"1 of 2 rows are not accepted.* no abstain_label"):
         policy.labels(decisions)
-    assert policy.labels(policy.judge(np.array([[0.9, 0.1]]))).tolist() == ["no"]
+    assert policy.labels(apply_policy(policy, np.array([[0.9, 0.1]]))).tolist() == ["no"]
     named = dataclasses.replace(policy, abstain_label="ask")
     assert named.labels(decisions).tolist() == ["no", "ask"]
 
@@ -254,11 +254,11 @@ def test_an_own_confidence_is_saved_only_on_demand(policy):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"schema": "skselect.policy.policy", "version": 1', "damaged JSON"),
+        ('{"schema": "skselect.policy", "version": 1', "damaged JSON"),
         ('{"schema": "something else"}', "'schema' is not"),
-        ('{"schema": "skselect.policy.policy", "version": 99}', "Update skselect"),
-        ('{"schema": "skselect.policy.policy", "version": "1"}', "format version"),
-        ('{"schema": "skselect.policy.policy", "version": 1}', "policy is damaged"),
+        ('{"schema": "skselect.policy", "version": 99}', "Update skselect"),
+        ('{"schema": "skselect.policy", "version": "1"}', "format version"),
+        ('{"schema": "skselect.policy", "version": 1}', "policy is damaged"),
         ("no_such_file.json", "no policy file"),
     ],
 )
@@ -605,7 +605,7 @@ def test_what_no_float_can_hold_is_no_number(policy, number):
 @pytest.mark.parametrize(
     "text",
     ['{"a":' * 100_000 + "1" + "}" * 100_000, "[" * 100_000, "5", '"x"', b"\xff\xfe{", b"",
-     '{"schema": "skselect.policy.policy", "version": 2, "x": ' + "[" * 500 + "]" * 500 + "}"],
+     '{"schema": "skselect.policy", "version": 2, "x": ' + "[" * 500 + "]" * 500 + "}"],
     ids=["braces", "brackets", "number", "text", "bytes", "empty", "deep"],
 )  # fmt: skip
 def test_no_file_ends_in_a_traceback(tmp_path, text):

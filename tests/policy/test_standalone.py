@@ -5,14 +5,10 @@ import dataclasses
 import itertools
 import json
 import pickle
-import re
-import shlex
-import shutil
 import subprocess
 import sys
 import types
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,9 +26,9 @@ from skselect import (
     _array_ops,
     select_threshold,
 )
+from skselect._checks import proba
 from skselect.calibration import CALIBRATORS, ClassCalibration, ConfidenceCalibration
 from skselect.calibration._common import expit, softmax
-from skselect.exceptions import _proba
 from skselect.policy import standalone
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
@@ -416,8 +412,8 @@ def test_no_rows_give_no_decisions_of_the_same_kinds(policy, row, rest):
 
 
 def test_both_know_the_same_names_and_tolerances():
-    assert standalone.SUM_TOLERANCE == _proba.SUM_TOLERANCE
-    assert standalone.RANGE_TOLERANCE == _proba.RANGE_TOLERANCE
+    assert standalone.SUM_TOLERANCE == proba.SUM_TOLERANCE
+    assert standalone.RANGE_TOLERANCE == proba.RANGE_TOLERANCE
     assert standalone.FEW == _array_ops._FEW
     assert set(standalone.MAPS) == set(CALIBRATORS)
     read = {name for name, kind in CALIBRATORS.items() if getattr(kind, "reads_log_odds", False)}
@@ -453,121 +449,6 @@ def test_any_text_is_embedded_as_it_is():
     assert json.loads(policy.to_json()) == gate.POLICY
 
 
-# The command line -------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def run(tmp_path, capsys):
-    """Return a function that runs the gate of a policy on the text of a CSV file."""
-
-    def run(policy, text, *options):
-        (tmp_path / "scores.csv").write_text(text, encoding="utf-8")
-        status = gate_of(policy).main([str(tmp_path / "scores.csv"), *options])
-        assert status == 0
-        return capsys.readouterr().out.splitlines()
-
-    return run
-
-
-@pytest.mark.parametrize("text", ["no,yes\n.9,.1\n.3,.7\n", "\ufeffyes,no\n.1,.9\n\n.7,.3\n",
-                                  ".9,.1\n.3,.7\n", "yes\n.1\n.7\n", ".1\n.7\n"])  # fmt: skip
-def test_a_csv_file_is_decided(run, text):
-    header = "decision,suggestion,accepted,confidence"
-    assert run(PLAIN, text) == [header, "no,no,True,0.9", ",yes,False,0.7"]
-
-
-@pytest.mark.parametrize(
-    "token", [*sorted(standalone.MISSING), " ", " NA ", "NaN", "NULL", "None", "N/A"]
-)
-def test_usual_names_of_a_missing_score_are_handed_over(run, token):
-    rows = run(PLAIN, f"no,yes\n.9,.1\n{token},.1\n.95,{token}\n.2,.8\n")[1:]
-    assert rows == ["no,no,True,0.9", ",,False,", ",,False,", "yes,yes,True,0.8"]
-    assert run(PLAIN, f'yes\n"{token}"\n.1\n')[1:] == [",,False,", "no,no,True,0.9"]
-
-
-def test_rows_that_lack_a_score_are_handed_over(run):
-    assert run(PLAIN, "no,yes\n.9,.1\n,.1\n.95, \n")[1:] == [
-        "no,no,True,0.9",
-        ",,False,",
-        ",,False,",
-    ]
-    assert run(PLAIN, "yes\n\n.1\n")[1:] == ["no,no,True,0.9"]
-
-
-@pytest.mark.filterwarnings("ignore:subgroups")
-def test_columns_that_the_policy_was_tuned_on(run):
-    remembered = {"skselect_columns": {"proba": ["p_no", "p_yes"], "subgroups": ["site"]}}
-    groups = GroupThresholds("site", {1: 0.6, 2: 0.95})
-    policy = dataclasses.replace(PLAIN, metadata=remembered, groups=groups)
-    text = "id,site,p_yes,p_no\n7,1,.3,.7\n8,2,.3,.7\n9,3,0,1\n10,,0,1\n"
-    accepted = [line.split(",")[2] for line in run(policy, text)[1:]]
-    assert accepted == ["True", "False", "False", "False"]
-
-
-def test_a_line_of_numbers_may_be_the_names_of_classes(run):
-    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    assert run(policy, "1,0\n.9,.1\n")[1:] == ["1,1,True,0.9"]
-    assert run(policy, "1,0\n.9,.1\n", "--no-header")[1:] == ["0,0,True,1.0", "0,0,True,0.9"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "holds no scores"),
-        ("no,yes\n", "holds no scores"),
-        ("no,maybe\n.5,.5\n", "line 1, column '1': 'no' is no finite .* must name the classes"),
-        (".5,.5\n.5\n", "scores.csv, line 2 has 1 cells, the first line has 2"),
-        (
-            "id,yes,no\n1,.5,.5\n\n7,.5, inf\n",
-            "scores.csv, line 4, column 'no': 'inf' is no finite",
-        ),
-        (".5,.5\n.5,-nan\n", "scores.csv, line 2, column '2': '-nan' is no finite number"),
-        ("no,yes\n.9,1e999\n", "line 2, column 'yes': '1e999' is no finite number"),
-        ('no,yes\n.9,"0,1"\n', "line 2, column 'yes': '0,1' is no finite number"),
-        (".5,.3\n", "sum to one"),
-        (".5,.3,.2\n", "3 columns"),
-    ],
-)
-def test_a_csv_file_that_does_not_fit_is_a_clear_error(run, capsys, text, message):
-    with pytest.raises(SystemExit) as error:
-        run(PLAIN, text)
-    assert error.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert re.search(message, said.err)
-
-
-def test_the_file_runs_as_a_command(tmp_path):
-    PLAIN.to_python(tmp_path / "gate.py")
-    (tmp_path / "scores.csv").write_text("no,yes\n0.25,0.75\n")
-
-    def command(*arguments):
-        run = [sys.executable, "gate.py", *arguments]
-        return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    assert command("scores.csv").stdout == (
-        "decision,suggestion,accepted,confidence\n,yes,False,0.75\n"
-    )
-    missing = command("nowhere.csv")
-    assert missing.returncode == 2
-    assert "nowhere.csv" in missing.stderr
-    assert "PROMISES NOTHING" in command("--help").stdout
-
-
-@pytest.mark.parametrize("group", ["%(prog)s", "%(", "100 %", "%(prog)s 100 % {x} %%"])
-def test_any_name_of_a_subgroup_can_stand_in_the_help(capsys, group):
-    certificate = certificate_of(0.6, cases=f"of site {group!r}")
-    groups = GroupThresholds(f"site {group}", {group: 0.6}, {group: certificate})
-    policy = AbstentionPolicy(np.array(["no", group]), 0.8, groups=groups)
-    with pytest.raises(SystemExit) as done:
-        gate_of(policy).main(["--help"])
-    assert done.value.code == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert f"threshold per site {group}." in said
-    assert f"all cases of site {group!r} alone" in said
-    assert f"classes ['no', {group!r}]" in said
-
-
 def certificate_of(threshold, **change):
     """Return the certificate of a threshold that was chosen for its coverage."""
     rows = Outcomes(np.zeros(400), np.linspace(0.5, 1.0, 400))
@@ -584,17 +465,11 @@ def certificate_of(threshold, **change):
         ("DIGEST = '", "DIGEST = '0"),
     ],
 )
-def test_an_edited_file_does_not_decide(tmp_path, written, edited):
+def test_an_edited_file_does_not_decide(written, edited):
     text = dataclasses.replace(PLAIN, certificate=certificate_of(0.8)).to_python()
     assert text.count(written) == 1
-    changed = text.replace(written, edited)
     with pytest.raises(ValueError, match="was changed after skselect wrote this file"):
-        exec(changed, {})
-    (tmp_path / "gate.py").write_text(changed)
-    done = run_in_shell("python gate.py --help", tmp_path)
-    assert done.returncode == 1
-    assert "CERTIFIED" not in done.stdout
-    assert done.stderr.startswith("POLICY or CERTIFICATE was changed")
+        exec(text.replace(written, edited), {})
 
 
 def test_a_file_that_was_only_laid_out_anew_decides():
@@ -606,59 +481,3 @@ def test_a_file_that_was_only_laid_out_anew_decides():
     exec(compile(ast.unparse(tree), "gate.py", "exec"), gate.__dict__)
     assert gate.decide([[0.9, 0.1]])["label"].tolist() == ["no"]
     assert gate.CERTIFICATE.startswith("CERTIFIED")
-
-
-# Where its answers go ---------------------------------------------------------------------------
-
-
-def run_in_shell(command, folder):
-    """Run a command line whose `python` is this one; a pipe has the status of its first part."""
-    line = command.replace("python", shlex.quote(sys.executable))
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return a folder with a gate and many rows, more than a pipe or a buffer holds."""
-    if shutil.which("bash") is None:
-        pytest.skip("no bash")
-    folder = tmp_path_factory.mktemp("gate")
-    PLAIN.to_python(folder / "gate.py")
-    (folder / "scores.csv").write_text("no,yes\n" + "0.25,0.75\n" * 50_000)
-    (folder / "few.csv").write_text("no,yes\n0.25,0.75\n")
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("command", "status", "said"),
-    [
-        ("python gate.py scores.csv | head -n 1 > first.csv", 0, ""),
-        ("python gate.py scores.csv >&-", 2, "error: there is no standard output"),
-        ("python gate.py few.csv >&-", 2, "error: there is no standard output"),
-        ("python gate.py scores.csv > /dev/full", 2, "error: [Errno 28] No space left"),
-        ("python gate.py few.csv > /dev/full", 2, "error: [Errno 28] No space left"),
-    ],
-)
-def test_an_output_that_takes_no_more_ends_without_a_traceback(folder, command, status, said):
-    if "/dev/full" in command and not Path("/dev/full").exists():
-        pytest.skip("no /dev/full")
-    done = run_in_shell(command, folder)
-    assert done.returncode == status
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
-    if "head" in command:
-        assert done.stderr == ""
-
-
-def test_an_interrupt_ends_without_a_traceback(monkeypatch, capsys):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    gate = gate_of(PLAIN)
-    monkeypatch.setattr(gate, "_read", interrupted)
-    assert gate.main(["scores.csv"]) == 130
-    assert capsys.readouterr() == ("", "")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skselect import Predictions
 from skselect.predictions.confidence import (
     CONFIDENCES,
-    confidence_of,
+    compute_confidence,
     confidence_of_proba,
     entropy,
     gini,
@@ -44,7 +44,7 @@ def test_a_named_confidence_lies_between_zero_and_one(name, case):
 @pytest.mark.parametrize("row", [[0.5005, 0.5004], [1.0, 0.0009], [0.4996, 0.4996], [0.9991, 0.0]])
 def test_a_named_confidence_of_a_rounded_row_lies_between_zero_and_one(name, row):
     """Rows may miss the sum of one by 0.001."""
-    (value,) = confidence_of(Predictions.from_proba([0], [row], labels=[0, 1]), name)
+    (value,) = compute_confidence(Predictions.from_proba([0], [row], labels=[0, 1]), name)
     assert 0 <= value <= 1
 
 
@@ -120,21 +120,21 @@ def test_an_array_is_taken_as_it_is(values):
 
 def test_the_default_is_the_largest_probability():
     predictions = Predictions.from_proba([0, 1, 2], PROBA)
-    assert confidence_of(predictions).tolist() == [0.75, 0.5, 1.0]
-    assert confidence_of(predictions, "margin").tolist() == [0.5, 0.25, 1.0]
+    assert compute_confidence(predictions).tolist() == [0.75, 0.5, 1.0]
+    assert compute_confidence(predictions, "margin").tolist() == [0.5, 0.25, 1.0]
 
 
 def test_predictions_with_a_confidence_of_their_own_use_it():
     predictions = Predictions.from_labels([0, 1], [0, 0], [12.5, -3.0])
-    assert confidence_of(predictions).tolist() == [12.5, -3.0]
-    assert confidence_of(predictions, [1.0, 2.0]).tolist() == [1.0, 2.0]
+    assert compute_confidence(predictions).tolist() == [12.5, -3.0]
+    assert compute_confidence(predictions, [1.0, 2.0]).tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("confidence", [*NAMES, lambda p: p[:, 0]], ids=[*NAMES, "callable"])
 def test_predictions_without_probabilities_refuse_a_computed_confidence(confidence):
     predictions = Predictions.from_labels([0, 1], [0, 0], [0.9, 0.8])
     with pytest.raises(ValueError, match=r"confidence=.*probabilities"):
-        confidence_of(predictions, confidence)
+        compute_confidence(predictions, confidence)
 
 
 # Bad input -------------------------------------------------------------------------------
@@ -172,4 +172,4 @@ def test_the_error_for_an_unknown_name_lists_the_known_ones():
 def test_a_confidence_of_another_length_than_the_predictions_is_refused():
     predictions = Predictions.from_labels([0, 1], [0, 0], [0.9, 0.8])
     with pytest.raises(ValueError, match="confidence has 3 rows"):
-        confidence_of(predictions, [0.1, 0.2, 0.3])
+        compute_confidence(predictions, [0.1, 0.2, 0.3])

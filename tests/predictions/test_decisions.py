@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions
-from skselect.predictions.confidence import confidence_of
+from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.decisions import DecisionRule
 
 COSTS = np.array([[0.0, 1.0, 4.0], [10.0, 0.0, 2.0], [3.0, 3.0, 1.0]])
@@ -28,7 +28,7 @@ def test_the_cheapest_answer_has_the_least_expected_cost(seed):
     predictions = Predictions.from_proba(
         truth, p, labels=CLASSES, decision="min_cost", cost_matrix=COSTS
     )
-    confidence = confidence_of(predictions)
+    confidence = compute_confidence(predictions)
     losses = Outcomes.from_predictions(predictions, loss="cost").loss
     for i in range(20):
         expected = [sum(p[i, k] * COSTS[k, j] for k in range(3)) for j in range(3)]
@@ -49,7 +49,7 @@ def test_own_answers_are_kept_and_their_probability_is_the_confidence():
         ["no", "yes"], [[0.7, 0.3], [0.6, 0.4]], decision="estimator", y_pred=["yes", "yes"]
     )
     assert predictions.y_pred.tolist() == [1, 1]
-    assert confidence_of(predictions).tolist() == [0.3, 0.4]
+    assert compute_confidence(predictions).tolist() == [0.3, 0.4]
     assert Outcomes.from_predictions(predictions).loss.tolist() == [1, 0]
 
 
@@ -99,8 +99,8 @@ def test_confidences_of_the_most_probable_class_are_refused_for_other_answers(na
         [0, 1], [[0.9, 0.1], [0.2, 0.8]], decision="min_cost", cost_matrix=[[0, 1], [9, 0]]
     )
     with pytest.raises(ValueError, match="is about the most probable class"):
-        confidence_of(predictions, name)
+        compute_confidence(predictions, name)
     plain = Predictions.from_proba([0, 1], [[0.9, 0.1], [0.2, 0.8]])
     with pytest.raises(ValueError, match="needs a cost_matrix"):
-        confidence_of(plain, "expected_cost")
-    assert confidence_of(plain, "chosen_proba").tolist() == [0.9, 0.8]
+        compute_confidence(plain, "expected_cost")
+    assert compute_confidence(plain, "chosen_proba").tolist() == [0.9, 0.8]

@@ -189,3 +189,28 @@ def test_labels_alone_have_no_computed_confidence(confidence):
     predictions = Predictions.from_labels([0, 1], [0, 0], [0.9, 0.8])
     with pytest.raises(ValueError, match="confidence"):
         Outcomes.from_predictions(predictions, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda c, w: Outcomes([0, 1, 0], c, w),
+        lambda c, w: Outcomes.from_labels(TRUTH, [0, 1, 0], c, sample_weight=w),
+        lambda c, w: Outcomes.from_proba(TRUTH, PROBA, confidence=c, sample_weight=w),
+        lambda c, w: Outcomes.from_proba(TRUTH, PROBA, confidence=lambda _: c, sample_weight=w),
+    ],
+)
+def test_arrays_that_the_caller_changes_later_change_nothing(build):
+    confidence, weight = np.array([0.9, 0.6, 0.8]), np.array([1.0, 2.0, 3.0])
+    outcomes = build(confidence, weight)
+    confidence[:], weight[:] = NAN, NAN
+    assert outcomes.confidence.tolist() == [0.9, 0.6, 0.8]
+    assert outcomes.sample_weight.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_some_of_the_rows_must_count():
+    outcomes = Outcomes([0, 1, 0], [0.9, 0.6, 0.8], [1, 0, 3])
+    part = outcomes.take(np.array([2, 1]))
+    assert part.to_frame().to_numpy().tolist() == [[0.0, 0.8, 3.0], [1.0, 0.6, 0.0]]
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        outcomes.take(np.array([1]))

@@ -1,0 +1,158 @@
+"""What every abstaining estimator can be asked, and how one is found inside wrappers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.frozen import FrozenEstimator
+
+from skselect._checks.labels import check_labels, encode_labels
+from skselect._checks.rows import check_length, check_weight
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, find_index
+
+
+class AbstainingMixin:
+    """What every abstaining estimator of the library can be asked.
+
+    A class provides `policy_`, ``_read_rows(X)``, which returns what the policy reads of rows
+    (raw scores, codes of the classifier's own answers, subgroups), and ``_count_seen(X)``.
+    """
+
+    policy_: AbstentionPolicy
+    _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any]]
+    _count_seen: Callable[[Any], int]
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the label of each row, the abstain label where it is not sure enough.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            False and True as 0 and 1, if it can abstain.
+
+        Raises
+        ------
+        ValueError
+            If X has no rows, as from scikit-learn's classifiers (a policy decides none).
+        """
+        decisions = decide_rows(self, X)
+        return self.policy_.labels(decisions)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return (calibrated) class probabilities of shape (n, K); never masked."""
+        return decide_rows(self, X).y_proba
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of ``predict_proba``; -inf for a probability of 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict_confidence(self, X: Any) -> FloatArray:
+        """Return how sure it is of each row, shape (n,); what the threshold is applied to."""
+        return decide_rows(self, X).confidence
+
+    def accepts(self, X: Any) -> BoolArray:
+        """Tell which rows it answers, shape (n,)."""
+        return decide_rows(self, X).accepted
+
+    def decide(self, X: Any) -> pd.DataFrame:
+        """Return one row per case for people to read, with the index of `X`.
+
+        Returns
+        -------
+        DataFrame
+            `label` (NA where it abstains), `suggestion` (the answer everywhere), `accepted`,
+            `confidence`, `threshold`.
+        """
+        decisions = decide_rows(self, X)
+        return self.policy_.frame(decisions, find_index(X, len(decisions.accepted)))
+
+    def raw_scores(self, X: Any) -> FloatArray:
+        """Return what ``policy_.decide`` takes: the wrapped classifier's own output.
+
+        That is ``predict_proba`` before calibration, or ``decision_function`` where there are
+        no probabilities. A service that has the classifier and the policy file computes these.
+        """
+        return self._read_rows(X)[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows that are both accepted and right.
+
+        It equals the accuracy when nothing is rejected, and falls with every abstention: to
+        compare abstaining classifiers use a selective scorer, such as
+        ``get_scorer("cwsa_plus")`` or ``get_scorer("coverage_at_risk", max_risk=.02)``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        float in [0, 1]
+        """
+        decisions = decide_rows(self, X)
+        codes = encode_labels(check_labels(y, "y"), self.policy_.classes, "y")
+        check_length("X", codes, len(decisions.y_pred), "y")
+        right = decisions.accepted & (decisions.y_pred == codes)
+        weight = check_weight(sample_weight, len(codes), other="y")
+        return float(np.average(right, weights=weight))
+
+
+def decide_rows(estimator: AbstainingMixin, X: Any) -> Decisions:
+    """Return what an abstaining estimator makes of rows: all its decisions, as arrays."""
+    rows = estimator._read_rows(X)  # noqa: SLF001 - what a class of the mixin provides
+    return apply_policy(estimator.policy_, *rows)
+
+
+def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """Look for the abstaining estimator inside Pipeline, search and Frozen wrappers.
+
+    Returns
+    -------
+    (abstainer, X) or (None, X)
+        X as the abstainer gets it, after the transformers before it.
+    """
+    while True:
+        if isinstance(estimator, AbstainingMixin):
+            return estimator, X
+        steps = getattr(estimator, "steps", None)
+        if steps:
+            if find_abstainer(steps[-1][1], None)[0] is None:
+                return None, X
+            if len(steps) > 1 and X is not None:
+                X = estimator[:-1].transform(X)
+            estimator = steps[-1][1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        else:
+            return None, X
+
+
+def count_seen(estimator: Any, X: Any) -> int:
+    """Return how many of these rows trained or calibrated the abstaining estimator inside wrappers.
+
+    0 where chance alone could explain the equal rows. An estimator remembers at most 10,000 of
+    the rows that it was fitted on; of more rows the number is an estimate, and a small overlap
+    may be missed. Nothing is known of the rows of a classifier that was fitted elsewhere.
+    """
+    abstainer, inner_X = find_abstainer(estimator, X)
+    return 0 if abstainer is None else int(abstainer._count_seen(inner_X))  # noqa: SLF001
+
+
+def has_decision_values(model: Any) -> bool:
+    """Tell whether decision values belong to the probabilities of an abstaining estimator."""
+    wrapped = getattr(model, "estimator_", model.estimator)
+    calibrated = getattr(model, "calibration", None) is not None
+    return hasattr(wrapped, "decision_function") and (not calibrated or model.calibrates_confidence)
