@@ -32,7 +32,7 @@ class RunningSum:
 
     def add(self, values: FloatArray, *, whole: bool = False) -> FloatArray:
         """Return the sum of all values so far, at each of these."""
-        # Integers have the same sums as whole floats, and add up three times as fast.
+        # Integers have the same sums as whole floats, and add up faster.
         sums = np.cumsum(values.astype(np.int64)).astype(np.float64) if whole else np.cumsum(values)
         return self._continue(sums)
 

@@ -274,7 +274,7 @@ def rows_like_these(
     if not np.any(allowed):
         return None
     share, risk = curve.coverage[allowed], curve.selective_risk[allowed]
-    # From a thousand rows on the band asks about as much as a test of each threshold at delta/6.
+    # From a thousand rows on, the band is about as strict as testing every rank at delta/6.
     alpha = delta / 6.0
 
     def enough(n: int) -> bool:
