@@ -34,7 +34,7 @@ from skselect import (
 )
 from skselect.inference.influence import find_influence
 from skselect.metrics import SPECS
-from skselect.metrics._judged import Judged
+from skselect.metrics._arguments import Judged
 
 METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
 CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]

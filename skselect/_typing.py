@@ -1,10 +1,9 @@
-"""Names for the arrays that travel through the library, and records made of checked ones."""
+"""Names for the arrays that travel through the library."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, fields
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +18,3 @@ ConfidenceSpec: TypeAlias = "str | FloatArray | Callable[[FloatArray], Any]"
 
 #: One loss per row: a name, or a function ``(y_true, y_pred) -> loss``.
 LossSpec: TypeAlias = "str | Callable[[LabelArray, LabelArray], Any]"
-
-T = TypeVar("T")
-
-
-def trusted(cls: type[T], **values: Any) -> T:
-    """Build a frozen dataclass without its checks, from values that the library has checked.
-
-    Users call the constructor, which checks. Fields that are left out have their defaults.
-    """
-    made = object.__new__(cls)
-    for each in fields(cls):  # type: ignore[arg-type]
-        default = each.default if each.default_factory is MISSING else each.default_factory()
-        object.__setattr__(made, each.name, values.pop(each.name, default))
-    assert not values, values
-    return made

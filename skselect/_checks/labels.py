@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks.arrays import as_array
+from skselect._checks import as_array
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from skselect._checks.arrays import as_array, shown
+from skselect._checks import as_array, shown
 from skselect._checks.labels import plain_labels
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skselect._array_ops import row_sums
-from skselect._checks.arrays import as_array, shown
+from skselect._checks import as_array, shown
 from skselect._checks.rows import check_vector
 from skselect._typing import FloatArray, LabelArray
 

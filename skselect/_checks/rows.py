@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import are_constant, is_graded
-from skselect._checks.arrays import as_array
+from skselect._checks import as_array
 from skselect._typing import FloatArray, IntArray, LabelArray
 
 #: Sums of larger weights, or of weights below its inverse, may leave the range of floats.

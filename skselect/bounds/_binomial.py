@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from skselect._checks.arrays import as_array, shown
+from skselect._checks import as_array, shown
 from skselect._checks.options import check_delta, check_number
 from skselect._typing import FloatArray, IntArray
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import is_graded, reaches, stays_within
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.options import check_choice, check_count, check_cwsa_thresholds, check_number
 from skselect._checks.rows import check_unit_confidence, warn_small_total
 from skselect._typing import FloatArray, IntArray

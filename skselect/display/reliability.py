@@ -14,8 +14,8 @@ from skselect.display.common import (
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.metrics import evaluate
+from skselect.metrics._arguments import judge_proba
 from skselect.metrics._binned_errors import reliability
-from skselect.metrics._judged import judge_proba
 from skselect.predictions.outcomes import Outcomes
 
 _CURVE = "skselect reliability curve"

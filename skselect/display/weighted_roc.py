@@ -20,8 +20,8 @@ from skselect.display.common import (
     thin,
 )
 from skselect.estimators.scoring import judge_estimator
+from skselect.metrics._arguments import judge_proba
 from skselect.metrics._confidence_weighted import roc_points, weigh_by_confidence
-from skselect.metrics._judged import judge_proba
 from skselect.predictions.predictions import Predictions
 
 _CURVE = "skselect confidence-weighted ROC curve"

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
+from skselect._checks import trusted
 from skselect._checks.labels import (
     check_classes,
     check_known,
@@ -37,7 +38,7 @@ from skselect._checks.options import (
     warn_unseen,
 )
 from skselect._checks.rows import check_weight
-from skselect._typing import FloatArray, IntArray, LabelArray, trusted
+from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._registry import calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration

@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from skselect._array_ops import column_names, take_columns
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.options import warn_unseen
 from skselect._checks.rows import check_subgroups, silence_weight_warning
 from skselect._sklearn import count_rows, take_rows

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skselect._array_ops import column_names, take_columns
-from skselect._checks.arrays import as_array, shown
+from skselect._checks import as_array, shown
 from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
 from skselect._checks.options import check_choice
 from skselect._checks.proba import (

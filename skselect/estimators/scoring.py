@@ -27,8 +27,8 @@ from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.estimators.abstaining import decide_rows, find_abstainer
 from skselect.metrics import SPECS, MetricSpec
+from skselect.metrics._arguments import Judged, judge
 from skselect.metrics._evaluate import kernel_value
-from skselect.metrics._judged import Judged, judge
 from skselect.metrics._table import check_direction, check_parameters
 from skselect.metrics._threshold import relative_to
 from skselect.predictions.confidence import confidence_of_proba, max_proba

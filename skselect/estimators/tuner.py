@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
+from skselect._checks import trusted
 from skselect._checks.options import (
     check_abstain_label,
     check_choice,
@@ -23,7 +24,7 @@ from skselect._checks.options import (
 )
 from skselect._checks.rows import check_weight, refuse_among, refuse_weighted_rows
 from skselect._sklearn import routing_enabled, take_rows
-from skselect._typing import FloatArray, IntArray, LabelArray, trusted
+from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
 from skselect.estimators.classifier import (
     SelectiveClassifier,

@@ -15,7 +15,7 @@ import numpy as np
 from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import blocks_from_counts
-from skselect.metrics._judged import Judged
+from skselect.metrics._arguments import Judged
 from skselect.metrics._table import MetricSpec
 from skselect.predictions.outcomes import Outcomes
 

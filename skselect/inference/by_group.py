@@ -21,9 +21,8 @@ from skselect.inference.intervals import (
     judge_unweighted,
     measure,
 )
+from skselect.metrics._arguments import DoorOptions, Judged, claim_metric, judge_proba
 from skselect.metrics._evaluate import kernel_value, requests
-from skselect.metrics._judged import Judged, judge_proba
-from skselect.metrics._signature import DoorOptions, claim_metric
 from skselect.metrics._table import MetricSpec
 
 _DEFAULT = ("coverage", "selective_risk", "cwsa", "augrc")

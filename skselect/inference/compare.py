@@ -36,9 +36,8 @@ from skselect.inference.intervals import (
     measure,
     quantile,
 )
+from skselect.metrics._arguments import DoorOptions, Judged, claim_metric, judge
 from skselect.metrics._evaluate import request
-from skselect.metrics._judged import Judged, judge
-from skselect.metrics._signature import DoorOptions, claim_metric
 from skselect.metrics._table import MetricSpec, check_comparable
 from skselect.predictions.predictions import Predictions
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import is_graded
-from skselect._checks.arrays import as_array
+from skselect._checks import as_array
 from skselect._checks.rows import check_length, check_unit_confidence
 from skselect._typing import FloatArray, IntArray
 from skselect.curve import cwsa, harmonic, packing
@@ -25,8 +25,8 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import Chunk
 from skselect.metrics import _threshold
+from skselect.metrics._arguments import Judged
 from skselect.metrics._calibration_tests import ecd_terms
-from skselect.metrics._judged import Judged
 from skselect.metrics._table import MetricSpec
 from skselect.predictions.outcomes import Outcomes
 

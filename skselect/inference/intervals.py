@@ -24,11 +24,10 @@ from skselect.inference.influence import (
     find_influence,
 )
 from skselect.metrics import _threshold
+from skselect.metrics._arguments import DoorOptions, Judged, claim_metric, judge
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._confidence_weighted import find_asked_class
 from skselect.metrics._evaluate import kernel_value, request
-from skselect.metrics._judged import Judged, judge
-from skselect.metrics._signature import DoorOptions, claim_metric
 from skselect.metrics._table import SPECS, MetricSpec
 from skselect.predictions.predictions import Predictions
 

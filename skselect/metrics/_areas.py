@@ -10,8 +10,7 @@ import numpy as np
 from skselect._checks.options import check_choice, check_cwsa_thresholds
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import DoorOptions, metric
+from skselect.metrics._arguments import DoorOptions, judge_proba, metric
 
 # Kernels (the other areas are methods of the curve) --------------------------------------
 

@@ -19,8 +19,13 @@ from skselect._checks.rows import check_unit_confidence, warn_small_weights
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import ClassOptions, DoorOptions, claim_metric, class_metric
+from skselect.metrics._arguments import (
+    ClassOptions,
+    DoorOptions,
+    claim_metric,
+    class_metric,
+    judge_proba,
+)
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 

@@ -17,9 +17,8 @@ from skselect._checks.options import check_choice, check_count, check_generator,
 from skselect._checks.rows import check_unit_confidence, refuse_graded_test, refuse_weights
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._arguments import DoorOptions, check_eps, claim_metric, judge_proba
 from skselect.metrics._csr import error_sums, find_shortfall
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import DoorOptions, check_eps, claim_metric
 from skselect.metrics._smooth_errors import largest_cumulative_gap, range_of_cumulative_gaps
 from skselect.predictions.outcomes import Outcomes
 

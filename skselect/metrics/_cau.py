@@ -12,7 +12,7 @@ import numpy as np
 from skselect._checks.options import check_number
 from skselect._checks.proba import check_has_proba
 from skselect._typing import FloatArray
-from skselect.metrics._signature import ClassOptions, check_eps, class_metric
+from skselect.metrics._arguments import ClassOptions, check_eps, class_metric
 from skselect.predictions.confidence import normalized_entropy
 from skselect.predictions.predictions import Predictions
 

@@ -12,14 +12,19 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.labels import check_both_kinds, check_two_classes
 from skselect._checks.proba import check_has_proba, resolve_pos_label
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import BoolArray, FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import CountOptions, DoorOptions, claim_count_metric, claim_metric
+from skselect.metrics._arguments import (
+    CountOptions,
+    DoorOptions,
+    claim_count_metric,
+    claim_metric,
+    judge_proba,
+)
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 

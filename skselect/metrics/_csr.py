@@ -15,8 +15,7 @@ from skselect._checks.options import check_count, check_generator
 from skselect._checks.rows import refuse_graded_test, refuse_weights, warn_small_total
 from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import DoorOptions, check_eps, claim_metric
+from skselect.metrics._arguments import DoorOptions, check_eps, claim_metric, judge_proba
 from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ from skselect._checks.options import check_choice, check_number
 from skselect._checks.proba import check_has_proba
 from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import CountOptions, DoorOptions, count_metric, metric
+from skselect.metrics._arguments import CountOptions, DoorOptions, count_metric, judge_proba, metric
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.options import check_choice
 from skselect._checks.rows import refuse_judged
 from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._judged import Judged, judge
+from skselect.metrics._arguments import Judged, judge
 from skselect.metrics._table import SPECS, MetricSpec, check_parameters
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions

@@ -11,8 +11,7 @@ from scipy.optimize import brentq, isotonic_regression
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import DoorOptions, claim_metric
+from skselect.metrics._arguments import DoorOptions, claim_metric, judge_proba
 from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from scipy.special import chdtrc, ndtr
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
 from skselect._typing import FloatArray, IntArray
+from skselect.metrics._arguments import DoorOptions, claim_metric, judge_proba
 from skselect.metrics._calibration_tests import check_test_rows
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import DoorOptions, claim_metric
 from skselect.predictions.outcomes import Outcomes
 
 # Kernels ---------------------------------------------------------------------------------

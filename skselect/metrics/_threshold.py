@@ -11,14 +11,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.options import check_choice, check_number, check_threshold
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import BoolArray, FloatArray
 from skselect.curve import cwsa as definition
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._judged import judge_proba
-from skselect.metrics._signature import DoorOptions, metric
+from skselect.metrics._arguments import DoorOptions, judge_proba, metric
 from skselect.predictions.outcomes import Outcomes
 
 Threshold = float | FloatArray

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import column_names
-from skselect._checks.arrays import as_array
+from skselect._checks import as_array
 from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
 from skselect._checks.options import (
     check_abstain_label,

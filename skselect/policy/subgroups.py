@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import column_names
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.options import check_choice, check_threshold
 from skselect._checks.rows import check_subgroups
 from skselect._typing import BoolArray, FloatArray, IntArray

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skselect._checks import trusted
 from skselect._checks.options import check_choice
 from skselect._checks.rows import (
     check_confidence,
@@ -17,7 +18,7 @@ from skselect._checks.rows import (
     check_weight,
     refuse_judged,
 )
-from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec, trusted
+from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import column_names
-from skselect._checks.arrays import as_array, shown
+from skselect._checks import as_array, shown
 from skselect._checks.labels import (
     check_classes,
     check_known,

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.utils.validation import indexable
 
 from skselect._array_ops import are_constant
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.labels import check_more_classes
 from skselect._checks.options import (
     check_calibration,

@@ -15,9 +15,9 @@ from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.inference.influence import find_influence
 from skselect.inference.intervals import interval_around
+from skselect.metrics._arguments import Judged, judge
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate, kernel_value
-from skselect.metrics._judged import Judged, judge
 from skselect.metrics._table import SPECS, MetricSpec
 from skselect.policy.certificate import fingerprint, threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy

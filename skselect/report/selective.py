@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.options import check_count, check_generator, check_number, check_threshold
 from skselect._checks.rows import (
     check_length,

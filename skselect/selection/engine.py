@@ -22,8 +22,7 @@ from skselect.policy.certificate import Doubt, fingerprint
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.goal import Goal
-from skselect.selection.infeasible import asking_again, refusal
-from skselect.selection.promise import promise
+from skselect.selection.promise import asking_again, promise, refusal
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 
 # A message tells of so many subgroups at most.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skselect import thresholds
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.options import (
     check_choice,
     check_count,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.arrays import shown
+from skselect._checks import shown
 from skselect._checks.rows import refuse_among, refuse_judged
 from skselect._typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve

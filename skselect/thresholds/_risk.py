@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from skselect._array_ops import reaches, stays_within
-from skselect._checks.arrays import as_array, shown
+from skselect._checks import as_array, shown
 from skselect._checks.options import check_number
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import (

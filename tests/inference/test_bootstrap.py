@@ -6,8 +6,8 @@ import pytest
 from skselect import Outcomes, Predictions
 from skselect.inference.bootstrap import Resampler, bootstrap, cell_bootstrap, draw_counts
 from skselect.metrics import SPECS, metric_interval
+from skselect.metrics._arguments import Judged, judge
 from skselect.metrics._evaluate import kernel_value
-from skselect.metrics._judged import Judged, judge
 
 
 def judged_rows(n=60, seed=0):

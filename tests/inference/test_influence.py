@@ -9,7 +9,7 @@ from skselect import Outcomes, RiskCoverageCurve, SelectiveState
 from skselect.curve.tie_blocks import CHUNK
 from skselect.inference.influence import _CLOSED_FORMS, clustered_error, find_influence
 from skselect.metrics import SPECS
-from skselect.metrics._judged import Judged
+from skselect.metrics._arguments import Judged
 
 PARAMETERS = {
     "coverage": [{"threshold": 0.7}],

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.inference.intervals import find_interval, measure
 from skselect.metrics import SPECS, metric_interval
-from skselect.metrics._judged import Judged
+from skselect.metrics._arguments import Judged
 from tests.metrics.test_table import REQUIRED
 
 

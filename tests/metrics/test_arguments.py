@@ -1,11 +1,49 @@
-"""Rows in every form that metrics read, and the confidence that each of them reads."""
+"""Shared parameters are written into the docstrings of all metrics."""
+
+import inspect
 
 import numpy as np
 import pytest
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.metrics import SPECS
-from skselect.metrics._judged import Judged, judge, judge_proba
+from skselect.metrics._arguments import Judged, count_metric, judge, judge_proba
+
+
+def indented(y_true, y_proba, *, average="macro", **options):
+    """Return something.
+
+    Parameters
+    ----------
+    %(data)s
+    %(average)s
+    %(options)s
+
+    Returns
+    -------
+    float
+    """
+
+
+def stripped(y_true, y_proba, *, average="macro", **options):
+    pass
+
+
+# What Python 3.13 keeps of the docstring above.
+stripped.__doc__ = inspect.cleandoc(indented.__doc__)
+
+
+def test_docstrings_are_the_same_with_and_without_their_indentation():
+    text = count_metric(indented).__doc__
+    assert count_metric(stripped).__doc__ == text
+    assert "%(" not in text
+    parameters = [line.split(" : ")[0] for line in text.splitlines() if " : " in line]
+    assert parameters == [
+        *("y_true", "y_proba", "average"),
+        *("confidence", "labels", "pos_label", "sample_weight"),
+    ]
+    assert "\n    True labels: numbers" in text
+
 
 Y, P = [0, 1, 1, 0], np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
 COSTS = {"decision": "min_cost", "cost_matrix": [[0, 1], [10, 0]]}
