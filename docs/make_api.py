@@ -166,6 +166,9 @@ def write_pages(folder: Path) -> None:
     for stub in (folder / "generated").glob("*.rst"):
         if stub.stem not in written:
             stub.unlink()
+    for page in folder.glob("skselect*.rst"):
+        if page.stem.replace("_", ".", 1) not in ROOMS:
+            page.unlink()
     files = {room.replace(".", "_"): _page(room) for room in ROOMS}
     index = ["API", "===", "", "Everything public, by the room that it is imported from.", ""]
     index += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in files)]

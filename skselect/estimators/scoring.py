@@ -220,7 +220,8 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
     Parameters
     ----------
     name : str
-        A metric's short name, with ``neg_`` before a loss; see :func:`get_scorer_names`.
+        A metric's short name, with ``neg_`` before a loss; see
+        :func:`skselect.estimators.get_scorer_names`.
     min_coverage : float in [0, 1], default=0
         An estimator that accepts less gets the worst value of the metric (metrics at a
         threshold only).

@@ -144,7 +144,8 @@ class Outcomes:
         predictions : Predictions
         confidence : str, callable or array of shape (n,), default=None
             None: the confidence that came with the predictions, else the one that belongs to
-            their answers; see :func:`skselect.predictions.confidence.compute_confidence`.
+            their answers: one minus the expected cost for ``decision="min_cost"``, else the
+            probability of the answer.
         loss : {"zero_one", "cost"} or callable, default="zero_one"
             "cost" is the cost of the answer over the largest cost in the matrix. A callable
             ``(y_true, y_pred) -> loss`` gets labels and returns values in [0, 1].

@@ -59,7 +59,7 @@ def evaluate_parquet(
     Returns
     -------
     Series, or in mode "certified" DataFrame
-        As :meth:`SelectiveState.evaluate`.
+        As :meth:`skselect.SelectiveState.evaluate`.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def evaluate_parquet(
 
     See Also
     --------
-    parquet_state : The state itself, for curves, thresholds and intervals.
+    skselect.streaming.parquet_state : The state itself, for curves, thresholds and intervals.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def parquet_state(
     paths : str, Path or iterable of them
         Files, folders or patterns.
     y_true, y_proba, confidence, loss, labels, mode, thresholds, progress
-        As in :func:`evaluate_parquet`.
+        As in :func:`skselect.evaluate_parquet`.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def parquet_state(
     Raises
     ------
     ValueError, ImportError
-        As :func:`evaluate_parquet`.
+        As :func:`skselect.evaluate_parquet`.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class SubgroupStates:
         Parameters
         ----------
         y_true, y_proba
-            As in :meth:`SelectiveState.update`.
+            As in :meth:`skselect.SelectiveState.update`.
         subgroups : array-like of shape (n,)
             Missing ones are the subgroup None.
 
@@ -85,7 +85,7 @@ class SubgroupStates:
         Parameters
         ----------
         confidence, loss
-            As in :meth:`SelectiveState.update_confidence`.
+            As in :meth:`skselect.SelectiveState.update_confidence`.
         subgroups : array-like of shape (n,)
 
         Returns
@@ -148,7 +148,7 @@ class SubgroupStates:
     def evaluate(
         self, metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS
     ) -> pd.DataFrame:
-        """Compute metrics of each subgroup; arguments as in :meth:`SelectiveState.evaluate`.
+        """Compute metrics of each subgroup, as :meth:`skselect.SelectiveState.evaluate`.
 
         Returns
         -------

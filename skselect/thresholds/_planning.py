@@ -70,7 +70,7 @@ def rows_needed(
     coverage : float in (0, 1], default=1
         Share of the cases that is to be accepted.
     method : {"combined", "band", "fixed_sequence", "bonferroni", "fixed"}, default="combined"
-        How the threshold will be found; "fixed": it is known beforehand (:func:`certify`).
+        How the threshold will be found; "fixed": it is known beforehand (:func:`skselect.certify`).
 
     Returns
     -------
