@@ -569,3 +569,6 @@ if compute_digest(POLICY, CERTIFICATE) != DIGEST:
         "promised of its decisions. Change the policy, and write the file again with "
         "policy.to_python(path)."
     )
+
+if __name__ == "__main__":
+    raise SystemExit("Import `decide` from this file. It reads no tables; `skselect apply` does.")

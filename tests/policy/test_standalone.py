@@ -481,3 +481,12 @@ def test_a_file_that_was_only_laid_out_anew_decides():
     exec(compile(ast.unparse(tree), "gate.py", "exec"), gate.__dict__)
     assert gate.decide([[0.9, 0.1]])["label"].tolist() == ["no"]
     assert gate.CERTIFICATE.startswith("CERTIFIED")
+
+
+def test_run_as_a_program_it_says_what_it_is_for(tmp_path):
+    (tmp_path / "gate.py").write_text(PLAIN.to_python(), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "gate.py", "scores.csv"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert b"Import `decide` from this file" in done.stderr
