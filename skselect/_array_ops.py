@@ -1,7 +1,7 @@
-"""Arrays of many rows: spans of them, sums and maxima over columns, rounding, columns by name.
+"""Arrays of many rows: sums and maxima of each row, comparison with rounding, columns by name.
 
-numpy's reductions over a short last axis cost about as much per row as a hundred numbers do, so
-tables of few columns are reduced column by column.
+numpy takes about as long for a row of two numbers as for one of a hundred, so tables of few columns
+are reduced column by column.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def chosen(table: Any, columns: IntArray) -> FloatArray:
     return table[np.arange(len(table)), columns].astype(np.float64)
 
 
-#: Sums of floats are rounded: a value this close to a bound counts as equal to it.
+#: A value that differs from a bound by this share of it counts as equal: sums of floats round.
 ROUNDING = 1e-12
 
 
@@ -82,7 +82,7 @@ def stays_within(values: Any, bound: float) -> Any:
 
 def is_graded(loss: FloatArray) -> bool:
     """Tell whether there are losses other than 0 and 1."""
-    parts = (loss[rows] for rows in spans(len(loss)))  # the first graded one settles it
+    parts = (loss[rows] for rows in spans(len(loss)))  # `all` stops at a graded one
     return not all(np.array_equal(part != 0.0, part) for part in parts)
 
 
@@ -93,7 +93,7 @@ def are_constant(weight: FloatArray | None) -> bool:
 
 def column_names(table: Any) -> list[Any] | None:
     """Return the column names of a pandas, polars or Arrow table, None for anything else."""
-    arrow = hasattr(type(table), "column_names")  # whose `columns` are the data
+    arrow = hasattr(type(table), "column_names")  # its `columns` are data, not names
     columns = table.column_names if arrow else getattr(table, "columns", None)
     return None if columns is None or getattr(table, "ndim", 2) != 2 else list(columns)
 

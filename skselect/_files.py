@@ -17,7 +17,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def import_extra(module: str, package: str, extra: str) -> Any:
-    """Import a module that an extra installs."""
+    """Import a module of an optional package, or name the extra that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -38,8 +38,8 @@ def read_parquet(read: Callable[[Path], Any], path: Path) -> Any:
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a new file to write; at the end it replaces `path`. After an error nothing changes.
 
-    A link stays a link: the file behind it is replaced. Written directly are devices, pipes, and
-    files in folders where no new file can be made.
+    A link stays a link: the file behind it is replaced. Devices, pipes, and files in folders where
+    no new file can be made are written directly.
     """
     check_output(path, "path")
     target = Path(os.path.realpath(path))
@@ -80,13 +80,13 @@ def _is_open_stream(path: Path) -> bool:
 
 
 def _is_device(path: Path) -> bool:
-    """Tell whether `path` is no file and cannot be replaced by one: /dev/stdout, a pipe."""
+    """Tell whether `path` is not a regular file but, say, /dev/stdout or a pipe."""
     return path.exists() and not path.is_file()
 
 
 @contextmanager
 def naming_output(name: str, instead_of: Path | None = None) -> Iterator[None]:
-    """Name the output in an error that names no file (a full disk), or only its temporary one."""
+    """Put `name` into an error that names no file (a full disk) or the file `instead_of`."""
     try:
         yield
     except OSError as error:
@@ -105,7 +105,7 @@ def _make_like(part: Path, target: Path) -> None:
         return
     part.touch(mode=0o600, exist_ok=False)
     if hasattr(os, "chown"):  # not on Windows
-        with suppress(OSError):  # without the right to give a file away we stay its owner
+        with suppress(OSError):  # without permission the file keeps the user as its owner
             os.chown(part, old.st_uid, old.st_gid)
     part.chmod(stat.S_IMODE(old.st_mode))
 
@@ -127,7 +127,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
 
 @contextmanager
 def _put_back_on_failure(path: Path, new: bytes) -> Iterator[None]:
-    """Restore what a file held if something fails after `new` has taken its place."""
+    """Restore the old contents of a file if an error occurs after `new` was written to it."""
     old = path.read_bytes() if path.is_file() else None
     try:
         yield

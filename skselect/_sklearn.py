@@ -36,7 +36,7 @@ try:
 except ImportError:  # pragma: no cover - kept for the day the name moves
 
     class BaseScorer:  # type: ignore[no-redef]
-        """Just enough of a scorer to go on working as an object."""
+        """The least that a scorer needs in order to be called."""
 
         def __init__(
             self, score_func: Any, sign: int, kwargs: Any, response_method: str = "predict"
@@ -52,8 +52,8 @@ except ImportError:  # pragma: no cover - kept for the day the name moves
 
 # Scoring strings -----------------------------------------------------------------------------
 
-#: Where scikit-learn froze the list of scoring strings: module, and the class or function
-#: whose parameter constraints hold it. There is no public way to add a name.
+#: Where scikit-learn keeps fixed sets of the scoring strings: module, and the class or function
+#: whose parameter constraints hold the set. There is no public way to add a name.
 SCORING_SITES: tuple[tuple[str, str], ...] = (
     ("sklearn.metrics._scorer", "check_scoring"),
     ("sklearn.model_selection._validation", "cross_validate"),
@@ -105,9 +105,9 @@ def _scorer_table() -> dict[str, Any] | None:
 
 
 def loaded_scoring_options() -> list[set[str]]:
-    """Return the frozen sets of scoring strings of all modules that are loaded.
+    """Return the sets of scoring strings of all modules that are loaded.
 
-    A module imported later builds its set from the enlarged table, so it needs nothing.
+    A module imported later builds its set from the table that already has the added names.
     """
     found = []
     for module_name, holder in SCORING_SITES:
@@ -137,14 +137,14 @@ def routing_enabled() -> bool:
 
 
 def take_rows(table: Any, rows: Any) -> Any:
-    """Return rows of an array, sparse matrix, data frame or list (the private helper knows all)."""
+    """Return rows of an array, sparse matrix, data frame or list (the private helper takes all)."""
     if hasattr(type(table), "column_names"):  # an Arrow table, which scikit-learn 1.6 cannot index
         return table.take(np.arange(table.num_rows)[rows])
     return _safe_indexing(table, rows)
 
 
 def count_rows(table: Any) -> int:
-    """Return the number of rows of whatever a classifier takes (the private helper knows all)."""
+    """Return the number of rows of whatever a classifier takes (the private helper takes all)."""
     return int(_num_samples(table))
 
 
@@ -162,7 +162,7 @@ def weight_parameter(estimator: Any) -> str | None:
         inner = None if last in (None, "passthrough") else weight_parameter(last)
         return None if inner is None else f"{name}__{inner}"
     # Voting and stacking pass them on to the classifiers inside, which must all take them.
-    if parts := _parts_of(estimator):
+    if parts := _list_parts(estimator):
         names = {weight_parameter(part) for part in parts}
         return "sample_weight" if names == {"sample_weight"} else None
     if has_fit_parameter(estimator, "sample_weight"):
@@ -174,8 +174,8 @@ def weight_parameter(estimator: Any) -> str | None:
     return None
 
 
-def _parts_of(estimator: Any) -> list[Any]:
-    """Return the classifiers that an ensemble of named ones hands the arguments of `fit` to."""
+def _list_parts(estimator: Any) -> list[Any]:
+    """Return the classifiers inside voting or stacking, which pass the arguments of `fit` on."""
     named = getattr(estimator, "estimators", None)
     if not isinstance(named, list) or not _takes_any_keyword(estimator.fit):
         return []

@@ -1,8 +1,8 @@
 """Checks of user data that several rooms share. They convert or refuse, and compute nothing.
 
 A message names the argument, says what it was, and what would be right. Arrays of other libraries
-come in here and nowhere else: numpy computes everything, with the same bits whatever the library.
-Inside the library what was checked is trusted.
+become numpy arrays here and nowhere else, so results do not depend on the library. Code inside the
+library does not check again what was checked here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-#: Longer collections, and longer texts, are not shown whole in messages.
+#: The most items of a collection, and the most characters, that messages show.
 _LONG, _LONGEST = 10, 200
 
 

@@ -1,4 +1,4 @@
-"""Options: names, numbers, costs, labels for "no answer", and what is to be calibrated."""
+"""Options: names, numbers, costs, estimators, calibrations and the abstain label."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
 
 
 def check_delta(value: Any, name: str = "delta") -> float:
-    """Return how often a promise may fail."""
+    """Return the allowed probability of failure, in (0, 0.5]."""
     delta = check_number(name, value, 0.0, 1.0, closed="neither")
     return _check_at_most_half(delta, name, (
         "the chance that the promise fails, not the confidence, so that this one would fail "
@@ -74,7 +74,7 @@ def check_delta(value: Any, name: str = "delta") -> float:
 
 
 def check_risk_limit(value: float, name: str = "target") -> float:
-    """Return the largest share of errors, which is checked to be a number already."""
+    """Return the largest share of errors, a number that must be at most 0.5."""
     return _check_at_most_half(value, name, (
         "the largest share of errors, not the accuracy, so that "
         f"{100.0 * value:g} % of the answers might be wrong"
@@ -82,7 +82,7 @@ def check_risk_limit(value: float, name: str = "target") -> float:
 
 
 def _check_at_most_half(value: float, name: str, meaning: str) -> float:
-    """Refuse a share above 0.5: somebody has named the opposite."""
+    """Refuse a value above 0.5: the user probably means one minus it."""
     if value > 0.5:
         raise ValueError(
             f"{name} must be at most 0.5, got {value:g}: it is {meaning}. Did you mean "
@@ -105,7 +105,7 @@ def check_cwsa_thresholds(values: Any, name: str = "thresholds") -> FloatArray:
 
 def check_generator(random_state: Any) -> np.random.Generator:
     """Return a random generator from a seed, a generator or None."""
-    if isinstance(random_state, np.random.RandomState):  # as scikit-learn takes
+    if isinstance(random_state, np.random.RandomState):  # which scikit-learn accepts
         random_state = random_state.randint(2**31)
     try:
         return np.random.default_rng(random_state)
@@ -126,8 +126,9 @@ def check_has_costs(decision: str, cost_matrix: Any) -> None:
     """Refuse to minimise a cost that was not given."""
     if decision == "min_cost" and cost_matrix is None:
         raise ValueError(
-            "cost_matrix is missing: decision='min_cost' needs what each answer costs, rows true "
-            "classes and columns answers, for example cost_matrix=[[0, 1], [10, 0]]."
+            "cost_matrix is missing: decision='min_cost' needs the cost of each answer, one row "
+            "per true class and one column per answer, for example "
+            "cost_matrix=[[0, 1], [10, 0]]."
         )
 
 
@@ -149,7 +150,7 @@ def check_costs(values: Any) -> FloatArray:
 
 
 def check_confidence_fits(confidence: Any, decision: str, cost_matrix: Any) -> None:
-    """Refuse a named confidence that does not belong to the answer."""
+    """Refuse a named confidence that does not fit the decision."""
     if confidence == "expected_cost" and cost_matrix is None:
         raise ValueError("confidence='expected_cost' needs a cost_matrix.")
     if decision != "argmax" and confidence in ("max_proba", "margin", "entropy", "gini"):
@@ -161,10 +162,10 @@ def check_confidence_fits(confidence: Any, decision: str, cost_matrix: Any) -> N
 
 
 def refuse_answers(y_pred: Any, decision: str) -> None:
-    """Refuse an estimator's answers where another rule decides."""
+    """Refuse `y_pred` where another decision chooses the class."""
     if y_pred is not None:
         raise ValueError(
-            f"y_pred goes with decision='estimator'; decision={decision!r} finds its own answers."
+            f"y_pred goes with decision='estimator'; decision={decision!r} chooses its own classes."
         )
 
 
@@ -216,8 +217,8 @@ def check_scope(scope: str, response: str, estimator: Any) -> None:
 
 
 def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
-    """Warn about rows whose class the model of their fold did not know."""
-    # No splitter helps the single row of a class.
+    """Warn about rows whose class was missing from the training rows of their fold."""
+    # The only row of a class does not count: no splitter can avoid that.
     n_unseen = int(np.sum(~seen & (np.bincount(codes)[codes] > 1)))
     if n_unseen:
         warnings.warn(
@@ -251,10 +252,10 @@ def check_shared_confidence(confidence: Any) -> None:
 
 
 def check_abstain_label(label: Any, classes: LabelArray) -> Any:
-    """Return the label for "no answer": outside the classes, and of a kind they can hold."""
+    """Return the abstain label: not one of the classes, and of a type that can hold both."""
     plain = plain_labels(np.asarray(classes), "classes")
     kind = plain.dtype.kind
-    # Beside an abstain label False and True are predicted as 0 and 1.
+    # Boolean classes are predicted as 0 and 1 where there is an abstain label.
     taken = [0, 1] if kind == "b" else plain.tolist()
     if isinstance(label, str) and label == "auto":
         label = _automatic_label(plain)
@@ -288,7 +289,7 @@ def check_abstain_label(label: Any, classes: LabelArray) -> Any:
 
 
 def _automatic_label(classes: LabelArray) -> Any:
-    """Return "abstain" beside strings, -1 beside numbers other than -1 and 1."""
+    """Return "abstain" for classes that are strings, -1 for others unless they are -1 and 1."""
     if classes.dtype.kind in "US":
         return "abstain"
     if classes.dtype.kind == "b" or not set(classes.tolist()) <= {-1, 1}:

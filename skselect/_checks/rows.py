@@ -16,7 +16,7 @@ from skselect._array_ops import are_constant, is_graded
 from skselect._checks import as_array
 from skselect._typing import FloatArray, IntArray, LabelArray
 
-#: Sums of larger weights, or of weights below its inverse, may leave the range of floats.
+#: Sums of weights above this may overflow, and sums of weights below its inverse may underflow.
 _LARGEST = 1e200
 
 
@@ -33,7 +33,7 @@ def check_any_rows(n: int, table: str) -> None:
 
 
 def check_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
-    """Refuse a table that lacks columns, and name those that are spelled like them."""
+    """Refuse a table that lacks columns, and suggest those with a similar name."""
     missing = [name for name in wanted if name not in present]
     if missing:
         near = difflib.get_close_matches(missing[0], present)
@@ -100,7 +100,7 @@ def check_loss(values: Any, name: str = "loss") -> FloatArray:
 
 
 def refuse_judged(confidence: Any, loss: Any) -> None:
-    """Refuse a confidence or loss beside Outcomes or a curve, which have their own."""
+    """Refuse a confidence or loss given with Outcomes or a curve, which have their own."""
     if confidence is not None or loss != "zero_one":
         raise ValueError(
             "confidence and loss go with Predictions; Outcomes and curves hold theirs already."
@@ -114,7 +114,7 @@ def check_subgroups(
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
     elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
-        values = as_array(values, name)  # equal items of a tensor are different objects
+        values = as_array(values, name)  # items of a tensor do not group by value
     if isinstance(values, pd.DataFrame | Mapping):
         frame = pd.DataFrame(values)
         if not frame.columns.is_unique:
@@ -190,7 +190,7 @@ def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -
 
 @contextmanager
 def silence_weight_warning() -> Iterator[None]:
-    """Keep :func:`warn_small_total` quiet during all fits but one."""
+    """Silence :func:`warn_small_total`, so that several fits on the same rows warn once."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
         yield
@@ -206,7 +206,7 @@ def refuse_weights(weight: FloatArray | None, purpose: str, remedy: str = "") ->
 
 
 def refuse_weighted_rows(weight: FloatArray | None, *, bets: bool) -> None:
-    """Refuse weights where a certificate counts rows; `bets`: method="betting" could use them."""
+    """Refuse weights where a certificate counts rows; `bets`: suggest method="betting"."""
     betting = ", use method='betting' if they are importance weights" if bets else ""
     refuse_weights(weight, "a certificate", f"{betting}, or use a metric objective")
 
@@ -214,7 +214,7 @@ def refuse_weighted_rows(weight: FloatArray | None, *, bets: bool) -> None:
 def refuse_among(among: Any, other: str) -> None:
     """Refuse `among` (a promise about some rows) where each subgroup has its own promise."""
     if among is not None:
-        raise ValueError(f"among does not go with {other}, which has a promise of its own each.")
+        raise ValueError(f"among does not go with {other}: each subgroup has its own promise.")
 
 
 def check_some_subgroup(groups: Sized) -> None:
@@ -224,7 +224,7 @@ def check_some_subgroup(groups: Sized) -> None:
 
 
 def refuse_second_truth(y_true: Any) -> None:
-    """Refuse true labels beside Predictions, which hold them."""
+    """Refuse true labels given with Predictions, which hold them."""
     if y_true is not None:
         raise ValueError("y_true: Predictions hold the true labels already; pass y_true=None.")
 
@@ -235,13 +235,13 @@ def check_same_rows(tables: Mapping[str, tuple[IntArray, LabelArray]]) -> IntArr
     for name, (other, other_classes) in others:
         if not (np.array_equal(truth, other) and np.array_equal(classes, other_classes)):
             raise ValueError(
-                f"y_proba: {first!r} and {name!r} were judged on different rows or classes; a "
-                "comparison needs the same rows in the same order."
+                f"y_proba: {first!r} and {name!r} have different rows or classes; a comparison "
+                "needs the same rows in the same order."
             )
     return truth
 
 
 def refuse_threshold_and_policy(threshold: float | None) -> None:
-    """Refuse a threshold beside a policy, which has its own."""
+    """Refuse a threshold given with a policy, which has its own."""
     if threshold is not None:
         raise ValueError("threshold: a policy has its own; pass one of the two.")

@@ -1,4 +1,4 @@
-"""Finite-sample statements about risks: bounds for one threshold, and limits for all at once."""
+"""Finite-sample bounds on risks at one threshold, and limits for all thresholds at once."""
 
 from skselect.bounds._band import (
     BAND_SHARE,

@@ -1,6 +1,6 @@
-"""Critical error counts for many thresholds at once, exact by the law of a random walk.
+"""Critical error counts for many thresholds at once, exact by the distribution of a random walk.
 
-Everything here counts independent rows and 0/1 errors.
+The walk W_k is the number of errors among the first k of independent rows with 0/1 errors.
 """
 
 from __future__ import annotations
@@ -19,56 +19,8 @@ from skselect.bounds._binomial import critical_counts, rows_for_certificate, sma
 GRID_SIZE = 256
 # Number of ranks that the union bound tests: more give a finer grid and smaller limits.
 UNION_TESTS = 20
-# Probability cut off in the tails of the walk; it is counted as failing.
+# Probability cut off in each tail of the walk; it counts as failure.
 _TAIL = 1e-16
-
-
-def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
-    """Return P(W_k <= limit_k for some rank k) for a Bernoulli(`risk`) random walk W.
-
-    What is cut off in the far tails counts as crossing, so the value never errs downwards by
-    more than rounding.
-    """
-    state = np.ones(1)
-    for _, state in _surviving(ranks, limits, risk):  # noqa: B007 - the last one counts
-        pass
-    return max(1.0 - float(np.sum(state)), 0.0)
-
-
-def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
-    """Return P(W_k <= limit_k for all ranks k) for a Bernoulli(`risk`) random walk W."""
-    state, low, rank = np.ones(1), 0, 0
-    for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
-        first, pmf = _step_distribution(k - rank, risk)
-        state, low, rank = np.convolve(state, pmf), low + first, k
-        state = state[: max(limit - low + 1, 0)]
-        if len(state) == 0:
-            return 0.0
-    return float(np.sum(state))
-
-
-def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple[int, FloatArray]]:
-    """Yield, rank by rank, the lowest count and the probabilities of a walk that never crossed."""
-    state, low, rank = np.ones(1), 0, 0
-    for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
-        first, pmf = _step_distribution(k - rank, risk)
-        state, low, rank = np.convolve(state, pmf), low + first, k
-        crossed = min(max(limit - low + 1, 0), len(state))
-        state, low = state[crossed:], low + crossed
-        tail = np.cumsum(state[::-1])[::-1]
-        state = state[: int(np.searchsorted(-tail, -_TAIL))]
-        yield low, state
-        if len(state) == 0:
-            return
-
-
-@lru_cache(maxsize=512)
-def _step_distribution(step: int, risk: float) -> tuple[int, FloatArray]:
-    """Return the first count and the probabilities of the errors in `step` rows, tails cut."""
-    first = int(stats.binom.ppf(_TAIL, step, risk))
-    last = int(stats.binom.isf(_TAIL, step, risk))
-    counts = np.arange(max(first, 0), min(last, step) + 1)
-    return int(counts[0]), stats.binom.pmf(counts, step, risk)
 
 
 @lru_cache(maxsize=1024)
@@ -91,7 +43,7 @@ def walk_band(
     delta : float in (0, 0.5]
         Allowed probability of failure.
     min_coverage : float in [0, 1]
-        Smaller accepted sets are not considered, which buys power for the others.
+        Smaller accepted sets are not considered, which gives more power to the others.
 
     Returns
     -------
@@ -115,7 +67,7 @@ def walk_band(
     ranks = even_ranks(n, target, delta, min_coverage)
     if len(ranks) == 0:
         return ranks, ranks
-    # Bisection on a logarithmic scale; the lower end always keeps the promise.
+    # Bisection on a logarithmic scale; the limits at its lower end are always valid.
     low, high = math.log(delta / (4.0 * len(ranks))), math.log(delta)
     safe = critical_counts(ranks, target, math.exp(low))
     counts = critical_counts(ranks, target, delta)
@@ -143,8 +95,8 @@ def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[
     delta : float in (0, 0.5]
         Allowed probability of failure.
     start : float in [0, 1]
-        Share of the rows at which the sequence begins, fixed before they were seen; later
-        where so few rows could not pass.
+        Share of the rows at which the sequence begins, fixed before they were seen. It begins
+        later where so few rows could not pass.
 
     Returns
     -------
@@ -175,8 +127,8 @@ def union_limits(
     Parameters
     ----------
     n, target, delta, min_coverage
-        As in :func:`walk_band`, whose limits are wider: the union bound counts every failure,
-        although they mostly happen together.
+        As in :func:`walk_band`, whose limits allow more errors: the union bound adds up the
+        probabilities of failures that mostly happen together.
 
     Returns
     -------
@@ -194,7 +146,7 @@ def union_limits(
     return ranks, critical_counts(ranks, target, alpha)
 
 
-#: Between which shares of the rows the combined sequence starts.
+#: The combined sequence starts between these shares of the rows.
 SEQUENCE_START = (0.15, 0.25)
 #: The share of delta that the band beside the sequence gets.
 BAND_SHARE = 0.2
@@ -207,8 +159,8 @@ def combined_limits(
     """Return ranks with the critical counts of a band and of a fixed sequence beside it.
 
     The band may accept any rank on its own. The sequence starts between 15 and 25 % of the
-    rows, where a low risk passes most surely (whole numbers of errors make some ranks stricter
-    than others), and goes on for as long as every rank passes, for which it is tested at nearly
+    rows, where a low risk is most likely to pass (whole numbers of errors make some ranks stricter
+    than others). It goes on as long as every rank passes; therefore each may be tested at nearly
     the full delta. With probability at least 1 - `delta` neither accepts a threshold whose true
     selective risk exceeds `target`, whatever the shape of the risk.
 
@@ -251,14 +203,14 @@ def combined_limits(
     band = np.where(place >= 0, np.append(limits, -1)[place], -1)
     alive = list(_surviving(ranks, band, target))
     crossed = max(1.0 - float(np.sum(alive[-1][1])), 0.0)
-    later = _chances_of_surviving(ranks, alive, target)
+    later = _survival_chances(ranks, alive, target)
     sequence = np.array(
         [
             low - 1 + np.searchsorted(crossed + np.cumsum(state * chance), delta, side="right")
             for (low, state), chance in zip(alive, later, strict=True)
         ]
     )
-    sequence = np.minimum.accumulate(sequence[::-1])[::-1]  # rising, as the proof wants it
+    sequence = np.minimum.accumulate(sequence[::-1])[::-1]  # rising, as the proof requires
     start = _surest_start(first, sequence[np.searchsorted(ranks, first)], n, target)
     return ranks, band, np.where(ranks >= start, sequence, -1)
 
@@ -266,8 +218,8 @@ def combined_limits(
 def _surest_start(ranks: IntArray, limits: IntArray, n: int, target: float) -> int:
     """Return the rank at which the sequence starts, chosen without looking at any row.
 
-    It is the first one that a risk of a third of the target passes with a chance of 90 %; if
-    there is none in the range of starts, the one there that it passes most often.
+    It is the first rank in the range of starts that passes with probability 90 % if the risk is a
+    third of the target; if there is none, the rank there that passes most often.
     """
     early = ranks <= max(SEQUENCE_START[1] * n, ranks[0])
     chance = special.bdtr(np.maximum(limits[early], 0.0), ranks[early], target / 3.0)
@@ -275,17 +227,17 @@ def _surest_start(ranks: IntArray, limits: IntArray, n: int, target: float) -> i
     return int(ranks[np.argmax(np.minimum(chance, 0.9))])
 
 
-def _chances_of_surviving(
+def _survival_chances(
     ranks: IntArray, alive: list[tuple[int, FloatArray]], risk: float
 ) -> list[FloatArray]:
-    """Return for each rank and each count there the chance never to cross later."""
+    """Return, for each rank and each count in `alive`, the probability of not crossing later."""
     chances = [np.ones(len(alive[-1][1]))]
     for i in range(len(ranks) - 2, -1, -1):
         (low, state), (next_low, _), known = alive[i], alive[i + 1], chances[-1]
         first, pmf = _step_distribution(int(ranks[i + 1] - ranks[i]), risk)
         counts = np.arange(low + first, low + first + len(state) + len(pmf) - 1) - next_low
-        # A walk below the surviving counts has crossed; one above them, in the tail that was cut
-        # off, counts as never crossing later.
+        # Below the surviving counts a walk has crossed. Above them, in the tail that was cut off,
+        # it counts as never crossing.
         reached = np.append(known, 1.0)[np.clip(counts, 0, len(known))]
         chances.append(np.correlate(np.where(counts < 0, 0.0, reached), pmf, mode="valid"))
     return chances[::-1]
@@ -300,3 +252,51 @@ def even_ranks(
         return np.empty(0, dtype=np.int64)
     ranks = np.linspace(smallest, n, min(size, n - smallest + 1))
     return np.unique(np.ceil(ranks).astype(np.int64))
+
+
+def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
+    """Return P(W_k <= limit_k for some rank k) for a Bernoulli(`risk`) random walk W.
+
+    What is cut off in the far tails counts as crossing, so the value is never too small by more
+    than rounding.
+    """
+    state = np.ones(1)
+    for _, state in _surviving(ranks, limits, risk):  # noqa: B007 - the last one counts
+        pass
+    return max(1.0 - float(np.sum(state)), 0.0)
+
+
+def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float:
+    """Return P(W_k <= limit_k for all ranks k) for a Bernoulli(`risk`) random walk W."""
+    state, low, rank = np.ones(1), 0, 0
+    for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
+        first, pmf = _step_distribution(k - rank, risk)
+        state, low, rank = np.convolve(state, pmf), low + first, k
+        state = state[: max(limit - low + 1, 0)]
+        if len(state) == 0:
+            return 0.0
+    return float(np.sum(state))
+
+
+def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple[int, FloatArray]]:
+    """Yield for each rank the lowest count that has not crossed, and P of each count from it on."""
+    state, low, rank = np.ones(1), 0, 0
+    for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
+        first, pmf = _step_distribution(k - rank, risk)
+        state, low, rank = np.convolve(state, pmf), low + first, k
+        crossed = min(max(limit - low + 1, 0), len(state))
+        state, low = state[crossed:], low + crossed
+        tail = np.cumsum(state[::-1])[::-1]
+        state = state[: int(np.searchsorted(-tail, -_TAIL))]
+        yield low, state
+        if len(state) == 0:
+            return
+
+
+@lru_cache(maxsize=512)
+def _step_distribution(step: int, risk: float) -> tuple[int, FloatArray]:
+    """Return the first count and the probabilities of the errors in `step` rows, tails cut."""
+    first = int(stats.binom.ppf(_TAIL, step, risk))
+    last = int(stats.binom.isf(_TAIL, step, risk))
+    counts = np.arange(max(first, 0), min(last, step) + 1)
+    return int(counts[0]), stats.binom.pmf(counts, step, risk)

@@ -22,13 +22,13 @@ def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     n_errors, n : int or array-like of int
         Errors, 0 <= n_errors <= n, and independent rows; they broadcast.
     delta : float in (0, 0.5]
-        Probability that the bound lies below the true rate is at most this.
+        Largest probability that the bound lies below the true rate.
 
     Returns
     -------
     float or ndarray in (0, 1]
-        The rate p with P(Binomial(n, p) <= n_errors) = delta; 1 when all rows are errors, or
-        there are none.
+        The rate p with P(Binomial(n, p) <= n_errors) = delta; 1 when all rows are errors or
+        there are no rows.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def clopper_pearson_interval(n_errors: Any, n: Any, confidence_level: float = 0.
     n_errors, n : int or array-like of int
         As in :func:`clopper_pearson_upper`.
     confidence_level : float in (0, 1), default=0.95
-        Each end is missed with probability at most half of the rest.
+        Each end fails with probability at most (1 - confidence_level)/2.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def rows_for_certificate(target: float, delta: float) -> int:
         return 1
     step, wanted = math.log1p(-target), math.log(delta)
     k = max(math.ceil(wanted / step), 1)
-    # The division rounds: settle the last step by the definition itself.
+    # The division rounds: decide between k - 1, k and k + 1 by the definition.
     if k > 1 and (k - 1) * step <= wanted:
         return k - 1
     return k if k * step <= wanted else k + 1
@@ -183,7 +183,7 @@ def critical_counts(ranks: IntArray, risk: float, alpha: float) -> IntArray:
 
 
 def smallest_rank(n: int, share: float) -> int:
-    """Return the smallest k >= 1 with k/n >= share, as division tells: ceil(share n) can be off."""
+    """Return the smallest k >= 1 with k/n >= share; ceil(share n) may round to another one."""
     k = max(math.ceil(share * n), 1)
     if k > 1 and (k - 1) / n >= share:
         return k - 1
@@ -191,7 +191,7 @@ def smallest_rank(n: int, share: float) -> int:
 
 
 def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 1) -> int:
-    """Return the least whole number that is enough, to within a share of it.
+    """Return the least whole number that is enough, or one larger by at most a `share` of it.
 
     It doubles `first` until that is enough, then bisects between the last two.
     """

@@ -17,7 +17,7 @@ from skselect.bounds._binomial import check_counts, least_count, plain
 
 # A bet never stakes more than this share of the wealth.
 _LARGEST_STAKE = 0.75
-# Stakes are spaced by about this factor: for bets against one mean, and for bounds on a mean.
+# About the ratio of a stake to the next smaller one: in bets against one mean, and in bounds.
 _STAKE_RATIO, _WIDE_RATIO = 2.0, 3.0
 
 
@@ -34,7 +34,7 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
     n : int or array-like of int
         Independent rows; broadcasts with `mean`.
     delta : float in (0, 0.5]
-        Probability that the bound lies below the true mean is at most this.
+        Largest probability that the bound lies below the true mean.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
     """
     means, rows = _check_means(mean, n)
     check_delta(delta)
-    # n * mean is a sum of losses that rounding may have made larger.
+    # Rounding may lift n * mean just above a whole number.
     errors = np.ceil(means * rows - 1e-9)
 
     def possible(r: FloatArray) -> BoolArray:
@@ -82,7 +82,7 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
     n : int or array-like of int
         Independent rows; all three broadcast.
     delta : float in (0, 0.5]
-        Probability that the bound lies below the true mean is at most this.
+        Largest probability that the bound lies below the true mean.
 
     Returns
     -------
@@ -107,27 +107,29 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
     0.0605
     """
     means, rows = _check_means(mean, n)
-    spread = _check_not_negative("variance", variance)
+    given = as_array(variance, "variance")
+    if given.dtype.kind not in "iuf" or not np.all((given >= 0) & np.isfinite(given)):
+        raise ValueError(f"variance must be finite and not negative, got {shown(variance)}.")
     check_delta(delta)
-    m, surprise = np.maximum(rows, 2), np.log(2.0 / delta)
-    bound = means + np.sqrt(2.0 * spread * surprise / m) + 7.0 * surprise / (3.0 * (m - 1.0))
+    v, m, log_term = given.astype(np.float64), np.maximum(rows, 2), np.log(2.0 / delta)
+    bound = means + np.sqrt(2.0 * v * log_term / m) + 7.0 * log_term / (3.0 * (m - 1.0))
     return plain(np.where(rows < 2, 1.0, np.minimum(bound, 1.0)))
 
 
 def betting_upper(
     losses: Any, delta: float, *, weight: Any = None, largest_weight: float | None = None
 ) -> float:
-    """Return the betting upper bound on a mean loss: close where losses vary little.
+    """Return the betting upper bound on a mean loss: tight where losses vary little.
 
-    A gambler who stakes a fixed share of the wealth on every loss being small grows rich only
-    if losses are small. Means at which the wealth would be 1/delta or more are ruled out.
+    For every possible mean, a gambler bets a fixed share of the wealth that each loss is below it.
+    Means against which the wealth would reach 1/delta are ruled out.
 
     Parameters
     ----------
     losses : array-like of shape (n,)
         In [0, 1], independent. Their order does not matter.
     delta : float in (0, 0.5]
-        Probability that the bound lies below the true mean is at most this.
+        Largest probability that the bound lies below the true mean.
     weight : array-like of shape (n,), default=None
         Importance weights; the bound is then one on the weighted mean.
     largest_weight : float, default=None
@@ -148,8 +150,8 @@ def betting_upper(
     The wealth is the mean over several stakes s of prod_i (1 - s (loss_i - mean)), which has a
     mean of at most 1 if the true mean is at least `mean`, so that it reaches 1/delta with
     probability at most delta (Markov). Bets that adapt to earlier rows, and stop once the wealth
-    is 1/delta, give bounds about a third closer, but are valid only if the rows come in a random
-    order: a table sorted by outcome breaks them, and so does any fixed way of shuffling.
+    is 1/delta, give bounds about a third tighter, but are valid only if the rows come in a random
+    order: not in a table sorted by outcome, and not after a shuffle with a fixed seed.
 
     References
     ----------
@@ -170,13 +172,13 @@ def betting_upper(
     if np.size(losses) == 0:
         return 1.0
     values = check_loss(losses, "losses")
-    heavy = check_weight(weight, len(values), "weight", "losses")
-    heaviest = 1.0 if heavy is None else float(np.max(heavy))
+    weights = check_weight(weight, len(values), "weight", "losses")
+    heaviest = 1.0 if weights is None else float(np.max(weights))
     if largest_weight is not None:
         heaviest = check_number("largest_weight", largest_weight, heaviest)
-    shares = (np.ones(len(values)) if heavy is None else heavy) / heaviest
-    # Payoffs are divided by 1 - mean, so that the same stakes serve every mean: then the wealth
-    # rises with the mean, as bisection needs it.
+    shares = (np.ones(len(values)) if weights is None else weights) / heaviest
+    # Payoffs are divided by 1 - mean, so that the same stakes can be used for every mean and the
+    # wealth rises with the mean, as bisection needs.
     least = min(math.sqrt(2.0 * math.log(1.0 / delta) / len(values)), _LARGEST_STAKE)
     size = math.ceil(math.log(_LARGEST_STAKE / least, _WIDE_RATIO)) + 1
     stakes, log_prior = np.geomspace(least, _LARGEST_STAKE, size), np.full(size, -math.log(size))
@@ -192,9 +194,9 @@ def betting_upper(
 def betting_log_wealth(
     losses: FloatArray, mean: float, delta: float, weight: FloatArray | None = None
 ) -> float:
-    """Return the log of the wealth of bets against "the (weighted) mean loss is >= `mean`".
+    """Return the log of the wealth of bets that the (weighted) mean loss is below `mean`.
 
-    If that is true, the wealth reaches 1/delta with probability at most `delta`.
+    If it is not, the wealth reaches 1/delta with probability at most `delta`.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def betting_log_wealth(
         In [0, 1].
     mean : float in (0, 1)
     delta : float in (0, 0.5]
-        The level the bets aim at.
+        The stakes are chosen for this level.
     weight : ndarray of shape (n,), default=None
         In [0, 1].
 
@@ -224,7 +226,7 @@ def _log_wealth(payoff: FloatArray, stakes: FloatArray, log_prior: FloatArray) -
 
 
 def betting_stakes(n: int, mean: float, delta: float) -> tuple[FloatArray, FloatArray]:
-    """Return stakes that do not depend on the losses, and the log of the share of each.
+    """Return stakes, chosen without the losses, and the log of the share of the wealth on each.
 
     The smallest one is best for losses of 0 and 1 whose mean is about `mean`, larger ones are
     better for losses that vary less.
@@ -295,11 +297,3 @@ def _check_means(mean: Any, n: Any) -> tuple[FloatArray, FloatArray]:
     if means.dtype.kind not in "iuf" or not np.all((means >= 0) & (means <= 1)):
         raise ValueError(f"mean must lie in [0, 1], got {shown(mean)}.")
     return means.astype(np.float64), rows
-
-
-def _check_not_negative(name: str, values: Any) -> FloatArray:
-    """Return finite numbers that are not negative."""
-    given = as_array(values, name)
-    if given.dtype.kind not in "iuf" or not np.all((given >= 0) & np.isfinite(given)):
-        raise ValueError(f"{name} must be finite and not negative, got {shown(values)}.")
-    return given.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Maps from raw scores to honest probabilities, fitted on arrays, kept as plain numbers.
+"""Maps from raw scores to calibrated probabilities, fitted on arrays, stored as plain numbers.
 
 A *calibrator* maps one score to one probability. A ``ClassCalibration`` applies one per class
 and makes the rows sum to one; a ``ConfidenceCalibration`` maps the confidence alone.

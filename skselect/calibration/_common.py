@@ -1,4 +1,4 @@
-"""What calibrators share: how they are fitted, the safeguard, log-odds, equal scores."""
+"""What calibrators share: checks in `fit`, the safeguard, log-odds, grouping of equal scores."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from skselect._checks.rows import (
 from skselect._typing import FloatArray
 from skselect.curve.packing import run_starts
 
-#: Keeps the log-odds of 0 and 1 finite where no larger offset is known.
+#: The default offset, which keeps the log-odds of 0 and 1 finite.
 LEAST_OFFSET = 1e-15
 
 
 class Calibrator(Protocol):
-    """What a calibrator can do: learn from scores and 0/1 outcomes, and map scores."""
+    """What a calibrator can do: be fitted to scores and 0/1 outcomes, and map scores."""
 
     def fit(self, score: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn the map."""
+        """Fit the map."""
 
     def predict(self, score: Any) -> FloatArray:
         """Return a probability for each score."""
 
 
 class ScoreCalibrator(BaseEstimator, ABC):
-    """A calibrator of the library: `fit` checks the rows, and `_fit` learns from them."""
+    """A calibrator of the library: `fit` checks the rows, and `_fit` fits the map."""
 
     #: The fitted numbers that a policy file keeps, without the underscore at the end.
     stored: tuple[str, ...]
@@ -42,7 +42,7 @@ class ScoreCalibrator(BaseEstimator, ABC):
     _counts_weights = True
 
     def fit(self, score: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class ScoreCalibrator(BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
-        """Learn the map from checked rows of positive weight."""
+        """Fit the map to checked rows of positive weight."""
 
     @abstractmethod
     def predict(self, score: Any) -> FloatArray:
@@ -82,8 +82,8 @@ class ScoreCalibrator(BaseEstimator, ABC):
 class Safeguarded(BaseEstimator, ABC):
     """A fitted map q, mixed with a guess: (1 - share) q + share prior.
 
-    On separable rows a map of few parameters runs to certainty, but n rows justify no more than
-    about 1 - 1/n.
+    On separable rows the fitted probabilities of a map with few parameters go to 0 and 1, but n
+    rows justify no more than about 1 - 1/n.
     """
 
     #: Its scores are log-odds; probabilities are turned into them first.
@@ -115,14 +115,14 @@ def log_odds(probability: FloatArray, offset: float = LEAST_OFFSET) -> FloatArra
 def expit(x: FloatArray) -> FloatArray:
     """Return 1/(1 + exp(-x)).
 
-    It uses numpy alone, as exact as scipy's, so that a policy written as a Python file computes
-    the same bits without scipy.
+    By numpy alone, and as exact as scipy's: so a policy written as a Python file computes the same
+    bits without scipy.
     """
     return np.asarray(1.0 / (1.0 + np.exp(-x)))
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Return exp(x) of each row divided by its sum, for the reason given in :func:`expit`."""
+    """Return exp(x) of each row divided by its sum, by numpy alone as in :func:`expit`."""
     relative = np.exp(logits - np.max(logits, axis=1, keepdims=True))
     return np.asarray(relative / np.sum(relative, axis=1, keepdims=True))
 

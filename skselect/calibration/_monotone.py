@@ -29,10 +29,10 @@ class _Interpolation(ScoreCalibrator):
 class IsotonicCalibrator(_Interpolation):
     """Fit the best non-decreasing map from score to probability.
 
-    Between its knots the map is linear, outside it is flat. It reaches 0 and 1 exactly, so
-    a single error among the surest rows makes :func:`~skselect.metrics.csr_score` explode,
-    and its plateaus tie rows that the raw scores could rank. :class:`SmoothIsotonicCalibrator`
-    is its safe replacement.
+    Between its knots the map is linear, outside it is flat. It reaches 0 and 1 exactly, so that
+    a single error among the surest rows makes :func:`~skselect.metrics.csr_score` huge; and its
+    plateaus tie rows that the raw scores could rank. :class:`SmoothIsotonicCalibrator` does
+    neither.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class IsotonicCalibrator(_Interpolation):
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         knots, total, success = group_by_score(score, y, weight)
         values = np.clip(isotonic_regression(success / total, weights=total).x, 0.0, 1.0)
-        # Inside a plateau only its two ends shape the map.
+        # Of the knots of a plateau only the first and the last are needed.
         flat = values[1:] == values[:-1]
         inner = np.append(False, flat) & np.append(flat, False)
         self.knots_, self.values_ = knots[~inner], values[~inner]
@@ -68,11 +68,11 @@ class IsotonicCalibrator(_Interpolation):
 class SmoothIsotonicCalibrator(_Interpolation):
     """Fit a non-decreasing map without plateaus that never claims certainty.
 
-    Each block of the isotonic fit is worth (successes + 1)/(rows + 2) instead of their ratio,
-    and stands at the mean score of its rows; between blocks the map is linear. So it lies in
+    Each block of the isotonic fit gets the value (successes + 1)/(rows + 2) instead of their
+    ratio, at the mean score of its rows; between blocks the map is linear. So it lies in
     [1/(n + 2), 1 - 1/(n + 2)] for n rows, and ranks rows that isotonic regression would tie.
-    Use it where the miscalibration has no simple shape; temperature scaling predicts a little
-    better where it has.
+    Use it where the miscalibration has no simple shape; where it has one, temperature scaling
+    predicts a little better.
 
     Attributes
     ----------
@@ -118,10 +118,10 @@ class SmoothIsotonicCalibrator(_Interpolation):
 class VennAbersCalibrator(ScoreCalibrator):
     """Fit an inductive Venn-Abers predictor: two isotonic fits for every score, made into one.
 
-    For a score s, p0 and p1 are the isotonic fits to the calibration rows and (s, 0), or
-    (s, 1). One of the two is calibrated whatever the law of the data, if rows are
-    exchangeable; their distance says how little the rows tell about s. With few rows per
-    class it shrinks strongly.
+    For a score s, p0 and p1 are the values at s of the isotonic fits to the calibration rows and
+    one more row, (s, 0) or (s, 1). If rows are exchangeable, one of the two is calibrated for any
+    distribution; the fewer rows have scores near s, the farther apart they are. With few rows per
+    class the probability shrinks strongly towards 1/2.
 
     Attributes
     ----------
@@ -156,9 +156,9 @@ class VennAbersCalibrator(ScoreCalibrator):
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         self.knots_, total, success = group_by_score(score, y, weight)
-        self.upper_: FloatArray = _fits_with_a_success(total, success)
-        # One more failure is one more success if scores and outcomes change their sign.
-        mirrored = _fits_with_a_success(total[::-1], (total - success)[::-1])
+        self.upper_: FloatArray = _fit_with_one_more_success(total, success)
+        # With scores and outcomes reversed, one more failure is one more success.
+        mirrored = _fit_with_one_more_success(total[::-1], (total - success)[::-1])
         self.lower_: FloatArray = 1.0 - mirrored[::-1]
 
     def predict(self, score: Any) -> FloatArray:
@@ -179,7 +179,7 @@ class VennAbersCalibrator(ScoreCalibrator):
         return np.where(missing, np.nan, below), np.where(missing, np.nan, above)
 
 
-def _fits_with_a_success(total: FloatArray, success: FloatArray) -> FloatArray:
+def _fit_with_one_more_success(total: FloatArray, success: FloatArray) -> FloatArray:
     """Return, for each block, the isotonic fit at it if one more success is added to it.
 
     In the diagram of cumulative successes over cumulative weight, the fit is the slope of the

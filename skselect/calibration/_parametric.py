@@ -16,7 +16,7 @@ from skselect.calibration._common import Safeguarded, ScoreCalibrator, expit
 
 #: A smaller relative spread is a rounding error.
 _SAME = 1e-13
-#: A ridge penalty that prefers small slopes among equally good ones, and changes no others.
+#: A ridge penalty that chooses the smallest of equally good slopes, and hardly changes others.
 _RIDGE = 1e-10
 
 
@@ -73,7 +73,7 @@ class PlattCalibrator(Safeguarded, ScoreCalibrator):
 class BetaCalibrator(Safeguarded, ScoreCalibrator):
     """Fit a beta map: log-odds of p = a log q - b log(1 - q) + c, with a, b >= 0.
 
-    It can be steeper on one side than on the other, and has the identity in it (a = b = 1,
+    It can be steeper on one side than on the other. The identity is one of these maps (a = b = 1,
     c = 0).
 
     Parameters
@@ -132,7 +132,7 @@ def _laplace_share(weight: FloatArray, safeguard: bool) -> float:
 
 
 def _fit_beta(score: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float, float]:
-    """Return the best c and a, b >= 0: those of the unbounded fit, or with a = 0 or b = 0."""
+    """Return the best a, b >= 0 and c: of the fit without bounds, else with a = 0 or b = 0."""
     low, high = _sides(score)
     # For small scores low and high are nearly collinear; their sum and difference are not.
     free = _fit_logistic([score, high - low], y, weight)
@@ -160,8 +160,8 @@ def _fit_logistic(
 ) -> _LogisticFit:
     """Minimise the weighted logistic loss over slopes and intercept (a convex problem).
 
-    A column that does not vary gets the slope 0; among equally good slopes (few distinct
-    scores, separable rows) small ones are taken.
+    A column that does not vary gets the slope 0; of equally good slopes (few distinct scores,
+    separable rows) the smallest are taken.
     """
     total = float(np.sum(weight))
     parts = [_standardize(column, weight) for column in columns]

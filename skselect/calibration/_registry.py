@@ -1,4 +1,4 @@
-"""The built-in calibrators by name, and how fitted ones become plain numbers and back."""
+"""The built-in calibrators by name; fitted ones are stored as plain numbers and restored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def copy_unfitted(calibrator: Any) -> Any:
 
 
 def calibrator_name(calibrator: Any) -> str:
-    """Return the name of a built-in calibrator, or one that says it is not built in."""
+    """Return the name of a built-in calibrator, "external:" and the class name of any other."""
     if isinstance(calibrator, str):
         return calibrator
     for name, kind in CALIBRATORS.items():
@@ -50,7 +50,7 @@ def calibrator_name(calibrator: Any) -> str:
 
 
 def fit_map(template: Any, score: FloatArray, y: FloatArray, weight: FloatArray) -> Any:
-    """Fit a copy of a calibrator; if one of the user's own fails, say what it was fitted to."""
+    """Fit a copy of a calibrator; if a user's own fails, raise an error that says on what data."""
     if type(template) in CALIBRATORS.values():
         return clone(template).fit(score, y, weight)
     if not has_fit_parameter(template, "sample_weight"):
@@ -75,7 +75,7 @@ def apply_map(fitted: Any, score: FloatArray) -> FloatArray:
 
 
 def _check_mapped(values: Any, n_rows: int, calibrator: str) -> FloatArray:
-    """Return what a calibrator of the user's own made of n scores, if these are probabilities."""
+    """Return what a user's own calibrator predicted, if it is one probability per score."""
     mapped = np.asarray(values, dtype=np.float64)
     if mapped.shape != (n_rows,) or not np.all((mapped >= 0.0) & (mapped <= 1.0)):
         raise ValueError(
@@ -124,7 +124,7 @@ def _restore(calibrator: type[Any], given: dict[str, Any]) -> Any:
 
 
 def _rises(x: FloatArray) -> bool:
-    """Tell whether numbers in [0, 1] do not fall, but for rounding."""
+    """Tell whether numbers lie in [0, 1] and, but for rounding, never fall."""
     return bool(np.all(np.diff(x) >= -1e-12) and np.all((x >= 0) & (x <= 1)))
 
 
@@ -146,7 +146,7 @@ _CURVES = ("knots", "values", "lower", "upper")
 
 
 def _check_map(parameters: Mapping[str, Any]) -> dict[str, FloatArray]:
-    """Return the parameters of a fitted map as numbers, if they are a rising map."""
+    """Return the parameters of a fitted map as arrays; refuse what is no rising map."""
     numbers = {name: np.asarray(value, dtype=np.float64) for name, value in parameters.items()}
     lengths = {len(np.atleast_1d(numbers[name])) for name in _CURVES if name in numbers}
     for name, x in numbers.items():
@@ -159,7 +159,9 @@ def _check_map(parameters: Mapping[str, Any]) -> dict[str, FloatArray]:
                 f"maps: {name} must be {wanted}, got {reprlib.repr(parameters[name])}."
             )
     if len(lengths) > 1:
-        raise ValueError(f"maps: knots and values must have one length, got {sorted(lengths)}.")
+        raise ValueError(
+            f"maps: knots and values must have the same length, got {sorted(lengths)}."
+        )
     return numbers
 
 

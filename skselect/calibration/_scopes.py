@@ -59,7 +59,7 @@ class ClassCalibration:
         n_classes: int,
         sample_weight: FloatArray | None = None,
     ) -> ClassCalibration:
-        """Fit one map per column against "is it this class?".
+        """Fit one map per class to whether rows belong to it.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class ClassCalibration:
         return cls(stored["kind"], stored["response"], maps, offset)
 
     def check_fits(self, n_classes: int, response: str) -> None:
-        """Refuse another number of classes, or another kind of scores, than the maps are for."""
+        """Refuse a number of classes or a response that the maps were not fitted to."""
         if isinstance(self.maps[0], Missing):
             return
         native = _is_native(self.kind, n_classes)
@@ -151,7 +151,7 @@ class ClassCalibration:
 
 
 def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) -> list[FloatArray]:
-    """Return what each map reads."""
+    """Return the input of each map."""
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim == 1:
         columns = [scores]
@@ -164,7 +164,7 @@ def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) 
 
 
 def _map_input(calibrator: Any, score: FloatArray, offset: float | None) -> FloatArray:
-    """Return what a map reads: log-odds if it asks for them, else the score itself.
+    """Return the input of a map: log-odds if it reads those, else the score itself.
 
     The offset is None for scores that are no probabilities.
     """
@@ -174,7 +174,7 @@ def _map_input(calibrator: Any, score: FloatArray, offset: float | None) -> Floa
 
 
 def _apply_where_known(fitted: Any, column: FloatArray) -> FloatArray:
-    """Return what a map makes of a column, 0 where the score is nan."""
+    """Return the probabilities of a column of scores, 0 where the score is nan."""
     unknown = np.isnan(column)
     if not unknown.any():
         return apply_map(fitted, column)
@@ -197,10 +197,10 @@ def _logits(response: str, scores: FloatArray, offset: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceCalibration:
-    """One rising map from confidence to the chance that the answer is right.
+    """One rising map from confidence to the probability that the predicted class is right.
 
-    Answers and probabilities stay as they are, and so does the order of the rows, except that
-    some may tie.
+    Predicted classes and probabilities stay as they are, and so does the order of the rows by
+    confidence, except that some may tie.
 
     Parameters
     ----------
@@ -208,8 +208,8 @@ class ConfidenceCalibration:
         A name in `CALIBRATORS`, or "external:" and the class name of a calibrator of yours.
     map : calibrator
     offset : float or None
-        Added to c and 1 - c before log-odds are taken; None for a confidence that is no
-        probability (a function of yours), which is read as it is.
+        Added to c and 1 - c before log-odds are taken; None for a confidence that is not a
+        probability (from a callable), which is read as it is.
 
     Examples
     --------
@@ -260,7 +260,7 @@ class ConfidenceCalibration:
         return scores
 
     def honest(self, confidence: FloatArray) -> FloatArray:
-        """Return the chance of being right, shape (n,)."""
+        """Return the calibrated confidence: the probability of being right, shape (n,)."""
         return apply_map(self.map, _map_input(self.map, confidence, self.offset))
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
@@ -276,7 +276,7 @@ class ConfidenceCalibration:
         return cls(stored["kind"], restored, None if offset is None else _check_offset(offset))
 
     def check_fits(self, n_classes: int, response: str) -> None:  # noqa: ARG002 - any number
-        """Refuse scores that are no probabilities, and a map of all classes at once."""
+        """Refuse scores that are not probabilities, and a map of all classes at once."""
         check_choice("response", response, ["predict_proba"])
         if np.ndim(getattr(self.map, "prior_", 0.0)):
             raise ValueError("calibration: a map of class probabilities cannot map a confidence.")

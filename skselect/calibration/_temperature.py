@@ -1,7 +1,7 @@
-"""Temperature scaling with a learnt share of guesses: softmax(logits / T), mixed with a guess.
+"""Temperature scaling: softmax(logits / T), mixed with a share of a uniform guess.
 
-A map of one parameter cannot bend where a classifier is sure and wrong at a steady rate, as
-with label noise or a shift of the data. The guess can: its share is learnt with T.
+A temperature alone cannot correct a classifier that is wrong at a constant rate however sure it
+is, as with label noise or a shift of the data. The guess can; its share is fitted together with T.
 """
 
 from __future__ import annotations
@@ -15,33 +15,32 @@ from skselect._checks.rows import warn_small_weights
 from skselect._typing import FloatArray, IntArray
 from skselect.calibration._common import Safeguarded, ScoreCalibrator, expit, softmax
 
-#: The lowest and the highest temperature, in units of the mean score: below the lowest all rows
-#: are certain, above the highest all are alike.
+#: The lowest and the highest temperature, in units of the mean score: below the lowest all
+#: probabilities are 0 or 1, above the highest all are equal.
 TEMPERATURES = (1e-3, 1e3)
-#: The lowest temperature beside a share of guesses: the mean score then has log-odds of 10.
-#: Below it the likelihood gains nothing, but the surest rows would tie.
+#: The lowest temperature if there is a share of guesses: the mean score then has log-odds of 10.
+#: A lower one would not raise the likelihood, but the surest rows would tie.
 LOWEST_WITH_GUESSES = 0.1
-#: The largest share of guesses. Few rows of a weak classifier are explained best by guesses and
-#: a step at 1/2, which would tie all its confidences.
+#: The largest share of guesses. Few rows of a weak classifier would be fitted best by many guesses
+#: and a step at 1/2, which ties all its confidences.
 LARGEST_SHARE = 0.2
 #: Logits this far below the first one, in units of the mean lead, all mean "never".
 _FARTHEST = 1e9
-#: Decision values may be as large as floats go; their temperature must still be one.
+#: The largest temperature: finite even for decision values near the largest float.
 _LARGEST_FLOAT = 1e300
 
-#: For log(1/T): the chance q that each row's own class gets, and q'/q.
-_OwnChance = Callable[[float], tuple[FloatArray, FloatArray]]
+#: A function of log(1/T): the probability q of the true class of each row, and q'/q.
+_TrueClassProba = Callable[[float], tuple[FloatArray, FloatArray]]
 
 
 class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
     """Divide log-odds by a temperature, and mix the result with a guess.
 
     p = (1 - share) expit(score / T) + share / 2. There are only two numbers to fit, so few rows
-    are enough, and the answer (the side of 1/2) never changes. The share is at least 1/(n + 1)
-    for n rows, and larger (up to 1/5) where the classifier is wrong at a steady rate however
-    sure it is.
-    For more than two classes ``calibration="temperature"`` does the same to the softmax of all
-    logits.
+    are enough, and the predicted class (the side of 1/2) never changes. The share is at least
+    1/(n + 1) for n rows, and larger (up to 1/5) where the classifier is wrong at a constant rate
+    however sure it is. For more than two classes ``calibration="temperature"`` does the same to
+    the softmax of all logits.
 
     Parameters
     ----------
@@ -60,9 +59,9 @@ class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
 
     Notes
     -----
-    T and share maximise sum_i w_i log p_i(y_i) + log(share), the last term as if one more row
-    were known to be a guess. Its derivative shows share >= 1/(n + 1). The sum may have other
-    maxima at extreme temperatures; the one reached from a moderate temperature is taken. On
+    T and share maximise sum_i w_i log p_i(y_i) + log(share); the last term counts as one more row,
+    known to be a guess. It follows from the derivative that share >= 1/(n + 1). The sum may have
+    other maxima at extreme temperatures; the one reached from a moderate temperature is taken. On
     separable rows the sum grows as T falls, until the surest rows tie: hence the lowest
     temperature.
 
@@ -97,13 +96,13 @@ class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
         scale = largest * float(np.average(np.abs(score) / largest, weights=weight)) or 1.0
         margin = np.where(y > 0, score, -score) / scale
 
-        def own_chance(sharpness: float) -> tuple[FloatArray, FloatArray]:
+        def true_class_proba(sharpness: float) -> tuple[FloatArray, FloatArray]:
             m = margin * np.exp(sharpness)
             q = special.expit(m)
             return q, (1.0 - q) * m
 
         self.prior_ = 0.5
-        temperature, self.share_ = _fit_temperature(own_chance, weight, 0.5, self.safeguard)
+        temperature, self.share_ = _fit_temperature(true_class_proba, weight, 0.5, self.safeguard)
         self.temperature_ = min(temperature * scale, _LARGEST_FLOAT)
 
     def _map(self, score: FloatArray) -> FloatArray:
@@ -117,7 +116,7 @@ class SoftmaxTemperature(Safeguarded):
     Parameters
     ----------
     safeguard : bool, default=True
-        Mix with the uniform guess 1/K, whose share is learnt.
+        Mix with the uniform guess 1/K, whose share is fitted.
 
     Attributes
     ----------
@@ -130,7 +129,7 @@ class SoftmaxTemperature(Safeguarded):
     stored = ("temperature", "share", "prior")
 
     def fit(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> SoftmaxTemperature:
-        """Learn the temperature and the share from logits of shape (n, K) and class codes."""
+        """Fit the temperature and the share to logits of shape (n, K) and class codes."""
         known = (weight > 0) & ~np.isnan(logits).any(axis=1)  # a fold may not know a class
         if not np.any(known):
             raise ValueError(
@@ -145,19 +144,19 @@ class SoftmaxTemperature(Safeguarded):
         second, first = np.partition(logits, -2, axis=1)[:, -2:].T
         lead = float(np.average(first - second, weights=weight))
         spread = float(np.average(first - logits.mean(axis=1), weights=weight))
-        # Where two classes always come first together, their lead is too small for a scale.
+        # If two classes always lead together, the difference between them is too small as a scale.
         scale = max(lead, spread / 100.0) or 1.0
         logits = np.maximum((logits - first[:, None]) / scale, -_FARTHEST)
         row = np.arange(len(codes))
 
-        def own_chance(sharpness: float) -> tuple[FloatArray, FloatArray]:
+        def true_class_proba(sharpness: float) -> tuple[FloatArray, FloatArray]:
             m = logits * np.exp(sharpness)
             chance = special.softmax(m, axis=1)
             return chance[row, codes], m[row, codes] - np.sum(chance * m, axis=1)
 
         self.prior_ = np.full(n_classes, 1.0 / n_classes)
         temperature, self.share_ = _fit_temperature(
-            own_chance, weight, 1.0 / n_classes, self.safeguard
+            true_class_proba, weight, 1.0 / n_classes, self.safeguard
         )
         self.temperature_ = min(temperature * scale, _LARGEST_FLOAT)
         return self
@@ -167,18 +166,18 @@ class SoftmaxTemperature(Safeguarded):
 
 
 def _fit_temperature(
-    own_chance: _OwnChance, weight: FloatArray, guess: float, safeguard: bool
+    true_class_proba: _TrueClassProba, weight: FloatArray, guess: float, safeguard: bool
 ) -> tuple[float, float]:
     """Return the temperature and the share of the guess, 0 without safeguard."""
     if not safeguard:
-        return _plain_temperature(own_chance, weight), 0.0
+        return _plain_temperature(true_class_proba, weight), 0.0
     total = float(np.sum(weight))
     largest_share = max(LARGEST_SHARE, 2.0 / (total + 2.0))
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the log loss per row at (log T, log share), and its gradient."""
         share = float(np.exp(theta[1]))
-        q, slope = own_chance(-theta[0])
+        q, slope = true_class_proba(-theta[0])
         p = (1.0 - share) * q + share * guess
         value = -(weight @ np.log(p) + theta[1])
         by_log_t = (1.0 - share) * (weight @ (q * slope / p))
@@ -196,11 +195,11 @@ def _fit_temperature(
     return float(temperature), float(share)
 
 
-def _plain_temperature(own_chance: _OwnChance, weight: FloatArray) -> float:
+def _plain_temperature(true_class_proba: _TrueClassProba, weight: FloatArray) -> float:
     """Return the temperature at which the log loss is flat; it is convex in 1/T."""
 
     def slope(sharpness: float) -> float:
-        return -float(weight @ own_chance(sharpness)[1])
+        return -float(weight @ true_class_proba(sharpness)[1])
 
     low, high = -np.log(TEMPERATURES[1]), -np.log(TEMPERATURES[0])
     if slope(high) <= 0:  # the lower the temperature, the better

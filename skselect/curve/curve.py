@@ -1,6 +1,6 @@
 """The risk-coverage curve: rows are sorted once, then every threshold is a look-up.
 
-Rows with equal confidence form a block, because no threshold can part them. Sums over all
+Rows with equal confidence form a block, because no threshold can separate them. Sums over all
 blocks are computed once; arrays with one entry per block are built when they are asked for.
 """
 
@@ -40,13 +40,13 @@ _AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
     "ln": harmonic.aurc_log,
 }
 
-# These are built together for short curves.
+# Arrays that are built together if the curve is short.
 _BASIC = ("threshold", "accepted_weight", "accepted_loss", "coverage", "selective_risk")
 
 
 @dataclass(frozen=True, eq=False)
 class GradedLosses:
-    """Losses other than 0 and 1: some areas depend on each of them.
+    """Losses other than 0 and 1, row by row, because some areas need each of them.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class RiskCoverageCurve:
 
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> RiskCoverageCurve:
-        """Sort `outcomes` once. Rows of weight zero do not exist.
+        """Sort `outcomes` once. Rows of weight zero are left out.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class RiskCoverageCurve:
     def from_sorted(
         cls, loss: FloatArray, confidence: FloatArray, weight: FloatArray | None
     ) -> RiskCoverageCurve:
-        """Add up each block; rows come surest first, equally sure ones by falling loss."""
+        """Build the curve from sorted rows: surest first, equally sure ones by falling loss."""
         graded = None
         if is_graded(loss):
             graded = GradedLosses(loss, weight, ordered=bool(np.all(loss[1:] >= loss[:-1])))
@@ -166,7 +166,7 @@ class RiskCoverageCurve:
 
     @cached_property
     def sums(self) -> Sums:
-        """What all blocks add up to."""
+        """Sums over all blocks."""
         return sum_blocks(self.blocks)
 
     @cached_property
@@ -184,7 +184,7 @@ class RiskCoverageCurve:
         *names : str
             Of "threshold", "coverage", "selective_risk", "generalized_risk", "cwsa",
             "cwsa_plus", "accepted_weight" and "accepted_loss"; "cwsa_limit" and
-            "cwsa_plus_limit" are those just above the next lower confidence.
+            "cwsa_plus_limit" are CWSA and CWSA+ just above the next lower confidence.
         max_points : int, default=None
             Return the exact values of this many entries only, evenly spread, both ends included;
             arrays of full length are then not built.
@@ -294,7 +294,7 @@ class RiskCoverageCurve:
         return sum_accepted(self.blocks, self.sums, thresholds)
 
     def working_point(self, n_blocks: int) -> tuple[float, float]:
-        """Return coverage and selective risk of the first entries; (0, nan) of none."""
+        """Return coverage and selective risk at the entry `n_blocks`; (0, nan) if that is 0."""
         if n_blocks == 0:
             return 0.0, float("nan")
         weight = self.n_accepted if self.counted else self.accepted_weight
@@ -336,10 +336,10 @@ class RiskCoverageCurve:
         Raises
         ------
         ValueError
-            If losses are graded: a curve does not know them one by one.
+            If losses are graded: a curve holds their sums only.
         """
         if self.is_graded:
-            raise ValueError("curve: rows with graded losses cannot be told from their sums.")
+            raise ValueError("curve: graded losses of single rows are not known from their sums.")
         right, wrong = self.block_weight - self.block_loss, self.block_loss
         weight = np.concatenate([right, wrong])
         exists = weight > 0
@@ -543,8 +543,8 @@ class RiskCoverageCurve:
 
         Between two confidences the accepted rows stay the same and CWSA+ falls as the threshold
         rises, so that it is largest just above the lower one. The last entry accepts everything,
-        from threshold 0 on. A curve in cells has no confidences between its entries: there the
-        threshold is the entry's own.
+        from threshold 0 on. On a curve in cells the threshold is the entry's own, because the
+        confidences inside a cell are not known.
         """
         if self.in_cells:
             own = np.append(self.thresholds[:-1], 0.0)
@@ -552,8 +552,8 @@ class RiskCoverageCurve:
         name = "cwsa_plus_limit" if plus else "cwsa_limit"
         found = self.arrays("threshold", name)
         thresholds = np.zeros(len(self))
-        # Floats from 0 on sort like their bits: adding 1 to these gives the next float. (Adding
-        # 0.0 first turns a negative zero into a positive one.)
+        # Adding 1 to the bits of a float from 0 on gives the next float. (Adding 0.0 first turns
+        # a negative zero into a positive one.)
         thresholds[:-1].view(np.int64)[:] = (found["threshold"][1:] + 0.0).view(np.int64) + 1
         return thresholds, found[name]
 
@@ -563,9 +563,9 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
 
     It is the midpoint between the last accepted and the first rejected confidence, so that
     rounding to float32 or in `predict_proba` changes no decision. Where entries stand for cells
-    it is the least confidence that the last accepted cell can hold. To accept everything it is
-    0, or -inf where confidences may lie outside [0, 1]: pass ``bounded=False`` where that is
-    possible although none of these does.
+    it is the least confidence that the last accepted cell can hold. If all entries are accepted it
+    is 0, or -inf where confidences lie outside [0, 1]; pass ``bounded=False`` if those of new rows
+    may, even though none does here.
     """
     if n_blocks == 0:
         return float("inf")

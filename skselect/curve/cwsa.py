@@ -4,8 +4,8 @@ At a threshold t an accepted row, of confidence c >= t and loss l, adds the term
 
     phi(c, t) (1 - l + sign l)   with   phi(c, t) = (c - t)/(1 - t),
 
-where the sign is -1 for CWSA, which counts errors against, and 0 for CWSA+, which leaves them
-out. Both are weighted means of the terms over the accepted rows (eq. 1-3 of Shahnazari et al.,
+where the sign is -1 for CWSA, which subtracts errors, and 0 for CWSA+, which counts them as 0.
+Both are weighted means of the terms over the accepted rows (eq. 1-3 of Shahnazari et al.,
 "Trust, or don't predict", arXiv 2505.18622, 2025).
 
 Because phi = 1 - (1 - c)/(1 - t), sums of terms follow from the weight of the accepted rows and
@@ -36,7 +36,7 @@ def row_terms(
 
 
 def slope(shortfall: FloatArray) -> FloatArray:
-    """Return how steeply phi rises, 1/(1 - t), for 1 - t; 0 from t = 1 on, where phi is 1."""
+    """Return the slope of phi, 1/(1 - t), given 1 - t; 0 where t is 1 or more and phi is 1."""
     if len(shortfall) and shortfall.min() > 0:
         return 1.0 / shortfall
     return np.divide(1.0, shortfall, out=np.zeros_like(shortfall), where=shortfall > 0)
@@ -47,19 +47,19 @@ class AcceptedSums(Protocol):
 
     @property
     def weight(self) -> FloatArray:
-        """Of the weights."""
+        """Sum of weights."""
 
     @property
     def loss(self) -> FloatArray:
-        """Of the losses."""
+        """Sum of weighted losses."""
 
     @property
     def shortfall_right(self) -> FloatArray:
-        """Of 1 - c, over right rows."""
+        """Sum of 1 - c over right rows."""
 
     @property
     def shortfall_wrong(self) -> FloatArray:
-        """Of 1 - c, over wrong rows; CWSA+ does not read it."""
+        """Sum of 1 - c over wrong rows; CWSA+ does not read it."""
 
 
 def sum_terms(accepted: AcceptedSums, slope: FloatArray, sign: float) -> FloatArray:
@@ -74,7 +74,7 @@ def sum_terms(accepted: AcceptedSums, slope: FloatArray, sign: float) -> FloatAr
 
 
 def phi_from_shortfall(shortfall: FloatArray, threshold: float) -> FloatArray:
-    """Return phi for 1 - c, without rounding 1 - (1 - c)."""
+    """Return phi given 1 - c, without computing c, which would round."""
     return 1.0 - shortfall / (1.0 - threshold)
 
 

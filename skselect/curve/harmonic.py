@@ -27,25 +27,25 @@ def harmonic_gap(start: FloatArray, width: FloatArray) -> FloatArray:
 
 
 def harmonic_terms(start: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the harmonic gap g and ``width - start * g``, which would cancel for long starts.
+    """Return the harmonic gap g and ``width - start * g``, without cancellation for large starts.
 
     For whole numbers the second is the sum of j/(start + j) over j = 1 ... width.
     """
     start, width = np.broadcast_arrays(
         np.asarray(start, dtype=np.float64), np.asarray(width, dtype=np.float64)
     )
-    gap, rest = _terms_of_far_starts(start + 1.0, width)
+    gap, rest = _expand_series(start + 1.0, width)
     if start.min() + 1.0 < _SERIES_FROM:
         near = start + 1.0 < _SERIES_FROM
         x, w = start[near] + 1.0, width[near]
         steps = x + np.arange(_SERIES_FROM)[:, None]  # psi(x) = psi(x + 1) - 1/x
         lifted = np.sum(w / (steps * (steps + w)), axis=0)
-        gap[near] = lifted + _terms_of_far_starts(x + _SERIES_FROM, w)[0]
+        gap[near] = lifted + _expand_series(x + _SERIES_FROM, w)[0]
         rest[near] = w - start[near] * gap[near]
     return gap, rest
 
 
-def _terms_of_far_starts(x: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _expand_series(x: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return psi(x + width) - psi(x) and ``width - (x - 1)`` times it, for large x.
 
     psi(x) = ln x - 1/(2x) - 1/(12x^2) + 1/(120x^4) - 1/(252x^6) + 1/(240x^8) - ...
@@ -67,7 +67,7 @@ def _terms_of_far_starts(x: FloatArray, width: FloatArray) -> tuple[FloatArray, 
 
 
 def _log1p_lag(u: FloatArray, log: FloatArray) -> FloatArray:
-    """Return u - log(1 + u) to full precision, given log(1 + u) for where it is large."""
+    """Return u - log(1 + u) to full precision; `log` is log(1 + u), used where u is large."""
     if u.max() < 1e-4:
         return u * u * (0.5 - u * (1.0 / 3.0 - u * (0.25 - u * 0.2)))
     lag = u - log
@@ -103,7 +103,7 @@ def square_gap(start: FloatArray, width: FloatArray) -> FloatArray:
 
 
 def aurc_integral(weight: FloatArray, mean_loss: FloatArray) -> float:
-    """Return the integral of selective risk over coverage (free of the weights' scale)."""
+    """Return the integral of selective risk over coverage; the weights' scale has no effect."""
     before = np.concatenate([[0.0], np.cumsum(weight)[:-1]])
     loss_before = np.concatenate([[0.0], np.cumsum(weight * mean_loss)[:-1]])
     gap = np.zeros_like(weight)
@@ -121,7 +121,7 @@ def aurc_log(weight: FloatArray, mean_loss: FloatArray) -> float:
 
 
 def aurc_block(weight: FloatArray, mean_loss: FloatArray) -> float:
-    """Return the mean risk with one working point a block: tied rows are accepted together."""
+    """Return the mean over rows of the risk where tied rows are accepted together."""
     risk = np.cumsum(weight * mean_loss) / np.cumsum(weight)
     return float(np.sum(weight * risk) / np.sum(weight))
 

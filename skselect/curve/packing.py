@@ -18,7 +18,8 @@ from skselect._typing import FloatArray, IntArray
 KeyArray = NDArray[Any]  # uint32 or uint64
 
 # Floats in [0, 2) leave two bits unused, the sign and the first one of the exponent. The
-# complement of the other bits sorts the surest first. By bytes: kind of float, of key, the bits.
+# complement of the other bits sorts the surest first. For each size of a float in bytes: its type,
+# the type of the key, and a mask of the used bits.
 _FORMS: dict[int, tuple[Any, Any, Any]] = {
     4: (np.float32, np.uint32, np.uint32((1 << 30) - 1)),
     8: (np.float64, np.uint64, np.uint64((1 << 62) - 1)),
@@ -122,7 +123,7 @@ def _falling_bits(values: FloatArray) -> NDArray[np.uint64]:
         np.subtract(highest, _rising(values[rows]), out=part)
         common |= int(np.bitwise_or.reduce(part.view(np.uint64)))
     found = bits.view(np.uint64)
-    trailing = (common & -common).bit_length() - 1 if common else 0  # of float32 values: 29
+    trailing = (common & -common).bit_length() - 1 if common else 0  # 29 for float32
     if trailing:
         found >>= trailing
     return found
@@ -140,7 +141,7 @@ def _repair(order: IntArray, ranked: FloatArray, prefix: NDArray[np.uint64]) -> 
     damaged = np.unique(prefix[1:][ranked[1:] > ranked[:-1]])
     first, last = (np.searchsorted(prefix, damaged, side=side) for side in ("left", "right"))
     rows = np.repeat(first - np.cumsum(last - first) + (last - first), last - first)
-    rows += np.arange(len(rows))  # all rows of each run; the places of the runs are right
+    rows += np.arange(len(rows))  # all rows of these runs; only the order inside runs is wrong
     again = rows.take(np.argsort(-ranked[rows], kind="stable"))
     order[rows], ranked[rows] = order[again], ranked[again]
 

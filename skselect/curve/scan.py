@@ -1,7 +1,7 @@
 """One scan over the tie blocks: sums over what is accepted, and all that follows from them.
 
-`accumulate` reads the blocks from the surest down and adds up weight and loss. On it rest the
-totals (`sum_blocks`), the AURC (`mean_risk`) and the curves (`compute_curves`).
+`accumulate` reads the blocks from the surest down and adds up weight and loss. The totals
+(`sum_blocks`), the AURC (`mean_risk`) and the curves (`compute_curves`) are computed from it.
 The sums at a few thresholds (`sum_accepted`) are looked up: the totals hold those at the start
 of each chunk, and only the chunk in which a threshold falls is read again.
 """
@@ -31,13 +31,13 @@ class RunningSum:
         self.total = 0.0
 
     def add(self, values: FloatArray, *, whole: bool = False) -> FloatArray:
-        """Return the sum of all values so far, at each of these."""
-        # Integers have the same sums as whole floats, and add up faster.
+        """Return the running sum at each value, continued from the chunks before."""
+        # Sums of integers are the same as sums of whole floats, and faster.
         sums = np.cumsum(values.astype(np.int64)).astype(np.float64) if whole else np.cumsum(values)
         return self._continue(sums)
 
     def add_ones(self, n: int) -> FloatArray:
-        """Return the same for n ones."""
+        """Return the running sum at each of n ones."""
         return self._continue(_COUNTS[:n].copy())
 
     def _continue(self, sums: FloatArray) -> FloatArray:
@@ -78,7 +78,7 @@ class Accepted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What all blocks add up to.
+    """Sums over all blocks.
 
     Parameters
     ----------
@@ -86,16 +86,16 @@ class Sums:
         Pairs whose wrong row is surer than the right one, ties by half: the sum of the products
         of their weights, both in multiples of `unit`.
     unit : float
-        A power of two, other than one where squares of weights would overflow.
+        A power of two: 1, unless squares of weights would overflow.
     confidence, confidence_right : float
         Weighted sum of the confidences of all rows and of the right ones.
     largest, smallest : float
         Confidence of the first and of the last block.
     n_blocks : int
     offsets, first : ndarray of shape (k,)
-        Where each chunk starts: in the source, and at which confidence.
+        Where each chunk starts: its offset in the source, and its first confidence.
     before : Accepted, arrays of shape (k + 1,)
-        The sums before each chunk, and in the end.
+        The sums before each chunk, and after the last one.
     """
 
     discordant: float
@@ -121,7 +121,7 @@ class Sums:
 
     @property
     def augrc(self) -> float:
-        """Area under generalised risk over coverage: wrong-right pairs, and wrong-wrong ones."""
+        """Area under generalised risk over coverage, from pairs of a wrong and another row."""
         pairs = self.discordant / (self.weight / self.unit) ** 2
         return pairs + (self.loss / self.weight) ** 2 / 2.0
 
@@ -133,7 +133,7 @@ class Sums:
 
 
 def sum_blocks(blocks: TieBlocks) -> Sums:
-    """Add up all blocks; no harmonic series is needed for it."""
+    """Add up all blocks; what needs harmonic series is left to `mean_risk`."""
     discordant = confidence = confidence_right = 0.0
     shortfall_right = shortfall_wrong = smallest = 0.0
     n_blocks = 0
@@ -171,7 +171,7 @@ def _discordant_pairs(chunk: Chunk, loss: FloatArray, unit: float) -> float:
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
-    # BLAS would start threads for it, and other bits would come out.
+    # Not by BLAS, which would start threads and round differently.
     return float(np.einsum("i,i->", a, b))
 
 
@@ -205,7 +205,7 @@ class MeanRisk(NamedTuple):
 
 
 def mean_risk(blocks: TieBlocks, sums: Sums) -> MeanRisk:
-    """Return the AURC, and its excess where it is known."""
+    """Return the AURC, and its excess where rows count once and are right or wrong."""
     risk = excess = 0.0
     n_right = sums.weight - sums.loss if blocks.whole else None
     for _, chunk, weight, loss in accumulate(blocks):
@@ -236,7 +236,7 @@ def _block_risks(chunk: Chunk, weight: FloatArray, loss: FloatArray) -> FloatArr
 def _tied_risks(
     block_weight: FloatArray, block_loss: FloatArray, weight: FloatArray, loss: FloatArray
 ) -> FloatArray:
-    """Return the same for blocks of tied rows: each row is taken to have their mean loss."""
+    """Return the block risks of tied rows, each of which is taken to have their mean loss."""
     gap, rest = harmonic.harmonic_terms(weight - block_weight, block_weight)
     return (loss - block_loss) * gap + block_loss / block_weight * rest
 
@@ -333,7 +333,7 @@ def compute_curves(
 
 
 def evenly(n: int, max_points: int | None) -> IntArray | None:
-    """Return up to `max_points` of n entries, evenly over them with both ends; None for all."""
+    """Return the numbers of `max_points` of n entries, evenly spread with both ends; None: all."""
     if max_points is None or max_points >= n:
         return None
     return np.unique(np.linspace(0, n - 1, max_points).round().astype(np.int64))

@@ -1,4 +1,4 @@
-"""Tie blocks: rows of equal confidence, which no threshold can part, from the surest down.
+"""Tie blocks: rows of equal confidence, which no threshold can separate, from the surest down.
 
 Every source hands out its blocks in chunks of `CHUNK` blocks, and every sum goes over these
 chunks. So the same blocks give the same bits, whether they were sorted in memory or counted on
@@ -56,7 +56,7 @@ class Chunk:
 
     @cached_property
     def shortfall(self) -> FloatArray:
-        """One minus the confidence: exact from one half on."""
+        """One minus the confidence, exact for confidences of one half or more."""
         return 1.0 - self.confidence
 
 
@@ -65,7 +65,7 @@ class TieBlocks(Protocol):
 
     @property
     def unit(self) -> float:
-        """A power of two, near the largest weight where squares of weights would overflow."""
+        """A power of two: 1, or near the largest weight if squares of weights would overflow."""
 
     @property
     def whole(self) -> bool:
@@ -102,7 +102,7 @@ class SummedBlocks:
 
     @cached_property
     def unit(self) -> float:
-        """A power of two, near the largest weight where squares of weights would overflow."""
+        """A power of two: 1, or near the largest weight if squares of weights would overflow."""
         exponent = math.frexp(float(self.weight.max()))[1]
         return math.ldexp(1.0, exponent) if abs(exponent) > 100 else 1.0
 
@@ -168,7 +168,7 @@ class PackedBlocks:
         return self._read(offset)[0]
 
     def _read(self, offset: int) -> tuple[Chunk, int]:
-        """Return the chunk that starts at a row, and the row where the next one does."""
+        """Return the chunk that starts at a row, and the row at which the next one starts."""
         if self.tied:
             last, wrong = self._last_rows(offset)
             keys = self.keys[offset:].take(last)
@@ -189,7 +189,7 @@ class PackedBlocks:
         found = n_wrong = 0
         start = offset
         while found < CHUNK and start < len(self.keys):
-            # For the last blocks of a chunk a few rows will do.
+            # Read few rows where only a few blocks are missing from the chunk.
             n = min(SPAN, max(2 * (CHUNK - found), SPAN // 16), len(self.keys) - start)
             keys = self.keys[start : start + n + 1]
             bits = keys >> 1
@@ -209,7 +209,7 @@ class PackedBlocks:
         """Return weight, loss and number of rows of every block."""
         chunks = [chunk for _, chunk in self.chunks()]
         loss = np.concatenate([chunk.loss for chunk in chunks])
-        if all(chunk.all_one for chunk in chunks):  # ones that take no memory
+        if all(chunk.all_one for chunk in chunks):  # broadcast ones take no memory
             return np.broadcast_to(1.0, loss.shape), loss, np.broadcast_to(1, loss.shape)
         weight = np.concatenate([chunk.weight for chunk in chunks])
         return weight, loss, weight.astype(np.int64)

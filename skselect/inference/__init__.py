@@ -1,4 +1,4 @@
-"""How far a number may be off: intervals, comparisons, subgroups."""
+"""How uncertain a metric is: intervals, comparisons, subgroups."""
 
 from skselect.inference.by_group import metrics_by_group
 from skselect.inference.compare import compare_across_datasets, compare_models

@@ -26,12 +26,43 @@ N_CELLS = 4096
 _UNWEIGHTED = ("ln", "unbiased")
 
 
+def bootstrap(
+    resamplers: list[Resampler],
+    n_rows: int,
+    n_resamples: int,
+    cluster: IntArray | None,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return the metric of each model in each draw; all models share the draws.
+
+    Returns
+    -------
+    ndarray of shape (n_resamples, len(resamplers))
+    """
+    values = np.empty((n_resamples, len(resamplers)))
+    place = np.argsort(_canonical_order(resamplers)) if cluster is None else slice(None)
+    for draw in range(n_resamples):
+        counts = draw_counts(n_rows, cluster, rng)[place]
+        values[draw] = [resampler.value(counts) for resampler in resamplers]
+    return values
+
+
 def draw_counts(n: int, cluster: IntArray | None, rng: np.random.Generator) -> IntArray:
     """Return how often each row is drawn; all rows of a cluster are drawn together."""
     if cluster is None:
         return np.bincount(rng.integers(0, n, n), minlength=n)
     n_clusters = int(cluster.max()) + 1
     return np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)[cluster]
+
+
+def _canonical_order(resamplers: list[Resampler]) -> IntArray:
+    """Return an order of the rows that does not depend on the one they came in."""
+    keys: list[Any] = []
+    for resampler in resamplers:
+        original = np.argsort(resampler.order)
+        keys += [resampler.loss[original], resampler.confidence[original]]
+        keys += [resampler.predictions.y_true, resampler.predictions.y_pred]
+    return np.lexsort(keys)
 
 
 class Resampler:
@@ -66,7 +97,6 @@ class Resampler:
 
     def _source(self, counts: IntArray) -> Any:
         if self.spec.needs == "predictions":
-            assert self.predictions is not None
             return replace(self.predictions, sample_weight=counts.astype(np.float64))
         weight = counts[self.order].astype(np.float64)
         if self.spec.needs == "outcomes":
@@ -75,38 +105,6 @@ class Resampler:
         return RiskCoverageCurve.from_sorted(
             self.loss[drawn], self.confidence[drawn], weight[drawn]
         )
-
-
-def _canonical_order(resamplers: list[Resampler]) -> IntArray:
-    """Return an order of the rows that does not depend on the one they came in."""
-    keys: list[Any] = []
-    for resampler in resamplers:
-        original = np.argsort(resampler.order)
-        keys += [resampler.loss[original], resampler.confidence[original]]
-        if resampler.predictions is not None:
-            keys += [resampler.predictions.y_true, resampler.predictions.y_pred]
-    return np.lexsort(keys)
-
-
-def bootstrap(
-    resamplers: list[Resampler],
-    n_rows: int,
-    n_resamples: int,
-    cluster: IntArray | None,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Return the metric of each model in each draw; all models share the draws.
-
-    Returns
-    -------
-    ndarray of shape (n_resamples, len(resamplers))
-    """
-    values = np.empty((n_resamples, len(resamplers)))
-    place = np.argsort(_canonical_order(resamplers)) if cluster is None else slice(None)
-    for draw in range(n_resamples):
-        counts = draw_counts(n_rows, cluster, rng)[place]
-        values[draw] = [resampler.value(counts) for resampler in resamplers]
-    return values
 
 
 def cell_bootstrap(
@@ -118,8 +116,8 @@ def cell_bootstrap(
 ) -> FloatArray:
     """Return the metric in each draw of rows from `N_CELLS` cells of neighbouring blocks.
 
-    A draw costs as much for a billion rows as for a few thousand. Rows of a cell are tied, and
-    the draws are shifted by what that changes in the metric itself.
+    A draw costs as much for a billion rows as for a few thousand. Rows of a cell are tied; the
+    draws are shifted by the effect of these ties on the metric.
     """
     n = curve.n_rows
     filled = curve.accepted_weight / n * N_CELLS

@@ -31,7 +31,7 @@ _DEFAULT = ("coverage", "selective_risk", "cwsa", "augrc")
 
 
 def _groups(subgroups: Any, n: int) -> Iterable[tuple[str, Any, BoolArray]]:
-    """Yield all rows, then each group of each attribute, missing values as a group too."""
+    """Yield all rows, then each group of each attribute; missing values form a group."""
     yield "all", "all", np.ones(n, dtype=bool)
     frame = check_subgroups(subgroups, n)
     for attribute in frame.columns:
@@ -82,7 +82,7 @@ def _record(
     }
 
 
-# Door ------------------------------------------------------------------------------------
+# Public function -------------------------------------------------------------------------
 
 
 @claim_metric

@@ -50,7 +50,7 @@ NOTE = (
 
 
 def holm(p_values: FloatArray) -> FloatArray:
-    """Return Holm's adjusted p-values; nan stays nan and is no test."""
+    """Return Holm's adjusted p-values; nan stays nan and does not count as a test."""
     adjusted = np.full(len(p_values), np.nan)
     tested = np.flatnonzero(~np.isnan(p_values))
     order = tested[np.argsort(p_values[tested], kind="stable")]
@@ -73,12 +73,12 @@ class _Paired:
             return 1.0
         error = float(self.error[i, j])
         if math.isnan(difference) or not error > ROUNDING:
-            return math.nan  # rows or draws that are all alike have no error
+            return math.nan  # all rows or draws are equal: the error is unknown
         z = difference / error
         return float(2.0 * (ndtr(-z) if cluster is None else stdtr(max(cluster.max(), 1), -z)))
 
 
-def _paired(
+def _pair(
     measured: Sequence[Measured],
     *,
     n_resamples: int,
@@ -103,14 +103,14 @@ def _paired(
     return _Paired(estimates, error)
 
 
-def _best(spec: MetricSpec, values: FloatArray) -> int:
+def _find_best(spec: MetricSpec, values: FloatArray) -> int:
     scores = np.array([spec.as_score(value) for value in values])
     if np.all(np.isnan(scores)):
         raise ValueError(f"metric: {spec.name!r} is undefined (nan) for every model.")
     return int(np.nanargmax(scores))
 
 
-def _adjusted(p: Mapping[tuple[int, int], float], reference: int, n_models: int) -> FloatArray:
+def _adjust(p: Mapping[tuple[int, int], float], reference: int, n_models: int) -> FloatArray:
     """Return Holm's p-value of each model against the reference; 1 for the reference."""
     adjusted = dict(zip(p, holm(np.array(list(p.values()))), strict=True))
     against = [(min(i, reference), max(i, reference)) for i in range(n_models)]
@@ -131,7 +131,7 @@ def compared(
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models`, with a column `shaky`."""
     names = list(judged)
-    found = _comparison(
+    found = _compare(
         [measure(spec, model, parameters, method) for model in judged.values()],
         None if baseline is None else names.index(baseline),
         level=level, n_resamples=n_resamples, rng=rng, cluster=cluster,
@@ -141,7 +141,7 @@ def compared(
     return found.iloc[np.argsort(-scores, kind="stable")]
 
 
-def _comparison(
+def _compare(
     measured: Sequence[Measured],
     baseline: int | None,
     *,
@@ -153,16 +153,16 @@ def _comparison(
     work["cluster"] = cluster
     spec, n_models = measured[0].spec, len(measured)
     intervals = [find_interval(model, level=level, **work) for model in measured]
-    paired = _paired(measured, **work)
-    reference = _best(spec, paired.estimates) if baseline is None else baseline
+    paired = _pair(measured, **work)
+    reference = _find_best(spec, paired.estimates) if baseline is None else baseline
     if math.isnan(paired.estimates[reference]):
-        raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
+        raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for this model.")
     family = {
         (i, j): paired.p_value(i, j, cluster)
         for i, j in combinations(range(n_models), 2)
         if baseline is None or reference in (i, j)
     }
-    p_values = _adjusted(family, reference, n_models)
+    p_values = _adjust(family, reference, n_models)
     difference = paired.estimates - paired.estimates[reference]
     reach = quantile(level, cluster) * paired.error[reference]
     return pd.DataFrame(
@@ -174,24 +174,24 @@ def _comparison(
             "difference_low": difference - reach,
             "difference_high": difference + reach,
             "p_value": p_values,
-            _tied(baseline): _not_told_apart(p_values, level),
+            _name_ties(baseline): _find_ties(p_values, level),
             "shaky": [is_shaky(interval) for interval in intervals],
         }
     )
 
 
-def _not_told_apart(p_values: FloatArray, level: float) -> Any:
+def _find_ties(p_values: FloatArray, level: float) -> Any:
     """Tell which p-values exceed 1 - level; missing where there is no p-value."""
     tied = pd.array(p_values > 1.0 - level, dtype="boolean")
     tied[np.isnan(p_values)] = pd.NA
     return tied
 
 
-def _tied(baseline: Any) -> str:
+def _name_ties(baseline: Any) -> str:
     return "tied_with_best" if baseline is None else "tied_with_baseline"
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @claim_metric
@@ -216,15 +216,15 @@ def compare_models(
     y_true : array-like of shape (n,) or None
         True labels.
     y_probas : mapping of str to array-like of shape (n, K) or (n,), or to Predictions
-        The class probabilities of each model, for the same rows. Predictions bring answers and a
-        confidence of their own, and the true labels: pass ``y_true=None``.
+        The class probabilities of each model, for the same rows. Predictions have their own
+        predicted classes, confidence and true labels: with them pass ``y_true=None``.
     metric : str
         Short name as in ``skselect.metrics.SPECS``, such as "augrc".
     baseline : str, default=None
         The model that all others are compared with; None compares with the best one.
     confidence_level : float in (0, 1), default=0.95
     cluster : array-like of shape (n,), default=None
-        Which rows belong together; clusters instead of rows are taken as independent.
+        Which rows belong together: clusters, not rows, are then treated as independent.
     method : {"analytic", "bootstrap"}, default="analytic"
         "analytic": closed forms where there are any, else the bootstrap.
     metric_params : dict, default=None
@@ -249,8 +249,8 @@ def compare_models(
     ------
     ValueError
         If there are fewer than two models, the baseline is not one of them or has no value,
-        weights are not constant, differences of the metric say nothing (ecd) or measure chance
-        (ece, smooth_ece, ecce, isotonic_distance), or an argument is malformed.
+        weights are not constant, differences of the metric do not say which model is better (ecd)
+        or measure chance (ece, smooth_ece, ecce, isotonic_distance), or an argument is malformed.
 
     Warns
     -----
@@ -286,10 +286,10 @@ def compare_models(
     >>> p = rng.uniform(size=1000)
     >>> y_true = (rng.uniform(size=1000) < p).astype(int)
     >>> blurred = np.clip(p + rng.normal(scale=.2, size=1000), 0, 1)
-    >>> table = compare_models(y_true, {"honest": p, "blurred": blurred}, "augrc")
+    >>> table = compare_models(y_true, {"exact": p, "blurred": blurred}, "augrc")
     >>> table[["estimate", "difference", "tied_with_best"]].round(4)
              estimate  difference  tied_with_best
-    honest     0.0827      0.0000            True
+    exact      0.0827      0.0000            True
     blurred    0.1203      0.0376           False
     """
     check_choice("method", method, ["analytic", "bootstrap"])
@@ -301,7 +301,7 @@ def compare_models(
     parameters = add_pos_label(spec, parameters, y_probas[names[0]], options.get("pos_label"))
     confidence, loss = options.pop("confidence", None), options.pop("loss", "zero_one")
     check_shared_confidence(confidence)
-    tables = {name: _table(y_true, y_probas[name], options) for name in names}
+    tables = {name: _read_predictions(y_true, y_probas[name], options) for name in names}
     check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     for table in tables.values():
         refuse_weights(table.sample_weight, "a comparison")
@@ -331,7 +331,7 @@ def compare_models(
     return found
 
 
-def _table(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:
+def _read_predictions(y_true: Any, given: Any, options: Mapping[str, Any]) -> Predictions:
     if isinstance(given, Predictions):
         refuse_second_truth(y_true)
         return given
@@ -350,8 +350,8 @@ def compare_across_datasets(
     Parameters
     ----------
     values : DataFrame of shape (n_datasets, n_models), or mapping of str to array-like
-        One row per data set, one column per model, such as the AUGRC of each. Each data set
-        enters with one value: the mean over its splits, not the splits.
+        One row per data set, one column per model, such as the AUGRC of each. A data set has one
+        row, also if there are several splits: take their mean.
     greater_is_better : bool
         Whether larger values are better.
     baseline : str, default=None
@@ -406,7 +406,7 @@ def compare_across_datasets(
         for i, j in combinations(range(len(names)), 2)
         if baseline is None or reference in (i, j)
     }
-    p_values = _adjusted(family, reference, len(names))
+    p_values = _adjust(family, reference, len(names))
     difference = numbers - numbers[:, [reference]]
     gain = difference if greater_is_better else -difference
     table = pd.DataFrame(
@@ -417,7 +417,7 @@ def compare_across_datasets(
             "wins": (gain > 0).sum(axis=0),
             "losses": (gain < 0).sum(axis=0),
             "p_value": p_values,
-            _tied(baseline): _not_told_apart(p_values, level),
+            _name_ties(baseline): _find_ties(p_values, level),
         },
         index=pd.Index(names, name=None),
     )

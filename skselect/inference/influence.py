@@ -40,7 +40,7 @@ class Influence:
     estimate : float
     values : ndarray of shape (n,)
     scale : {"identity", "signed share", "log", "logit", "proportion"}
-        "signed share": normal, but within [-1, 1].
+        "signed share": normal, cut off at -1 and 1.
         "proportion": a share of `n_trials` independent rows.
     n_trials : float or None
     """
@@ -73,10 +73,10 @@ class RankedInfluence:
     ----------
     estimate : float
     scale : {"log", "logit"}
-        On which the estimate is normal.
+        The scale on which the estimate is about normal.
     curve : RiskCoverageCurve
     lines : callable
-        curve -> the lines of each chunk.
+        Yields the lines of each chunk of a curve.
     outcomes : Outcomes or None
         The rows; None where only their blocks are known.
     """
@@ -126,7 +126,7 @@ class RankedInfluence:
         return total, squares
 
 
-# Which function belongs to a metric ------------------------------------------------------
+# The closed form of each metric ----------------------------------------------------------
 
 _Found = Influence | RankedInfluence | None
 
@@ -141,7 +141,7 @@ def find_influence(spec: MetricSpec, judged: Judged, parameters: Mapping[str, An
 
 
 def _closed_form(function: Callable[..., _Found]) -> Callable[..., _Found]:
-    """Keep a function for the metric that it is named after."""
+    """Register a function as the closed form of the metric that it is named after."""
     _CLOSED_FORMS[function.__name__.removeprefix("_")] = function
     return function
 
@@ -308,7 +308,7 @@ def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
 
 
 class Lines(NamedTuple):
-    """What each row of some blocks adds: constant + slope x loss, up to a shared number."""
+    """What each row of some blocks adds: constant + slope x loss, up to a number for all rows."""
 
     chunk: Chunk
     constant: FloatArray

@@ -1,4 +1,4 @@
-"""How far a metric may be from its value for the population: confidence intervals."""
+"""Confidence intervals for the value of a metric in the population."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Measured:
 def measure(
     spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any], method: str
 ) -> Measured:
-    """Compute a metric and, for method="analytic", what its rows add to its error."""
+    """Compute a metric and, for method="analytic", its influence values."""
     if spec.interval is None:
         raise ValueError(f"metric: {spec.name!r} has no interval: {spec.no_interval}.")
     judged = judged.read_by(spec)
@@ -110,7 +110,7 @@ def measure(
     return Measured(spec, judged, parameters, estimate, method, influence)
 
 
-#: Low, high, standard error and method where there is no interval.
+#: Low, high, standard error and method if there is no interval.
 _NO_ENDS = (math.nan, math.nan, math.nan, "none")
 
 
@@ -132,8 +132,8 @@ def find_interval(
         drawn = _draw(measured, n_resamples, rng, cluster)
         low, high, error, used = _percentiles(drawn, level)
         if spec.chance_raises != "nothing" and used == "bootstrap":
-            excluded = cluster is None and _excludes_calibration(judged, level)
-            low = min(low, measured.estimate) if excluded else 0.0
+            rejected = cluster is None and _rejects_calibration(judged, level)
+            low = min(low, measured.estimate) if rejected else 0.0
     return MetricInterval(
         metric=spec.name,
         estimate=measured.estimate,
@@ -143,7 +143,7 @@ def find_interval(
         confidence_level=level,
         method=used,
         n_rows=len(judged.outcomes),
-        n_accepted=_n_accepted(spec, judged, parameters),
+        n_accepted=_count_accepted(spec, judged, parameters),
         n_errors=count_errors(spec, judged, parameters),
     )
 
@@ -156,7 +156,7 @@ def interval_around(
     z = quantile(level, cluster)
     scale = influence.scale
     if not error > ROUNDING * max(abs(estimate), 1.0) and scale != "proportion":
-        return math.nan, math.nan, error, "none"  # all rows are alike
+        return math.nan, math.nan, error, "none"  # all rows are equal
     if scale == "proportion" and cluster is None:
         assert influence.n_trials is not None
         return *_wilson(estimate, influence.n_trials, z), error, "wilson"
@@ -210,12 +210,12 @@ def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, 
     """Return low, high, standard error and method from the metric in each draw."""
     drawn = drawn[np.isfinite(drawn)]  # draws in which the metric has no value
     if len(drawn) < 2 or np.ptp(drawn) <= ROUNDING:
-        return _NO_ENDS  # all draws are alike
+        return _NO_ENDS  # all draws are equal
     low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]).tolist()
     return low, high, float(np.std(drawn, ddof=1)), "bootstrap"
 
 
-def _excludes_calibration(judged: Judged, level: float) -> bool:
+def _rejects_calibration(judged: Judged, level: float) -> bool:
     """Tell whether a test finds the classifier miscalibrated."""
     if is_graded(judged.outcomes.loss):
         return False
@@ -223,7 +223,7 @@ def _excludes_calibration(judged: Judged, level: float) -> bool:
     return min(found.mad_p_value, found.r_p_value) <= (1.0 - level) / 2.0
 
 
-def _n_accepted(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> int | None:
+def _count_accepted(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> int | None:
     if not spec.at_threshold:
         return None
     threshold = parameters.get("threshold", 0.5)
@@ -248,7 +248,7 @@ def is_shaky(interval: MetricInterval) -> bool:
     return min(interval.n_errors, right) < FEW_ERRORS
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @claim_metric
@@ -274,8 +274,8 @@ def metric_interval(
         Short name as in ``skselect.metrics.SPECS``, such as "augrc".
     method : {"analytic", "bootstrap", "cell_bootstrap"}, default="analytic"
         "analytic": closed forms where there are any, else the bootstrap. "cell_bootstrap":
-        the bootstrap over 4096 cells of neighbouring confidences, whose price does not grow
-        with the rows; for metrics of the risk-coverage curve, errors 0 or 1.
+        the bootstrap over 4096 cells of neighbouring confidences, whose draws take no longer for
+        more rows; for metrics of the risk-coverage curve with losses of 0 or 1.
     confidence_level : float in (0, 1), default=0.95
     metric_params : dict, default=None
         Parameters of the metric, such as ``{"threshold": 0.8}``.
@@ -284,7 +284,7 @@ def metric_interval(
     random_state : int, Generator or None, default=None
         Seed of the bootstrap.
     cluster : array-like of shape (n,), default=None
-        Which rows belong together (one patient, one day): clusters instead of rows are taken
+        Which rows belong together (one patient, one day): clusters, not rows, are then treated
         as independent.
     %(options)s
         Only constant weights: a weight is not a number of independent rows.
@@ -312,8 +312,8 @@ def metric_interval(
     logit scale; CWSA, CWSA+, confidence-weighted accuracy and graded risks by the delta
     method; shares of rows (coverage, risk and accuracy of 0/1 losses) by Wilson's interval.
     In simulations nominal 95 % intervals covered 93-97 % from 15 expected errors on. The
-    interval is about new rows for the same model: how much another training would change it
-    is not in it. Chance alone raises a calibration error, so its bootstrap lies too high for a
+    interval is about new rows for the same model; it does not include the effect of another
+    training run. Chance alone raises a calibration error, so its bootstrap lies too high for a
     calibrated classifier: the lower end is 0 unless :func:`ecce_test` finds it
     miscalibrated.
 
@@ -361,7 +361,7 @@ def judge_unweighted(
     loss: LossSpec = "zero_one",
     **options: Any,
 ) -> Judged:
-    """Judge each row; refuse weights that are not constant, leave out constant ones."""
+    """Compute loss and confidence of rows; drop constant weights, refuse others."""
     predictions = Predictions.from_proba(y_true, y_proba, **options)
     refuse_weights(predictions.sample_weight, "an interval", remedy)
     return judge(replace(predictions, sample_weight=None), confidence=confidence, loss=loss)

@@ -1,4 +1,4 @@
-"""Areas under the risk-coverage curve and its kin; working points: risk, coverage, review."""
+"""Areas under risk-coverage and similar curves; working points: risk, coverage, review."""
 
 from __future__ import annotations
 
@@ -65,20 +65,20 @@ def accuracy_rejection_auc(curve: RiskCoverageCurve, estimator: str = "empirical
 
 @dataclass(frozen=True)
 class ReviewPlan:
-    """What it takes to keep silent errors rare; :func:`~skselect.metrics.review_at_reliability`.
+    """What to review to keep silent errors rare; :func:`~skselect.metrics.review_at_reliability`.
 
     Parameters
     ----------
     reliability : float
         The reliability asked for.
     threshold : float
-        Answers with this confidence or more pass without review; inf if none may.
+        Rows with this confidence or more pass without review; inf if none may.
     review_rate : float in [0, 1]
         Share of rows to review.
     pass_rate : float in [0, 1]
         Share of the right answers that pass without review; nan if no answer is right.
     invalid_review_cost : float
-        Right answers that are reviewed all the same, per 10,000 rows.
+        Right answers that are reviewed without need, per 10,000 rows.
     silent_errors : float in [0, 1]
         Errors that pass without review, as a share of all rows.
     """
@@ -96,7 +96,7 @@ class ReviewPlan:
             f"{self.threshold:.4g}, for a reliability of {self.reliability:g}:\n"
             f"  {100 * self.pass_rate:.4g} % of the right answers pass, "
             f"{self.invalid_review_cost:.4g} of 10,000 rows are reviewed although right,\n"
-            f"  {100 * self.silent_errors:.4g} % of the rows are errors that nobody sees"
+            f"  {100 * self.silent_errors:.4g} % of the rows are errors that pass"
         )
 
 
@@ -122,7 +122,7 @@ def review_rate_at_reliability(curve: RiskCoverageCurve, reliability: float) -> 
     return 1.0 - curve.coverage_at_reliability(reliability)
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @metric
@@ -289,7 +289,7 @@ def augrc_score(
     Raises
     ------
     ValueError
-        If an argument is malformed, or "unbiased" meets weights, a range or a single row.
+        If an argument is malformed, or "unbiased" gets weights, a range or a single row.
 
     Notes
     -----
@@ -328,7 +328,7 @@ def aumcc_score(
     %(data)s
     metric : {"cwsa_plus", "cwsa", "selective_accuracy", "selective_risk", \
 "generalized_risk"}, default="cwsa_plus"
-        The metric whose course is integrated over coverage.
+        The metric that is integrated over coverage.
     estimator : {"trapezoid", "exact"}, default="trapezoid"
         "trapezoid": the trapezoidal rule over the coverages at `thresholds`, as printed in
         [1]_ (A.4); a model whose coverage never moves between them gets 0, even a perfect
@@ -438,8 +438,8 @@ def coverage_at_risk_score(
     Returns
     -------
     float in [0, 1]
-        0 when no threshold meets it. This is a description of these rows, not a promise for
-        others: see ``ThresholdTuner(objective="risk")``.
+        0 when no threshold meets it. It describes these rows and promises nothing for others: see
+        ``ThresholdTuner(objective="risk")``.
 
     %(raises)s
 

@@ -1,4 +1,4 @@
-"""Arguments that metrics have in common: in signatures, in docstrings, and as rows judged once."""
+"""Arguments that metrics share: signatures, docstrings, and rows with their loss and confidence."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ average : {"auto", "macro", "weighted", "micro", "binary", None}, default="auto"
 _CLAIM = """\
 confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,), \
 default=None
-    How sure the classifier is of each row. What needs a probability of being right uses
-    that of the answer, whichever name is given; values of an array or a callable are used
-    as they are and must lie in [0, 1]."""
+    How sure the classifier is of each row. Where a probability of being right is needed,
+    it is that of the predicted class, whichever name is given; values of an array or a
+    callable are used as they are and must lie in [0, 1]."""
 
 # Paragraphs that many docstrings share.
 _PARAGRAPHS = {
@@ -94,8 +94,8 @@ labels : array-like of shape (K,), default=None
         None,
         """\
 pos_label : label, default=None
-    The class of two that a one-dimensional `y_proba` belongs to, and that a metric of one
-    class is about; 1 for {0, 1} and {-1, 1}.""",
+    The positive one of two classes: a one-dimensional `y_proba` holds its probability, and
+    metrics of one class are about it. Default: 1 for {0, 1} and {-1, 1}.""",
     ),
     "sample_weight": (
         None,
@@ -107,7 +107,7 @@ sample_weight : array-like of shape (n,), default=None
 
 
 class ClassOptions(TypedDict, total=False):
-    """Keyword arguments of a metric that judges the probabilities of all classes."""
+    """Keyword arguments of a metric that reads the probabilities of all classes."""
 
     labels: Any
     pos_label: Any
@@ -126,7 +126,7 @@ class DoorOptions(CountOptions, total=False):
     loss: LossSpec
 
 
-def _sharing(options: type[Any], **other: str) -> Callable[[_Function], _Function]:
+def _share_options(options: type[Any], **other: str) -> Callable[[_Function], _Function]:
     """Return a decorator that writes shared parameters into docstring and signature.
 
     scikit-learn reads the signature: `make_scorer` passes on weights and `pos_label` only to
@@ -160,16 +160,16 @@ def _sharing(options: type[Any], **other: str) -> Callable[[_Function], _Functio
     return decorate
 
 
-metric = _sharing(DoorOptions)
-count_metric = _sharing(CountOptions)
-class_metric = _sharing(ClassOptions)
+metric = _share_options(DoorOptions)
+count_metric = _share_options(CountOptions)
+class_metric = _share_options(ClassOptions)
 #: For metrics that read a probability of being right.
-claim_metric = _sharing(DoorOptions, confidence=_CLAIM)
-claim_count_metric = _sharing(CountOptions, confidence=_CLAIM)
+claim_metric = _share_options(DoorOptions, confidence=_CLAIM)
+claim_count_metric = _share_options(CountOptions, confidence=_CLAIM)
 
 
 def check_eps(eps: Any, *, zero: bool) -> None:
-    """Refuse an eps outside [1e-100, 0.5); with `zero`, 0 is allowed and does not clip."""
+    """Refuse an eps outside [1e-100, 0.5); `zero`: allow 0, which does not clip."""
     if check_number("eps", eps, 0.0, 0.5, closed="left") > 0 or not zero:
         check_number("eps", eps, 1e-100, 0.5, closed="left")
 
@@ -186,7 +186,7 @@ def _check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Rows in every form that a kernel may need.
+    """Rows with their loss and confidence, in every form that a kernel may need.
 
     Parameters
     ----------
@@ -194,8 +194,8 @@ class Judged:
         How wrong and how sure each row is; a curve where the rows themselves are not known.
     given : Predictions or None
         None: labels and probabilities are not known.
-    claim : str, ndarray of shape (n,) or None
-        The probability of being right that each answer claims. None: its confidence.
+    claim : str, callable, ndarray of shape (n,) or None
+        Which confidence is the probability of being right. None: the one that the rows have.
     """
 
     source: Outcomes | RiskCoverageCurve
@@ -224,12 +224,12 @@ class Judged:
 
     @cached_property
     def claimed(self) -> Judged:
-        """The same rows; their confidence is the probability of being right that they claim."""
+        """The same rows; their confidence is the probability of being right."""
         if self.claim is None:
             return self
         claim = compute_confidence(self.predictions, self.claim)
         if np.array_equal(claim, self.outcomes.confidence):
-            return self  # its curve need not be sorted again
+            return self  # whose curve may be sorted already
         outcomes = replace(self.outcomes, confidence=claim)
         return Judged(outcomes, replace(self.predictions, confidence=claim))
 
@@ -263,7 +263,7 @@ def judge(
     loss: LossSpec = "zero_one",
     claim: FloatArray | None = None,
 ) -> Judged:
-    """Judge each row; `claim`: its probability of being right, where that is known otherwise."""
+    """Compute loss and confidence of each row; `claim` replaces the probability of being right."""
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     if not isinstance(source, Predictions):
         return Judged(outcomes)
@@ -284,6 +284,6 @@ def judge_proba(
     loss: LossSpec = "zero_one",
     **options: Any,
 ) -> Judged:
-    """Check the arguments of a metric and judge each row."""
+    """Check the arguments of a metric; compute loss and confidence of each row."""
     predictions = Predictions.from_proba(y_true, y_proba, **options)
     return judge(predictions, confidence=confidence, loss=loss)

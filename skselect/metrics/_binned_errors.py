@@ -40,7 +40,7 @@ def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
     floor = np.floor(scaled)
     bins = floor.astype(np.int64)
     scaled -= floor
-    # Next to an edge k/n rounding may hide the side: there, compare with the edges themselves.
+    # Near an edge k/n the product may round to the wrong side: compare with the edge itself.
     if scaled.min() < 1e-9 or scaled.max() > 1.0 - 1e-9:
         near = np.flatnonzero((scaled < 1e-9) | (scaled > 1.0 - 1e-9))
         edges = np.arange(n_bins + 1) / n_bins
@@ -50,7 +50,7 @@ def _equal_width(confidence: FloatArray, n_bins: int) -> IntArray:
 
 
 def _quantiles(confidence: FloatArray, weight: FloatArray | None, n_bins: int) -> FloatArray:
-    """Return the inner edges of bins of equal weight: the smallest values that fill k/n."""
+    """Return the inner edges of bins of equal weight: the smallest values that reach k/n of it."""
     if weight is None:
         # In integers, without rounding: the first rank >= k n_rows / n_bins.
         ranks = -(-np.arange(1, n_bins) * len(confidence) // n_bins)
@@ -153,7 +153,7 @@ def classwise_ece(predictions: Predictions, n_bins: int = 15, strategy: str = "u
 
 
 def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile") -> float:
-    """Return the root of the mean squared gap, less what chance adds to it."""
+    """Return the root of the mean squared gap, less the part that chance adds."""
     c, loss, weight = outcomes.confidence, outcomes.loss, outcomes.sample_weight
     check_unit_confidence(c, "debiased_calibration_error")
     warn_small_weights(weight, "debiased_l2")
@@ -164,10 +164,10 @@ def debiased_l2(outcomes: Outcomes, n_bins: int = 15, strategy: str = "quantile"
 
     sums = bin_sums(c, weight, columns, n_bins, strategy)
     size = sums[0]
-    judged = size > 1 + ROUNDING  # the scatter of one row is unknown
-    confidence, accuracy, square = sums[1:, judged] / size[judged]
-    scatter = np.maximum(square - accuracy**2, 0.0) / (size[judged] - 1.0)
-    total = np.sum(size[judged] * ((accuracy - confidence) ** 2 - scatter))
+    counted = size > 1 + ROUNDING  # the variance of one row is unknown
+    confidence, accuracy, square = sums[1:, counted] / size[counted]
+    variance = np.maximum(square - accuracy**2, 0.0) / (size[counted] - 1.0)
+    total = np.sum(size[counted] * ((accuracy - confidence) ** 2 - variance))
     return float(np.sqrt(max(total, 0.0) / np.sum(size)))
 
 
@@ -200,7 +200,7 @@ def reliability(
     )
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @claim_metric
@@ -380,7 +380,7 @@ def debiased_calibration_error(
     -----
     The root of max(0, sum over bins of (n_b/n) [(a_b - c_b)^2 - a_b (1 - a_b)/(n_b - 1)]),
     with the accuracy a_b and the mean confidence c_b of a bin of n_b rows [1]_. Weights count
-    rows, so n_b is their sum; bins of at most one row are left out, as their scatter is
+    rows, so n_b is their sum; bins of at most one row are left out, as their variance is
     unknown.
 
     References
@@ -415,7 +415,7 @@ def reliability_curve(
     %(data)s
     n_bins : int, default=15
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal weight, or of equal width; equal confidences are never parted.
+        Bins of equal weight, or of equal width; equal confidences stay in one bin.
     confidence_level : float in (0, 1), default=0.95
         Of the interval for the accuracy of a bin.
     %(options)s
@@ -435,9 +435,9 @@ def reliability_curve(
 
     Notes
     -----
-    The interval takes the rows of a bin for independent draws with one chance of being right;
-    it is nan for weights that are not constant and for graded losses. The intervals hold one
-    by one, not all at once.
+    The interval treats the rows of a bin as independent draws with one chance of being right;
+    it is nan for weights that are not constant and for graded losses. Each interval holds with
+    the given confidence, not all of them together.
 
     References
     ----------

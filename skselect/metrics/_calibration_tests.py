@@ -1,4 +1,4 @@
-"""Tests of calibration: could these errors be chance? And two errors that rest on tests.
+"""Tests of calibration: could these errors be chance? With the errors ECD and TCE.
 
 A test needs independent rows and losses of 0 or 1, so it refuses weights that are not constant.
 """
@@ -45,7 +45,7 @@ def ecd(outcomes: Outcomes, eps: float = 1e-8) -> float:
 
 
 def tce(outcomes: Outcomes, alpha: float = 0.05, n_min: int = 10, n_max: int = 1000) -> float:
-    """Return the percentage of rows whose confidence a test of their bin rejects."""
+    """Return the percentage of rows whose confidence is rejected by the test of their bin."""
     check_number("alpha", alpha, 0.0, 1.0, closed="neither")
     check_count("n_min", n_min)
     check_count("n_max", n_max, n_min)
@@ -77,9 +77,9 @@ def _check_whole(weight: FloatArray, purpose: str) -> None:
 def _pool(right: list[float], size: list[float], n_min: int, n_max: int) -> list[int]:
     """Return where each bin starts, among blocks of equal confidence in ascending order.
 
-    Neighbours are pooled while they are small together, or while the accuracy would fall and
-    the pool is not too large. What is pooled depends on all that was pooled before, so this
-    is a loop over the distinct confidences, with plain numbers.
+    Neighbours are pooled while together they have at most `n_min` rows, or while the accuracy
+    would fall and they have at most `n_max`. Each step depends on the pools before, so this is a
+    loop over the distinct confidences, with plain numbers.
     """
     tail, n_tail = len(size), 0.0
     while tail > 0 and n_tail < n_min:
@@ -111,8 +111,8 @@ def binomial_p_values(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray
     """
     bound = _log_mass(k, n, p) + 1e-7  # equal but for rounding
     below = k < n * p
-    # A count is rare if it is no more likely than k. On the other side of the mean, bisect: for
-    # the first rare count above the mean, or for the first count from 0 on that is not rare.
+    # A count is rare if it is no more likely than k. Bisect on the other side of the mean: above
+    # it for the first rare count, below it for the first count that is not rare.
     first = np.where(below, np.ceil(n * p), 0.0)
     last = np.where(below, n + 1.0, np.floor(n * p) + 1.0)
     while np.any(open_ := first < last):
@@ -224,8 +224,8 @@ def run_ecce_test(outcomes: Outcomes) -> EcceTest:
         mad=mad,
         r=spread,
         sigma=sigma,
-        mad_p_value=brownian_maximum_tail(_in_units(mad, sigma)),
-        r_p_value=brownian_range_tail(_in_units(spread, sigma)),
+        mad_p_value=brownian_maximum_tail(_standardize(mad, sigma)),
+        r_p_value=brownian_range_tail(_standardize(spread, sigma)),
         n_rows=len(rows),
     )
 
@@ -247,11 +247,11 @@ def run_ecd_test(
     value, log_odds = ecd(rows, eps), _log_odds(rows.confidence, eps)
     shortfall = find_shortfall(rows.confidence, eps)
     sigma = math.sqrt(float(np.sum(shortfall * (1.0 - shortfall) * log_odds**2))) / len(rows)
-    z = math.copysign(_in_units(abs(value), sigma), value)
+    z = math.copysign(_standardize(abs(value), sigma), value)
     if method == "normal":
         tails = float(ndtr(z)), float(ndtr(-z))
     else:
-        # A right row contributes (c - 1) log-odds, an error one log-odds more.
+        # A right row adds (c - 1) times its log-odds, an error c times.
         drawn = (
             error_sums(shortfall, log_odds, n_draws, rng) - np.sum(shortfall * log_odds)
         ) / len(rows)
@@ -272,8 +272,8 @@ def run_ecd_test(
     )
 
 
-def _in_units(value: float, sigma: float) -> float:
-    """Return value/sigma; infinity, or 0 for a value of 0, where sigma is 0."""
+def _standardize(value: float, sigma: float) -> float:
+    """Return value/sigma; where sigma is 0, infinity, or 0 for a value of 0."""
     if sigma > 0:
         return value / sigma
     return math.inf if value > 0 else 0.0
@@ -297,7 +297,7 @@ def brownian_range_tail(x: float) -> float:
     return float(min(max(8.0 * math.fsum(terms), 0.0), 1.0))
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @claim_metric
@@ -469,15 +469,14 @@ def tce_score(
     alpha : float in (0, 1), default=0.05
         Level of each test.
     n_min, n_max : int, default=10, 1000
-        Fewest and most rows of a bin (a block of tied rows is never parted).
+        Fewest and most rows of a bin (tied rows stay in one bin).
     %(options)s
         Weights must be whole numbers (repeated rows) and losses 0 or 1.
 
     Returns
     -------
     float in [0, 100]
-        Percent; lower is better. About 100 alpha for a calibrated classifier would be
-        chance.
+        Percent; lower is better. Chance alone gives a calibrated classifier about 100 alpha.
 
     Raises
     ------

@@ -40,24 +40,18 @@ class CauComponents:
     n_wrong: float
 
 
-def _log_entropies(proba: FloatArray, eps: float) -> tuple[FloatArray, FloatArray]:
-    """Return log h and log(1 - h), h the entropy over log K, clipped to [eps, 1 - eps]."""
-    h = np.clip(normalized_entropy(proba), eps, 1.0 - eps)
-    return np.log(h), np.log1p(-h)
-
-
 def find_components(predictions: Predictions, eps: float = 1e-8) -> CauComponents:
     """Return both parts, each a weighted mean."""
     check_eps(eps, zero=False)
     proba = check_has_proba(predictions.y_proba, "cau")
-    log_h, log_rest = _log_entropies(proba, eps)
+    h = np.clip(normalized_entropy(proba), eps, 1.0 - eps)
     weight = predictions.sample_weight
     weight = np.ones(len(predictions)) if weight is None else weight
     right = (predictions.y_pred == predictions.y_true) & (weight > 0)
     wrong = (predictions.y_pred != predictions.y_true) & (weight > 0)
     return CauComponents(
-        cau_1=_mean(-log_rest[right], weight[right]),
-        cau_0=_mean(-log_h[wrong], weight[wrong]),
+        cau_1=_mean(-np.log1p(-h)[right], weight[right]),
+        cau_0=_mean(-np.log(h)[wrong], weight[wrong]),
         n_right=float(np.sum(weight[right])),
         n_wrong=float(np.sum(weight[wrong])),
     )
@@ -83,7 +77,7 @@ def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> fl
     return total
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @class_metric
@@ -142,7 +136,7 @@ def cau_score(
     ----------
     %(data)s
     lambda_ : float, not negative, default=1.0
-        How much being sure where wrong weighs.
+        Weight of the second part, for being sure where wrong.
     eps : float in [1e-100, 0.5), default=1e-8
         Normalised entropies are clipped to [eps, 1 - eps].
     %(options)s

@@ -1,7 +1,7 @@
 """Confidence-weighted counts: each row enters the confusion matrix with its confidence.
 
-The kernels take predictions. Where these carry a confidence of their own, it is the weight;
-else the weight is the largest probability.
+The kernels take predictions. Each row weighs as much as the confidence that came with them, else
+the one that goes with their decision.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _ratio_metric(
         values = np.divide(over, under, out=np.full(len(over), np.nan), where=under > 0)
         values = np.minimum(values, 1.0)  # sums of floats round
         if average in ("macro", "weighted") and name == "cw_precision":
-            # A class that is never predicted must not raise a mean; scikit-learn counts 0, too.
+            # A class that is never predicted must not raise a mean: 0, as in scikit-learn.
             values = np.where(np.isnan(values) & (counts.fn > 0), 0.0, values)
         if average == "binary":
             remedy = "; use 'macro', 'weighted', 'micro' or None"
@@ -109,14 +109,14 @@ def _check_average(average: Any, pos_label: Any) -> str | None:
         return "macro" if pos_label is None else "binary"
     if pos_label is not None and average != "binary":
         raise ValueError(
-            f"pos_label={shown(pos_label)} goes with average='binary' (which 'auto' takes then): "
+            f"pos_label={shown(pos_label)} goes with average='binary' (or 'auto'), but "
             f"average={average!r} is about every class. Leave one of them out."
         )
     return str(average) if average else None
 
 
 def average_defined(values: FloatArray, share: FloatArray, average: str | None, name: str) -> Any:
-    """Average the classes that have a value; warn of the others."""
+    """Average the classes that have a value; warn about the others."""
     values = np.atleast_1d(values)
     missing = np.isnan(values)
     counted = ~missing & (share > 0)
@@ -135,7 +135,7 @@ def average_defined(values: FloatArray, share: FloatArray, average: str | None, 
 
 
 def find_asked_class(y_proba: Any, average: str | None, pos_label: Any) -> Any:
-    """Return the class that a metric is about; None where `pos_label` only names a column."""
+    """Return the class that a metric is about; None if `pos_label` only says what `y_proba` is."""
     names_column = np.ndim(y_proba) == 1 and average not in ("auto", "binary")
     return None if names_column else pos_label
 
@@ -244,10 +244,10 @@ def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
     return average_defined(values, share, average, "cw_auc")
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
-def _judge_classes(
+def _read_classes(
     y_true: Any, y_proba: Any, average: str | None, **options: Any
 ) -> tuple[Predictions, str | None, Any]:
     """Return what a kernel of classes takes: predictions, average and positive class."""
@@ -267,15 +267,15 @@ def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOption
     Returns
     -------
     ndarray of shape (K, K)
-        Entry (i, j): the weighted confidence of the rows of class i that were taken for
+        Entry (i, j): the weighted confidence of the rows of class i that were predicted as
         class j, classes in the order of `labels`.
 
     %(raises_unit)s
 
     Notes
     -----
-    cwTP, cwFN, cwFP and cwTN of class k are its usual cells [1]_. All entries add up to
-    sum w c, the rows to the confidence spent on each true class.
+    cwTP, cwFN, cwFP and cwTN of class k are its usual cells [1]_. All entries add up to sum w c,
+    those of line i to the sum over the rows of class i.
 
     References
     ----------
@@ -329,7 +329,7 @@ def cw_precision_score(
     >>> cw_precision_score([0, 1, 1, 0], [.25, .875, .625, .75], average=None)
     array([1.        , 0.66666667])
     """
-    return cw_precision(*_judge_classes(y_true, y_proba, average, **options))
+    return cw_precision(*_read_classes(y_true, y_proba, average, **options))
 
 
 @claim_count_metric
@@ -370,7 +370,7 @@ def cw_recall_score(
     >>> cw_recall_score([0, 1, 1, 0], [.25, .875, .625, .75])
     0.75
     """
-    return cw_recall(*_judge_classes(y_true, y_proba, average, **options))
+    return cw_recall(*_read_classes(y_true, y_proba, average, **options))
 
 
 @claim_count_metric
@@ -410,7 +410,7 @@ def cw_specificity_score(
     >>> cw_specificity_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.5
     """
-    return cw_specificity(*_judge_classes(y_true, y_proba, average, **options))
+    return cw_specificity(*_read_classes(y_true, y_proba, average, **options))
 
 
 @claim_count_metric
@@ -450,7 +450,7 @@ def cw_f1_score(
     >>> cw_f1_score([0, 1, 1, 0], [.25, .875, .625, .75], average="binary")
     0.8
     """
-    return cw_f1(*_judge_classes(y_true, y_proba, average, **options))
+    return cw_f1(*_read_classes(y_true, y_proba, average, **options))
 
 
 @claim_count_metric
@@ -526,7 +526,7 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions])
 
 @claim_metric
 def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
-    """Compute how much of the room above the accuracy confidence weighting gains.
+    """Compute the gain of cw_accuracy over the accuracy, as a share of the largest possible gain.
 
     Parameters
     ----------
@@ -618,7 +618,7 @@ def cw_roc_curve(
         Confidence-weighted false and true positive rates of "probability of `pos_label` >=
         threshold", from (0, 0) to (1, 1).
     thresholds : ndarray of shape (m,)
-        Descending; the first is inf, where nothing is called positive.
+        Descending; the first is inf, where nothing is predicted positive.
 
     Raises
     ------

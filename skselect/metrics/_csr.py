@@ -45,7 +45,7 @@ def csr(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
 
 
 def csr_sigma(curve: RiskCoverageCurve, eps: float = 1e-8) -> float:
-    """Return sqrt(sum w c/(1 - c))/W, the standard deviation of CSR of honest confidences."""
+    """Return sqrt(sum w c/(1 - c))/W, the standard deviation of CSR under calibration."""
     _check(curve, eps)
     total = 0.0
     for _, chunk in curve.blocks.chunks():
@@ -84,7 +84,7 @@ _BATCH = 1 << 21
 def error_sums(
     chance: FloatArray, value: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw the errors of all rows `n_draws` times; return the sum of `value` over each draw's.
+    """Draw the errors of all rows `n_draws` times; return the sum of `value` over those of each.
 
     Parameters
     ----------
@@ -102,7 +102,8 @@ def error_sums(
     order = order[chance[order] > 0]
     chance, value = chance[order], value[order]
     sums = np.zeros(n_draws)
-    # Rows of similar chance are drawn together, those under 2^-60 in one go.
+    # Rows whose chances differ by less than a factor of 2 are drawn together, as are all below
+    # 2^-60.
     halvings = np.minimum(np.floor(-np.log2(chance)), 60).astype(np.int64)
     edges = np.flatnonzero(np.diff(halvings, prepend=-1, append=61))
     for start, end in pairwise(edges):
@@ -113,7 +114,7 @@ def error_sums(
 def _add_errors(
     sums: FloatArray, chance: FloatArray, value: FloatArray, rng: np.random.Generator
 ) -> None:
-    """Add the errors of rows whose chances are alike, `chance[0]` being the largest."""
+    """Add the errors of rows with similar chances, of which `chance[0]` is the largest."""
     n_rows, cap = len(chance), float(chance[0])
     step = max(1, int(_BATCH / max(n_rows * cap, 1.0)))
     for first in range(0, len(sums), step):
@@ -160,9 +161,9 @@ class CsrTest:
     p_risk : float in [0, 1]
         Phi(z) where csr > 1, else 0, as published; large means overconfident.
     p_value : float in (0, 1]
-        Share of simulated honest classifiers with a CSR as large; small means overconfident.
+        Share of simulated calibrated classifiers with a CSR as large; small means overconfident.
     e_value : float
-        Evidence against "not overconfident": at least 1/alpha with chance at most alpha.
+        Evidence of overconfidence; without any, it reaches 1/alpha with probability at most alpha.
     n_rows, n_errors, n_draws : int
     eps : float
     """
@@ -187,7 +188,7 @@ class CsrTest:
         return (
             f"CSR test: {verdict}\n"
             f"  CSR      {self.csr:.4g}  (at most 1 in the mean when not overconfident)\n"
-            f"  p-value  {self.p_value:.4g}  ({self.n_draws} simulated honest classifiers)\n"
+            f"  p-value  {self.p_value:.4g}  ({self.n_draws} simulated calibrated classifiers)\n"
             f"  e-value  {self.e_value:.4g}\n"
             f"  P_risk   {self.p_risk:.4g}  "
             f"(as published: sigma {self.sigma:.4g}, z {self.z:.4g})\n"
@@ -198,7 +199,7 @@ class CsrTest:
 def run_csr_test(
     outcomes: Outcomes, eps: float = 1e-8, n_draws: int = 999, random_state: Any = None
 ) -> CsrTest:
-    """Return CSR, its scatter, p-value and e-value."""
+    """Return CSR with its standard deviation, p-value and e-value."""
     refuse_weights(outcomes.sample_weight, "a test")
     refuse_graded_test(outcomes.loss)
     check_count("n_draws", n_draws)
@@ -225,14 +226,14 @@ def run_csr_test(
     )
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @claim_metric
 def csr_score(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
 ) -> float:
-    """Compute the calibrated size ratio, CSR, which explodes with errors near certainty.
+    """Compute the calibrated size ratio, CSR, which is huge if there are errors near certainty.
 
     Parameters
     ----------
@@ -257,8 +258,8 @@ def csr_score(
     Notes
     -----
     CSR = (1/n) sum over wrong rows of 1/(1 - c) (definition 4 of [1]_). It detects
-    overconfidence in the tail; it is not a test of calibration. Its clipped value is decided
-    by `eps` as soon as one error has confidence 1, as isotonic calibration produces them.
+    overconfidence in the tail; it is not a test of calibration. One error at confidence 1, as
+    after isotonic calibration, adds 1/(n eps): the value then depends on `eps` above all.
 
     References
     ----------
@@ -277,7 +278,7 @@ def csr_score(
 def p_risk_score(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
 ) -> float:
-    """Compute P_risk: how sure a normal formula is that the classifier is overconfident.
+    """Compute P_risk, a normal approximation to the evidence that a classifier is overconfident.
 
     Parameters
     ----------
@@ -305,9 +306,10 @@ def p_risk_score(
     Notes
     -----
     P_risk = Phi((CSR - 1)/sigma) if CSR > 1, else 0, with sigma = sqrt(sum c/(1 - c))/n
-    (proposition 6 of [1]_). The normal formula does not hold its level, because sigma has no
-    limit for most laws of the confidence: calibrated classifiers pass "three sigma" up to ten
-    times too often, and overconfident ones with heavy tails are hardly ever found.
+    (proposition 6 of [1]_). The normal approximation does not hold its level, because for most
+    distributions of the confidence sigma does not converge: calibrated classifiers exceed "three
+    sigma" up to ten times too often, and overconfident ones with heavy tails are hardly ever
+    found.
 
     References
     ----------
@@ -340,7 +342,7 @@ def csr_test(
     eps : 0 or float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps].
     n_draws : int, default=999
-        How many honest classifiers are simulated for the p-value.
+        How many calibrated classifiers are simulated for the p-value.
     random_state : int, Generator or None, default=None
         Seed of the simulation.
     %(options)s
@@ -378,7 +380,7 @@ def csr_test(
     >>> print(result)
     CSR test: overconfident near certainty (5 % level)
       CSR      200.8  (at most 1 in the mean when not overconfident)
-      p-value  0.002  (999 simulated honest classifiers)
+      p-value  0.002  (999 simulated calibrated classifiers)
       e-value  200.8
       P_risk   1  (as published: sigma 8.97, z 22.27)
       2 errors among 5 rows, eps 1e-08

@@ -60,7 +60,7 @@ def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error")
 
 
 def oc_auc(curve: RiskCoverageCurve, review_fraction: float = 0.1) -> float:
-    """Return the failure AUROC after the least confident rows were reviewed and put right."""
+    """Return the failure AUROC after the errors among the least confident rows were corrected."""
     x = check_number("review_fraction", review_fraction, 0.0, 1.0, closed="left")
     weight, total = curve.block_weight, curve.accepted_weight[-1]
     below = total - curve.accepted_weight
@@ -128,8 +128,9 @@ def _concordant_pairs(
 ) -> FloatArray:
     """Return, per block, the pairs so far whose positive has the higher score, ties by half.
 
-    The ranks of the scores are halved again and again. Two rows part at one level, where the
-    positive one must be in the upper half; the pair counts from its later block on.
+    The ranks of the scores are compared bit by bit. At a level, rows with the same higher bits
+    form a segment; a pair in it has the right order if the positive row has bit 1 and the negative
+    one bit 0. The pair counts from the later of its two blocks on.
     """
     gained = np.zeros(int(block.max()) + 1)
     by_time = np.argsort(block, kind="stable")
@@ -160,12 +161,12 @@ def _pairs_gained(
     return gained.astype(np.float64)
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @metric
 def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
-    """Compute the chance that a right answer is surer than an error (AUROC_f).
+    """Compute the probability that a right answer is surer than an error (AUROC_f).
 
     Parameters
     ----------
@@ -190,9 +191,9 @@ def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions
 
     Notes
     -----
-    P(c of a right row > c of a wrong row) + P(equal)/2. It judges the ranking alone: a
-    classifier that gets unsure rows wrong which it used to get right can score higher, and
-    does not deserve to (shown in [1]_). Use it to compare confidences of one classifier.
+    P(c of a right row > c of a wrong row) + P(equal)/2. It measures the ranking alone: a
+    classifier that also gets unsure rows wrong can score higher than one that gets them right
+    [1]_. Use it to compare confidences of one classifier.
 
     References
     ----------
@@ -238,8 +239,8 @@ def failure_average_precision_score(
 
     Notes
     -----
-    Sum over thresholds of (increase in recall) x precision, tied rows together. Its level is
-    the share of what is looked for: a classifier with more errors gets a higher AUPR-Error
+    Sum over thresholds of (increase in recall) x precision, tied rows together. A random ranking
+    gets the share of what is looked for: a classifier with more errors gets a higher AUPR-Error
     for the same ranking [1]_, so values of different classifiers cannot be compared.
 
     References
@@ -259,13 +260,13 @@ def failure_average_precision_score(
 def oc_auc_score(
     y_true: Any, y_proba: Any, *, review_fraction: float = 0.1, **options: Unpack[DoorOptions]
 ) -> float:
-    """Compute the failure AUROC after a fixed share of unsure rows was put right (OC-AUC).
+    """Compute the failure AUROC after the errors in a share of unsure rows were corrected (OC-AUC).
 
     Parameters
     ----------
     %(data)s
     review_fraction : float in [0, 1), default=0.1
-        Share of rows, the least sure ones, that an oracle reviews: their errors become right.
+        Share of rows, the least sure ones, that an oracle reviews: their errors are corrected.
     %(options)s
 
     Returns
@@ -287,9 +288,8 @@ def oc_auc_score(
     Notes
     -----
     The losses of the reviewed rows are set to zero, then :func:`failure_auroc_score` is
-    taken [1]_. A tie block that is reviewed in part keeps the same part of its errors. It
-    looks at one review budget only, and inherits the blindness of AUROC_f for the number of
-    errors [2]_.
+    taken [1]_. A tie block of which a share is not reviewed keeps that share of its errors. It
+    looks at one review budget only and, like AUROC_f, ignores the number of errors [2]_.
 
     References
     ----------
@@ -382,8 +382,8 @@ def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions])
     The mean over rows of 1 - AUROC (of the two classes) among the rows at least as sure, for
     the rows where both classes have been accepted; tied rows are accepted together. An AUROC
     is not a mean over rows: rejecting an error can raise this risk, a classifier may gain by
-    accepting one class only, and the surest rows, where one class is missing, are not judged
-    at all [1]_.
+    accepting one class only, and the surest rows, where one class is missing, have no effect
+    [1]_.
 
     References
     ----------

@@ -42,9 +42,9 @@ def evaluate(
         Short names as in ``skselect.metrics.SPECS``; a mapping gives the parameters of each,
         such as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``.
     confidence : str, callable or array of shape (n,), default=None
-        For Predictions: how sure each row is. Metrics that read a probability of being right
-        (csr, ece, cw_accuracy) take that of the answer instead of a named confidence; the
-        values of an array or a callable they read as they are.
+        For Predictions: how sure each row is. Metrics that need a probability of being right
+        (csr, ece, cw_accuracy) use that of the predicted class in place of a named confidence;
+        values of an array or a callable are used as they are.
     loss : {"zero_one"} or callable, default="zero_one"
         For Predictions: how wrong each row is.
 
@@ -77,7 +77,7 @@ def evaluate(
 
 
 def kernel_value(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
-    """Return the metric of judged rows."""
+    """Return the metric of rows with the confidence that it reads."""
     if spec.needs == "predictions" and judged.given is None:
         raise ValueError(
             f"metrics: {spec.name!r} reads classes and their probabilities, which Outcomes do not "

@@ -21,13 +21,13 @@ _CELLS = 4096
 
 
 def smooth_ece(outcomes: Outcomes) -> float:
-    """Return the width s at which the residuals smoothed by s add up to s."""
+    """Return the width s at which the absolute residuals, smoothed by s, add up to s."""
     confidence = check_unit_confidence(outcomes.confidence, "smooth_calibration_error")
     waves = dct(_residual_cells(outcomes, confidence), norm="ortho")
     squares = (np.pi * np.arange(_CELLS)) ** 2 / 2.0
 
     def excess(width: float) -> float:
-        # Sharing rows between two cells has smoothed them already: a variance of h^2/6.
+        # Splitting rows between two cells of width h has smoothed them by a variance of h^2/6.
         variance = max(width**2 - 1.0 / (6.0 * _CELLS**2), 0.0)
         smoothed = idct(waves * np.exp(-squares * variance), norm="ortho")
         return float(np.sum(np.abs(smoothed))) - width
@@ -38,13 +38,13 @@ def smooth_ece(outcomes: Outcomes) -> float:
 
 
 def _residual_cells(outcomes: Outcomes, confidence: FloatArray) -> FloatArray:
-    """Share each row's (a - c)/n between the two cells whose centres are nearest to c."""
+    """Split each row's (a - c)/n between the two cells whose centres are nearest to c."""
     weight = outcomes.sample_weight
     residual = 1.0 - outcomes.loss - confidence
     if weight is not None:
         residual = residual * weight
     place = confidence * _CELLS + 0.5
-    cell = place.astype(np.int64)  # 0 and _CELLS + 1 lie outside: go to their neighbours
+    cell = place.astype(np.int64)  # 0 and _CELLS + 1 lie outside: added to their neighbours
     above = residual * (place - cell)
     sums = np.bincount(cell, weights=residual - above, minlength=_CELLS + 2)
     sums[1:] += np.bincount(cell, weights=above, minlength=_CELLS + 1)[: _CELLS + 1]
@@ -87,7 +87,7 @@ def top_label_brier(outcomes: Outcomes) -> float:
     return float(np.average(gap * gap, weights=outcomes.sample_weight))
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @claim_metric

@@ -51,8 +51,8 @@ def _merge(key: IntArray, sums: _Sums) -> tuple[IntArray, _Sums]:
 def _moments(sums: _Sums) -> FloatArray:
     """Return for each bin what it adds to n times the statistic, to its variance and third moment.
 
-    The share is the sum of d_i d_j over the ordered pairs of a bin, divided by its rows. Its
-    cube keeps d_i^3 d_j^3 of a pair and d_i^2 d_j^2 d_k^2 of a triple; all else has mean zero.
+    The first is the sum of d_i d_j over the ordered pairs of a bin, divided by its rows. In its
+    cube d_i^3 d_j^3 of a pair and d_i^2 d_j^2 d_k^2 of a triple remain; all else has mean zero.
     """
     n, d, d2, v, v2, v3, m, m2 = sums
     pairs, triples = (m * m - m2) / 2.0, v * v * v - 3.0 * v * v2 + 2.0 * v3
@@ -63,9 +63,9 @@ def _moments(sums: _Sums) -> FloatArray:
 def scale_moments(confidence: FloatArray, right: FloatArray, n_scales: int) -> FloatArray:
     """Return the sums of `_moments` for 2, 4, ..., 2^B bins, shape (3, B).
 
-    The bins are nested. From a middle scale, where a bin holds about one row, coarser bins
-    are pairs of bins, and finer ones only have to be looked at while they hold several cells:
-    every row is touched a few times, not once per scale.
+    The bins are nested. Start from a middle scale, where a bin holds about one row: coarser bins
+    are pairs of bins, and finer ones matter only while they hold several cells. So every row is
+    read a few times, not once per scale.
     """
     result = np.zeros((3, n_scales))
     key, sums = _cells(confidence, right, n_scales)
@@ -92,18 +92,18 @@ def scale_moments(confidence: FloatArray, right: FloatArray, n_scales: int) -> F
 def _analytic_p_values(moments: FloatArray) -> FloatArray:
     """Return p-values of a chi-square, shifted and scaled to have these three moments."""
     total, variance, third = moments
-    scatters = variance > 0
-    p_values = np.where(total > ROUNDING, 0.0, 1.0)  # without scatter, chance explains nothing
-    z = total[scatters] / np.sqrt(variance[scatters])
-    skewness = third[scatters] / variance[scatters] ** 1.5
+    varies = variance > 0
+    p_values = np.where(total > ROUNDING, 0.0, 1.0)  # without variance, chance explains nothing
+    z = total[varies] / np.sqrt(variance[varies])
+    skewness = third[varies] / variance[varies] ** 1.5
     # Without skewness there are infinitely many degrees of freedom: the normal distribution.
     nu = 8.0 / np.maximum(skewness, 1e-4) ** 2
     chi_square = chdtrc(nu, np.maximum(nu + z * np.sqrt(2.0 * nu), 0.0))
     found = np.where(skewness > 1e-4, chi_square, ndtr(-z))
-    # With less than a quarter of a degree of freedom (few rows, near certainty) the shifted
-    # chi-square is no good approximation; Cantelli's bound holds for every distribution.
+    # With less than a quarter of a degree of freedom (few rows, near certainty) the chi-square is
+    # a bad approximation; Cantelli's bound holds for every distribution.
     cantelli = np.where(z > 0, 1.0 / (1.0 + z * z), 1.0)
-    p_values[scatters] = np.where(nu >= 0.25, found, np.maximum(found, cantelli))
+    p_values[varies] = np.where(nu >= 0.25, found, np.maximum(found, cantelli))
     return p_values
 
 
@@ -207,7 +207,7 @@ def run_t_cal_test(
     )
 
 
-# Door ------------------------------------------------------------------------------------
+# Public function -------------------------------------------------------------------------
 
 
 @claim_metric

@@ -56,11 +56,11 @@ class MetricSpec:
     at_threshold : bool
         Whether the kernel takes a threshold.
     worst : float
-        What a scorer returns (before the sign) when it must not reward: nothing accepted,
-        or less than `min_coverage`.
+        What a scorer returns (before the sign) where nothing, or less than `min_coverage`, is
+        accepted, so that this is never rewarded.
     prices_abstention : bool
-        Whether the metric itself charges for a model that accepts nothing, so that a scorer
-        returns its value.
+        Whether the metric itself counts abstaining as a cost, so that a scorer returns its value
+        even where nothing is accepted.
     needs_right : bool
         Whether scorers return nan when no answer is right, so as not to reward it.
     scale_free : bool
@@ -76,10 +76,10 @@ class MetricSpec:
     no_interval : str
         Why no interval can be relied on, where `interval` is None.
     chance_raises : {"nothing", "draws", "value"}
-        For errors that are 0 at best: whether chance alone lifts the value of a calibrated
-        classifier above 0, or only that of its bootstrap draws.
+        For errors that are 0 at best: whether chance alone raises the value of a calibrated
+        classifier above 0, or only the values of its bootstrap draws.
     rests_on : {"errors", "errors and right answers", "rows"}
-        What an interval needs enough of.
+        Of what an interval needs at least ten.
     registered : bool
         Whether the name is a scoring string.
     """
@@ -212,13 +212,15 @@ _ROWS = [
     _at_threshold(
         "cwsa", _threshold.cwsa_score, _threshold.cwsa, "higher", "[-1, 1]", worst=-1.0,
         formula="mean over S(t) of (c - t)/(1 - t) (1 - 2 l)",
-        undefined="nothing accepted: 0; scorer -1", use="confident errors cost, at one threshold",
+        undefined="nothing accepted: 0; scorer -1",
+        use="confident errors cost most, at one threshold",
         avoid="choosing calibrators: sharpness alone raises it", reference=_CWSA, registered=True,
         confidence="unit", row_terms=partial(_threshold.cwsa_terms, threshold=0.5, sign=-1.0)),
     _at_threshold(
         "cwsa_plus", _threshold.cwsa_plus_score, _threshold.cwsa_plus, "higher", "[0, 1]",
         worst=0.0, formula="mean over S(t) of (c - t)/(1 - t) (1 - l)",
-        undefined="nothing accepted: 0; scorer 0", use="depth or threshold, with min_coverage",
+        undefined="nothing accepted: 0; scorer 0",
+        use="choosing model settings or a threshold, with min_coverage",
         avoid="choosing calibrators: sharpness alone raises it", reference=_CWSA, registered=True,
         confidence="unit", row_terms=partial(_threshold.cwsa_terms, threshold=0.5, sign=0.0)),
     _counting(
@@ -241,7 +243,7 @@ _ROWS = [
         "augrc", _areas.augrc_score, _Curve.augrc, "lower", "[0, 0.5]", registered=True,
         formula="area under generalised risk over coverage", undefined="no errors: 0",
         use="comparing models, errors and ranking together", reference=_AUGRC,
-        avoid="one fixed threshold is in use: see selective_risk", interval="ranking"),
+        avoid="where one fixed threshold is in use: see selective_risk", interval="ranking"),
     _area(
         "aumcc", _areas.aumcc_score, _areas.aumcc, "higher", "[-1, 1]",
         formula="area under a metric over coverage, t = .50 ... .99", reference=_CWSA,
@@ -278,7 +280,7 @@ _ROWS = [
     _claim_curve(
         "cw_accuracy", _confidence_weighted.cw_accuracy_score, _confidence_weighted.cw_accuracy,
         "higher", "[0, 1]", formula="sum of w c a / sum of w c", registered=True,
-        undefined="all confidences 0: nan", use="is it surer where it is right?",
+        undefined="all confidences 0: nan", use="whether it is surer where it is right",
         avoid="without accuracy beside it", reference=_CSR, interval="closed form"),
     _claim_curve(
         "cw_gain", _confidence_weighted.cw_gain_score, _confidence_weighted.cw_gain, "higher",
@@ -289,18 +291,20 @@ _ROWS = [
         "cw_precision", _confidence_weighted.cw_precision_score, _confidence_weighted.cw_precision,
         "higher", "[0, 1]", formula="cwTP/(cwTP + cwFP)",
         undefined="class never predicted: nan alone, 0 in a mean",
-        use="false alarms, the sure ones most", avoid="confidences that are not probabilities"),
+        use="false alarms, above all confident ones",
+        avoid="confidences that are not probabilities"),
     _weighted(
         "cw_recall", _confidence_weighted.cw_recall_score, _confidence_weighted.cw_recall,
         "higher", "[0, 1]", formula="cwTP/(cwTP + cwFN)",
         undefined="class without rows: nan, left out of the mean",
-        use="missed cases, the sure misses most", avoid="confidences that are not probabilities"),
+        use="missed cases, above all confident misses",
+        avoid="confidences that are not probabilities"),
     _weighted(
         "cw_specificity", _confidence_weighted.cw_specificity_score,
         _confidence_weighted.cw_specificity,
         "higher", "[0, 1]", formula="cwTN/(cwTN + cwFP)",
         undefined="no rows of other classes: nan, left out of the mean",
-        use="healthy cases left alone", avoid="many classes: near 1 for all"),
+        use="how rarely other classes are taken for it", avoid="many classes: near 1 for all"),
     _weighted(
         "cw_f1", _confidence_weighted.cw_f1_score, _confidence_weighted.cw_f1, "higher", "[0, 1]",
         formula="2 cwTP/(2 cwTP + cwFP + cwFN)",
@@ -315,8 +319,8 @@ _ROWS = [
         "cw_auc", _confidence_weighted.cw_auc_score, _confidence_weighted.cw_auc, "higher",
         "[0, 1]",
         formula="mean over classes of the AUC of p_k, weights w c", registered=True,
-        undefined="class without or with all rows: nan, left out of the mean",
-        use="ranking of classes where the model is sure", avoid="judging abstention: see augrc"),
+        undefined="class with no row or all rows: nan, left out of the mean",
+        use="ranking of classes where the model is sure", avoid="rating abstention: see augrc"),
     _claim_curve(
         "csr", _csr.csr_score, _csr.csr, "lower", "[0, inf)",
         formula="mean of l/(1 - c)", undefined="no errors: 0", use="errors near certainty",
@@ -326,7 +330,8 @@ _ROWS = [
     _claim_curve(
         "ece", _binned_errors.expected_calibration_error, _binned_errors.ece, "lower", "[0, 1]",
         formula="mean over bins of |mean a - mean c|", undefined=_NEVER, registered=True,
-        use="the usual number", avoid="few rows: it depends on the bins and is biased upwards",
+        use="the error that most papers report",
+        avoid="few rows: it depends on the bins and is biased upwards",
         reference="Guo et al. 2017", chance_raises="value"),
     _claim(
         "debiased_l2", _binned_errors.debiased_calibration_error, _binned_errors.debiased_l2,
@@ -357,18 +362,18 @@ _ROWS = [
     _claim(
         "top_label_brier", _smooth_errors.top_label_brier_score, _smooth_errors.top_label_brier,
         "lower", "[0, 1]", formula="mean (c - a)^2", undefined=_NEVER,
-        use="choosing maps that leave the answers as they are",
-        avoid="calibration alone: accuracy is in it",
+        use="choosing calibrations that leave the predicted classes as they are",
+        avoid="calibration alone: it also measures accuracy",
         reference="Brier 1950", interval="closed form"),
     _classes(
         "cau", _cau.cau_score, _cau.cau, "lower", "[0, inf)",
         formula="mean -log(1 - h) if right + lambda mean -log h if wrong, h = H(p)/log K",
         undefined="a part without rows: left out; scorer without right rows: nan",
-        needs_right=True, use="entropy that knows right from wrong",
+        needs_right=True, use="whether entropy is low where right and high where wrong",
         avoid="calibration: it rewards certainty", reference=f"{_CAU}, eqs. 5-8", registered=True),
 ]
 
-#: Those that are there for comparison with published values.
+#: Metrics that are there only for comparison with published values.
 _ROWS_FOR_COMPARISON = [
     _counting(
         "accuracy_rejection_auc", _areas.accuracy_rejection_auc_score,
@@ -377,7 +382,7 @@ _ROWS_FOR_COMPARISON = [
         avoid="as for aurc", reference="Nadeem et al. 2009", interval="ranking"),
     _ranking(
         "oc_auc", _error_detection.oc_auc_score, _error_detection.oc_auc, "higher", "[0, 1]",
-        formula="failure AUROC once the least sure share is put right",
+        formula="failure AUROC once errors in the least sure share are corrected",
         undefined="no errors left: nan", use="a fixed review budget with an oracle",
         reference="Kivlichan et al. 2021",
         avoid="comparing classifiers, or other budgets"),
@@ -415,13 +420,14 @@ _ROWS_FOR_COMPARISON = [
         "tce", _calibration_tests.tce_score, _calibration_tests.tce, "lower", "[0, 100]",
         undefined=_NEVER, scale_free=False,
         formula="percent of rows with p-value <= alpha in their bin",
-        use="an error in units of evidence", avoid="comparing sample sizes: more rows find more",
+        use="the share of rows with evidence of miscalibration",
+        avoid="comparing samples of different size: more rows find more",
         reference="Matsubara et al. 2023", interval=None,
         no_interval="it counts the outcomes of tests, which change with the number of rows"),
     _claim(
         "ecd", _calibration_tests.ecd_score, _calibration_tests.ecd, "lower", "(-inf, inf)",
         formula="mean (c - a) log(c/(1 - c))", undefined=_NEVER, best=0.0,
-        use="over- (+) or underconfident (-)", avoid="both at once: they cancel",
+        use="over- (+) or underconfident (-)", avoid="where both occur: they cancel",
         reference="Sumler et al. 2025", interval="closed form"),
 ]
 # fmt: on
@@ -455,16 +461,17 @@ def check_parameters(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
 
 
 def check_comparable(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
-    """Refuse metrics whose differences between models mean nothing."""
+    """Refuse metrics whose differences do not say which model is better."""
     if spec.signed:
         raise ValueError(
             f"metric: {spec.name!r} is best at 0 and its sign tells the direction, so differences "
-            f"say nothing; test each model with {spec.name}_test."
+            f"do not say which model is better; test each model with {spec.name}_test."
         )
     if spec.chance_raises == "value":
         raise ValueError(
-            f"metric: {spec.name!r} is never 0 in a sample, and by how much differs from model to "
-            "model; compare 'top_label_brier' or 'debiased_l2', and test each with t_cal_test."
+            f"metric: {spec.name!r} is never 0 in a sample: chance raises it, by an amount that "
+            "differs from model to model. Compare 'top_label_brier' or 'debiased_l2', and test "
+            "each model with t_cal_test."
         )
     check_direction(parameters)
 

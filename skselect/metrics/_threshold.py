@@ -1,7 +1,7 @@
-"""Metrics at one threshold: what happens if rows below it are handed over.
+"""Metrics at one threshold, below which the classifier abstains.
 
-The kernels come first and take a curve, or rows where each has its own term or threshold. The
-public functions take labels and probabilities.
+The kernels come first. They take a curve, or outcomes if each row has its own value or threshold.
+The public functions take labels and probabilities.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def coverage(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
 
 
 def selective_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
-    """Return the weighted mean loss of the accepted rows, nan (and a warning) if none is."""
+    """Return the weighted mean loss of the accepted rows; warn and return nan if there are none."""
     weight, loss = _accepted(curve, threshold)
     if not weight > 0:
         warnings.warn(
@@ -57,7 +57,7 @@ def generalized_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
 def selective_cost(
     curve: RiskCoverageCurve, threshold: float = 0.5, abstention_cost: float = 0.1
 ) -> float:
-    """Return loss of the accepted rows plus `abstention_cost` for each other one, per row."""
+    """Return the mean over rows of the loss if accepted, else of `abstention_cost`."""
     cost = check_number("abstention_cost", abstention_cost, 0.0, closed="left")
     return generalized_risk(curve, threshold) + cost * (1.0 - coverage(curve, threshold))
 
@@ -95,10 +95,10 @@ def accepted_rows(outcomes: Outcomes, threshold: Threshold) -> BoolArray:
 
 
 def relative_to(outcomes: Outcomes, threshold: FloatArray) -> Outcomes:
-    """Return outcomes of which 0.5 accepts the rows that reach their own thresholds here.
+    """Return outcomes on which the threshold 0.5 accepts the rows that reach their own thresholds.
 
-    An accepted row keeps its weight phi in CWSA: its confidence becomes (1 + phi)/2. Where phi
-    is not defined, because a threshold or a confidence lies outside [0, 1], it is 1.
+    An accepted row keeps its weight phi in CWSA, as its confidence becomes (1 + phi)/2. Where a
+    threshold or a confidence lies outside [0, 1], phi is not defined and taken as 1.
     """
     unit = np.all((outcomes.confidence >= 0) & (outcomes.confidence <= 1))
     phi = definition.phi(outcomes.confidence, np.where(unit & (threshold >= 0), threshold, 1.0))
@@ -119,7 +119,7 @@ def cwsa_terms(
     return terms / norm if norm > 0 else np.zeros_like(terms)
 
 
-# Doors -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------
 
 
 @metric
@@ -270,7 +270,7 @@ def selective_cost_score(
     abstention_cost: float = 0.1,
     **options: Unpack[DoorOptions],
 ) -> float:
-    """Compute the mean cost when an error costs 1 and a hand-over `abstention_cost`.
+    """Compute the mean cost when an error costs 1 and an abstention `abstention_cost`.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def cwsa_score(
     normalize: str = "selected",
     **options: Unpack[DoorOptions],
 ) -> float:
-    """Compute CWSA: confidence-weighted selective accuracy, errors counted against.
+    """Compute CWSA: confidence-weighted selective accuracy, errors subtracted.
 
     Parameters
     ----------
@@ -349,8 +349,8 @@ def cwsa_score(
     CWSA(t) = sum over {c >= t} of w phi(c) (1 - 2 l) / sum over {c >= t} of w, with
     phi(c) = (c - t)/(1 - t) (eq. 1-3 of [1]_).
 
-    It rewards sharpness as such: probabilities that are sharpened without a better ranking
-    score higher. Choose calibrators by log loss or CSR, and thresholds by CWSA.
+    It rewards sharp probabilities even if their ranking is no better. Choose calibrators by log
+    loss or CSR, and thresholds by CWSA.
 
     References
     ----------
@@ -400,15 +400,16 @@ def cwsa_plus_score(
 
     See Also
     --------
-    cwsa_score : The same with errors counted against.
+    cwsa_score : The same with errors subtracted.
 
     Notes
     -----
     CWSA+(t) = sum over {c >= t} of w phi(c) (1 - l) / sum over {c >= t} of w, with
     phi(c) = (c - t)/(1 - t) [1]_. It never exceeds the selective accuracy.
 
-    It rewards sharpness as such. Two-class calibrated probabilities, sharpened by a
-    temperature from 1 to 0.05 (same ranking, same labels), at threshold 0.8:
+    It rewards sharp probabilities even if their ranking is no better. Calibrated probabilities of
+    two classes, sharpened by a temperature from 1 to 0.05 (same ranking, same labels), at
+    threshold 0.8:
 
     ===========  =====  =====
     temperature  1      0.05

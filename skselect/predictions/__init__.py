@@ -1,4 +1,4 @@
-"""What a model said of labelled rows, how sure it was, and how wrong. Labels end here."""
+"""Predictions for labelled rows, their confidence and their loss. Labels end here."""
 
 from skselect.predictions.confidence import entropy, gini, margin, max_proba, normalized_entropy
 from skselect.predictions.outcomes import Outcomes

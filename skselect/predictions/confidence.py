@@ -1,4 +1,4 @@
-"""How sure a classifier is of each answer: one number per row, larger is surer.
+"""How sure a classifier is of each predicted class: one number per row, larger is surer.
 
 The named confidences lie in [0, 1], so a threshold of 0 accepts everything. They are
 computed and compared as float64, whatever the dtype of the probabilities.
@@ -17,6 +17,169 @@ from skselect._checks.rows import check_confidence, check_length
 from skselect._typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.predictions import Predictions
+
+
+def compute_confidence(
+    predictions: Predictions, confidence: ConfidenceSpec | None = None
+) -> FloatArray:
+    """Return the confidence of each row of `predictions`.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    confidence : str, callable, array of shape (n,) or None, default=None
+        None: the confidence that came with the predictions, else the one that goes with their
+        decision: "max_proba", "chosen_proba" or "expected_cost".
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If a named or callable confidence is asked for and there are no probabilities, or it
+        does not fit the decision.
+    """
+    if confidence is None and predictions.confidence is not None:
+        return predictions.confidence
+    if predictions.y_proba is not None:
+        rule = predictions.rule
+        wanted = rule.default_confidence if confidence is None else confidence
+        if isinstance(wanted, str):
+            check_confidence_fits(wanted, rule.decision, rule.cost_matrix)
+        return confidence_of_answers(predictions.y_proba, predictions.y_pred, wanted, rule)
+    if confidence is None or isinstance(confidence, str) or callable(confidence):
+        raise ValueError(
+            f"confidence={confidence!r} is computed from probabilities, but these predictions "
+            "hold labels and a confidence only; leave confidence out."
+        )
+    values = check_confidence(confidence)
+    check_length("confidence", values, len(predictions))
+    return values.copy()
+
+
+def claimed_confidence(
+    predictions: Predictions, confidence: ConfidenceSpec | None = None
+) -> ConfidenceSpec | None:
+    """Return the confidence that is read as the probability of being right.
+
+    That is the probability of the predicted class, whichever named confidence ranks the rows. The
+    values of an array or a callable are used as they are.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    confidence : str, callable, array of shape (n,) or None, default=None
+        The confidence that was asked for.
+
+    Returns
+    -------
+    str, callable, array of shape (n,) or None
+        For :func:`compute_confidence`. Without probabilities the confidence that was asked for, or
+        that came with the predictions, is the claim.
+    """
+    named = confidence is None or isinstance(confidence, str)
+    if predictions.y_proba is None or not named:
+        return confidence
+    rule = predictions.rule
+    if confidence is not None:
+        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+        check_confidence_fits(confidence, rule.decision, rule.cost_matrix)
+    return rule.claim
+
+
+def confidence_of_answers(
+    y_proba: FloatArray, y_pred: IntArray, confidence: ConfidenceSpec, rule: DecisionRule
+) -> FloatArray:
+    """Return the confidence in each predicted class.
+
+    Parameters
+    ----------
+    y_proba : ndarray of shape (n, K)
+        Checked class probabilities.
+    y_pred : ndarray of shape (n,)
+        Code of each predicted class, the answer.
+    confidence : str, callable or array of shape (n,)
+        "chosen_proba": the probability of the answer. "expected_cost": one minus its expected
+        cost over the largest cost. Else as in :func:`confidence_of_proba`.
+    rule : DecisionRule
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions.confidence import confidence_of_answers
+    >>> from skselect.predictions.decisions import DecisionRule
+    >>> rule = DecisionRule("min_cost", np.array([[0., 1.], [10., 0.]]))
+    >>> y_proba = np.array([[.75, .25]])
+    >>> confidence_of_answers(y_proba, np.array([1]), "chosen_proba", rule)
+    array([0.25])
+    >>> confidence_of_answers(y_proba, np.array([1]), "expected_cost", rule)
+    array([0.925])
+    """
+    if isinstance(confidence, str):
+        if confidence == "chosen_proba":
+            return chosen(y_proba, y_pred)
+        if confidence == "expected_cost":
+            return np.clip(1.0 - chosen(rule.expected_costs(y_proba), y_pred), 0.0, 1.0)
+        if confidence == "max_proba" and rule.decision == "argmax":
+            return row_max(y_proba, y_pred)
+    return confidence_of_proba(y_proba, confidence)
+
+
+def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> FloatArray:
+    """Return the confidence of each row of probabilities.
+
+    Parameters
+    ----------
+    y_proba : ndarray of shape (n, K)
+        Checked class probabilities.
+    confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,)
+        A callable takes the probabilities and returns n finite numbers.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the numbers are not n finite ones.
+    """
+    if isinstance(confidence, str):
+        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
+        if confidence in ANSWER_CONFIDENCES:
+            raise ValueError(
+                f"confidence={confidence!r} is about predicted classes; pass Predictions."
+            )
+        return CONFIDENCES[confidence](y_proba)
+    source: Any = confidence(y_proba) if callable(confidence) else confidence
+    values = check_confidence(source)
+    check_length("confidence", values, len(y_proba), "y_proba")
+    return values.copy()
+
+
+def check_confidence_by_row(y_proba: FloatArray | None, confidence: Any) -> None:
+    """Refuse a function whose confidence in a row depends on the rows beside it, such as a rank.
+
+    New rows come together with others, so a threshold on such a confidence would not carry over.
+    """
+    if y_proba is None or not callable(confidence):
+        return
+    together = confidence_of_proba(y_proba, confidence)
+    n = len(y_proba)
+    for start, stop in {(0, 1), (n - 1, n), (0, (n + 1) // 2), (n // 2, n)}:
+        part = confidence_of_proba(y_proba[start:stop], confidence)
+        if not np.allclose(part, together[start:stop], 1e-5, 1e-8 * np.ptp(together)):
+            raise ValueError(
+                f"confidence: the function looks at rows together (rows {start} to {stop - 1} "
+                f"alone get other values than among all {n}). It must compute the confidence in a "
+                "row from the probabilities of that row alone."
+            )
 
 
 def max_proba(y_proba: FloatArray) -> FloatArray:
@@ -97,166 +260,5 @@ CONFIDENCES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-#: Confidences in an answer that need not be the most probable class.
+#: Confidences that also fit a predicted class that is not the most probable one.
 ANSWER_CONFIDENCES = ("chosen_proba", "expected_cost")
-
-
-def confidence_of_answers(
-    y_proba: FloatArray, y_pred: IntArray, confidence: ConfidenceSpec, rule: DecisionRule
-) -> FloatArray:
-    """Return how sure it is of each answer.
-
-    Parameters
-    ----------
-    y_proba : ndarray of shape (n, K)
-        Checked class probabilities.
-    y_pred : ndarray of shape (n,)
-        Code of each answer.
-    confidence : str, callable or array of shape (n,)
-        "chosen_proba": the probability of the answer. "expected_cost": one minus its expected
-        cost over the largest cost. Else as in :func:`confidence_of_proba`.
-    rule : DecisionRule
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect.predictions.confidence import confidence_of_answers
-    >>> from skselect.predictions.decisions import DecisionRule
-    >>> rule = DecisionRule("min_cost", np.array([[0., 1.], [10., 0.]]))
-    >>> y_proba = np.array([[.75, .25]])
-    >>> confidence_of_answers(y_proba, np.array([1]), "chosen_proba", rule)
-    array([0.25])
-    >>> confidence_of_answers(y_proba, np.array([1]), "expected_cost", rule)
-    array([0.925])
-    """
-    if isinstance(confidence, str):
-        if confidence == "chosen_proba":
-            return chosen(y_proba, y_pred)
-        if confidence == "expected_cost":
-            return np.clip(1.0 - chosen(rule.expected_costs(y_proba), y_pred), 0.0, 1.0)
-        if confidence == "max_proba" and rule.decision == "argmax":
-            return row_max(y_proba, y_pred)
-    return confidence_of_proba(y_proba, confidence)
-
-
-def confidence_of_proba(y_proba: FloatArray, confidence: ConfidenceSpec) -> FloatArray:
-    """Return the confidence of each row of probabilities.
-
-    Parameters
-    ----------
-    y_proba : ndarray of shape (n, K)
-        Checked class probabilities.
-    confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,)
-        A callable takes the probabilities and returns n finite numbers.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the numbers are not n finite ones.
-    """
-    if isinstance(confidence, str):
-        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
-        if confidence in ANSWER_CONFIDENCES:
-            raise ValueError(f"confidence={confidence!r} is about answers; it needs Predictions.")
-        return CONFIDENCES[confidence](y_proba)
-    source: Any = confidence(y_proba) if callable(confidence) else confidence
-    values = check_confidence(source)
-    check_length("confidence", values, len(y_proba), "y_proba")
-    return values.copy()
-
-
-def claimed_confidence(
-    predictions: Predictions, confidence: ConfidenceSpec | None = None
-) -> ConfidenceSpec | None:
-    """Return the confidence that is read as the probability of being right.
-
-    Whatever a model's rows are ranked by, it claims to be right with the probability of its
-    answer. Only an array or a callable can say otherwise: its values are read as they are.
-
-    Parameters
-    ----------
-    predictions : Predictions
-    confidence : str, callable, array of shape (n,) or None, default=None
-        The confidence that was asked for.
-
-    Returns
-    -------
-    str, callable, array of shape (n,) or None
-        For :func:`compute_confidence`. Without probabilities the confidence that was asked for, or
-        that came with the predictions, is the claim.
-    """
-    named = confidence is None or isinstance(confidence, str)
-    if predictions.y_proba is None or not named:
-        return confidence
-    rule = predictions.rule
-    if confidence is not None:
-        check_choice("confidence", confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
-        check_confidence_fits(confidence, rule.decision, rule.cost_matrix)
-    return rule.claim
-
-
-def check_confidence_by_row(y_proba: FloatArray | None, confidence: Any) -> None:
-    """Refuse a function whose confidence in a row depends on the rows beside it, such as a rank.
-
-    New rows arrive with other rows around them: a threshold on it would mean nothing for them.
-    """
-    if y_proba is None or not callable(confidence):
-        return
-    together = confidence_of_proba(y_proba, confidence)
-    n = len(y_proba)
-    for start, stop in {(0, 1), (n - 1, n), (0, (n + 1) // 2), (n // 2, n)}:
-        part = confidence_of_proba(y_proba[start:stop], confidence)
-        if not np.allclose(part, together[start:stop], 1e-5, 1e-8 * np.ptp(together)):
-            raise ValueError(
-                f"confidence: the function looks at rows together (rows {start} to {stop - 1} "
-                f"alone get other values than among all {n}). It must compute the confidence in a "
-                "row from the probabilities of that row alone."
-            )
-
-
-def compute_confidence(
-    predictions: Predictions, confidence: ConfidenceSpec | None = None
-) -> FloatArray:
-    """Return the confidence of each row of `predictions`.
-
-    Parameters
-    ----------
-    predictions : Predictions
-    confidence : str, callable, array of shape (n,) or None, default=None
-        None: the confidence that came with the predictions, else the one that belongs to how
-        they were decided: "max_proba", "chosen_proba" or "expected_cost".
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If a named or callable confidence is asked for and there are no probabilities, or it
-        does not belong to the answers.
-    """
-    if confidence is None and predictions.confidence is not None:
-        return predictions.confidence
-    if predictions.y_proba is not None:
-        rule = predictions.rule
-        wanted = rule.default_confidence if confidence is None else confidence
-        if isinstance(wanted, str):
-            check_confidence_fits(wanted, rule.decision, rule.cost_matrix)
-        return confidence_of_answers(predictions.y_proba, predictions.y_pred, wanted, rule)
-    if confidence is None or isinstance(confidence, str) or callable(confidence):
-        raise ValueError(
-            f"confidence={confidence!r} is computed from probabilities, but these predictions "
-            "hold labels and a confidence only; leave confidence out."
-        )
-    values = check_confidence(confidence)
-    check_length("confidence", values, len(predictions))
-    return values.copy()

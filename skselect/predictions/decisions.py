@@ -1,4 +1,4 @@
-"""Which class a classifier answers with, and what a wrong answer costs."""
+"""How probabilities become a predicted class (the answer), and what a wrong answer costs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DecisionRule:
     ----------
     decision : {"argmax", "estimator", "min_cost"}, default="argmax"
     cost_matrix : ndarray of shape (K, K) or None, default=None
-        Rows are true classes, columns answers, in units of the user's own.
+        Rows are true classes, columns answers; in any unit.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class DecisionRule:
 
     @classmethod
     def checked(cls, decision: str, cost_matrix: Any, classes: LabelArray) -> DecisionRule:
-        """Check the parameters of a user.
+        """Build the rule from a user's parameters, which are checked.
 
         Parameters
         ----------
@@ -67,35 +67,35 @@ class DecisionRule:
 
     @property
     def unit(self) -> float:
-        """The largest cost, which losses in [0, 1] are multiples of; 1 without costs."""
+        """The largest cost, by which costs are divided to be losses in [0, 1]; 1 without costs."""
         return 1.0 if self.cost_matrix is None else float(self.cost_matrix.max())
 
     @property
     def has_graded_costs(self) -> bool:
-        """Whether there are costs between nothing and the largest."""
+        """Whether some cost lies between 0 and the largest."""
         costs = self.cost_matrix
         return costs is not None and bool(np.any((costs > 0) & (costs < self.unit)))
 
     @property
     def default_confidence(self) -> str:
-        """The confidence that belongs to the answer."""
+        """The name of the confidence that goes with the decision."""
         names = {"argmax": "max_proba", "estimator": "chosen_proba", "min_cost": "expected_cost"}
         return names[self.decision]
 
     @property
     def claim(self) -> str:
-        """The confidence that is a chance of being right."""
+        """The name of the confidence that is read as the probability of being right."""
         return "max_proba" if self.decision == "argmax" else "chosen_proba"
 
     @property
     def default_loss(self) -> str:
-        """The loss that belongs to the answer."""
+        """The name of the loss that goes with the decision."""
         return "zero_one" if self.cost_matrix is None else "cost"
 
     def choose(self, y_proba: FloatArray, y_pred: IntArray | None = None) -> IntArray:
-        """Return the code of the class that each row is answered with.
+        """Return the code of the predicted class of each row.
 
-        `y_pred`, codes of the estimator's own answers, is needed for "estimator" only.
+        `y_pred`, codes of the estimator's own predictions, is needed for "estimator" only.
         """
         if self.decision == "estimator":
             return check_given(y_pred, "y_pred", "decision='estimator'")
@@ -115,7 +115,7 @@ class DecisionRule:
     def costs(self, y_true: IntArray, y_pred: IntArray) -> FloatArray:
         """Return what each answer cost, as a share of the largest cost.
 
-        A true class that the model does not know (-1) costs the most there is.
+        Where the model does not know the true class (-1), any answer has the largest cost.
         """
         return np.where(y_true < 0, 1.0, self._scaled[y_true, y_pred])
 
@@ -128,9 +128,8 @@ class DecisionRule:
 def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:
     """Return what each answer costs: (K, K), finite, none negative, not all zero."""
     names = column_names(values)
-    if names is not None and not hasattr(
-        values, "iloc"
-    ):  # polars names no rows: they are in the order of the columns
+    # Rows of polars and Arrow tables have no names: they are in the order of the columns.
+    if names is not None and not hasattr(values, "iloc"):
         values = pd.DataFrame(np.asarray(values), index=names, columns=names)
     if hasattr(values, "iloc"):
         remedy = "or pass an array in the order of the classes"

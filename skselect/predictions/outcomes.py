@@ -1,4 +1,4 @@
-"""How wrong and how sure: all that is left of a prediction once labels are gone."""
+"""Loss and confidence of each prediction: what later rooms need, without labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def zero_one_loss(predictions: Predictions) -> FloatArray:
 
 
 def cost_loss(predictions: Predictions) -> FloatArray:
-    """Return what each answer cost over the largest cost there is."""
+    """Return the cost of each predicted class, as a share of the largest cost."""
     return predictions.rule.costs(predictions.y_true, predictions.y_pred)
 
 
@@ -40,7 +40,7 @@ LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {
 
 
 def choose_loss(loss: LossSpec, objective: str, *, has_costs: bool) -> LossSpec:
-    """Return the loss that "auto" stands for: costs where there are some and they can count."""
+    """Return `loss`, or for "auto" the cost where there is one and the objective can use it."""
     if callable(loss):
         return loss
     check_choice("loss", loss, ["auto", *LOSSES])
@@ -137,7 +137,7 @@ class Outcomes:
         confidence: ConfidenceSpec | None = None,
         loss: LossSpec = "zero_one",
     ) -> Outcomes:
-        """Judge each prediction.
+        """Compute the loss and the confidence of each prediction.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Outcomes:
         loss: LossSpec = "zero_one",
         sample_weight: Any = None,
     ) -> Outcomes:
-        """Judge class probabilities; see :meth:`Predictions.from_proba` for the arguments.
+        """Build outcomes from probabilities; arguments as in :meth:`Predictions.from_proba`.
 
         Examples
         --------
@@ -199,7 +199,7 @@ class Outcomes:
         loss: LossSpec = "zero_one",
         sample_weight: Any = None,
     ) -> Outcomes:
-        """Judge predicted labels; see :meth:`Predictions.from_labels` for the arguments."""
+        """Build outcomes from labels; arguments as in :meth:`Predictions.from_labels`."""
         predictions = Predictions.from_labels(
             y_true, y_pred, confidence, sample_weight=sample_weight
         )
@@ -213,7 +213,7 @@ class Outcomes:
         confidence: ConfidenceSpec | None = None,
         loss: LossSpec = "zero_one",
     ) -> Outcomes:
-        """Return outcomes as they are, and predictions judged."""
+        """Return outcomes as they are; compute those of predictions."""
         if isinstance(predictions_or_outcomes, Outcomes):
             refuse_judged(confidence, loss)
             return predictions_or_outcomes

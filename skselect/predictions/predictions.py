@@ -1,4 +1,4 @@
-"""What a classifier said about labelled rows. Labels end here: later rooms see codes."""
+"""What a classifier predicted for labelled rows. Labels end here: later rooms see class codes."""
 
 from __future__ import annotations
 
@@ -109,18 +109,18 @@ class Predictions:
         labels : array-like of shape (K,), default=None
             All classes in the order of the columns. Default: the sorted labels in `y_true`.
         pos_label : label, default=None
-            The class of a one-dimensional `y_proba`; 1 for the classes {0, 1} and {-1, 1},
-            to be named otherwise.
+            The class of a one-dimensional `y_proba`. Default: 1 for the classes {0, 1} and
+            {-1, 1}; other classes need it.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
         decision : {"argmax", "estimator", "min_cost"}, default="argmax"
-            What is answered: the most probable class, the labels in `y_pred` (of a classifier
+            What is predicted: the most probable class, the labels in `y_pred` (of a classifier
             with a cut-off of its own), or the class of the least expected cost.
         y_pred : array-like of shape (n,), default=None
-            The answers, for ``decision="estimator"`` only.
+            The predicted labels, for ``decision="estimator"`` only.
         cost_matrix : array-like of shape (K, K) or DataFrame, default=None
-            What each answer costs, in units of yours: rows are true classes, columns answers,
-            in the order of the classes (a DataFrame is matched by name).
+            What each prediction costs, in any unit: rows are true classes, columns predicted
+            ones, in the order of the classes (a DataFrame is matched by name).
 
         Returns
         -------
@@ -142,19 +142,21 @@ class Predictions:
             )
         check_length("y_proba", raw, len(truth))
         if raw.ndim == 1:
-            classes, proba = _two_columns(raw, truth, labels, pos_label)
+            classes, proba = _complete_columns(raw, truth, labels, pos_label)
         else:
-            classes = _column_classes(truth, labels, names)
-            _check_one_of_two(pos_label, classes)
-            if names is not None:  # before other columns, which may hold text, are read
+            classes = _find_classes(truth, labels, names)
+            if pos_label is not None:
+                check_two_classes(classes, f"pos_label={shown(pos_label)}", "; leave it out")
+                resolve_pos_label(classes, pos_label)
+            if names is not None:  # before the check: other columns may hold text
                 raw = raw[:, match_columns(names, classes)]
             proba = check_proba(raw)
         remedy = ". Pass labels= with the class of every column"
         check_class_columns(proba.shape[1], classes, "y_proba", remedy)
         rule = DecisionRule.checked(decision, cost_matrix, classes)
         return cls(
-            y_true=_codes(truth, classes, "y_true"),
-            y_pred=rule.choose(proba, _own_answers(y_pred, decision, classes, len(truth))),
+            y_true=_encode(truth, classes, "y_true"),
+            y_pred=rule.choose(proba, _encode_answers(y_pred, decision, classes, len(truth))),
             classes=classes,
             y_proba=proba,
             sample_weight=_copy(check_weight(sample_weight, len(truth))),
@@ -185,7 +187,7 @@ class Predictions:
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
         cost_matrix : array-like of shape (K, K) or DataFrame, default=None
-            What each answer costs; as in :meth:`from_proba`.
+            What each prediction costs; as in :meth:`from_proba`.
 
         Returns
         -------
@@ -208,8 +210,8 @@ class Predictions:
         classes = seen if labels is None else check_classes(labels)
         rule = DecisionRule.checked("estimator", cost_matrix, classes)
         return cls(
-            y_true=_codes(truth, classes, "y_true"),
-            y_pred=_codes(answer, classes, "y_pred"),
+            y_true=_encode(truth, classes, "y_true"),
+            y_pred=_encode(answer, classes, "y_pred"),
             classes=classes,
             confidence=scores.copy(),
             sample_weight=_copy(check_weight(sample_weight, len(truth))),
@@ -230,27 +232,7 @@ class Predictions:
         return pd.DataFrame(columns)
 
 
-def _copy(weight: FloatArray | None) -> FloatArray | None:
-    """Return a copy: what the caller does to the array later must not change what is kept."""
-    return None if weight is None else weight.copy()
-
-
-def _codes(labels: LabelArray, classes: LabelArray, name: str) -> IntArray:
-    codes = encode_labels(labels, classes, name)
-    return check_known(codes, labels, classes, name)
-
-
-def _own_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> IntArray | None:
-    """Return the codes of answers that an estimator decided on by itself."""
-    if decision != "estimator":
-        refuse_answers(y_pred, decision)
-        return None
-    labels = check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
-    check_length("y_pred", labels, n)
-    return _codes(labels, classes, "y_pred")
-
-
-def _two_columns(
+def _complete_columns(
     raw: LabelArray, truth: LabelArray, labels: Any, pos_label: Any
 ) -> tuple[LabelArray, FloatArray]:
     """Complete the probability of one class to those of both."""
@@ -264,11 +246,11 @@ def _two_columns(
             "column per class."
         )
     if not others:
-        # Every row is of the positive class; the other one only needs a name.
-        others = [_other_name(seen, pos)]
+        # Every row is of the positive class: make up a label for the other one.
+        others = [_invent_label(seen, pos)]
     if not same_kind(seen, np.array([pos])):
         raise ValueError(
-            f"pos_label={pos!r} is not of the kind of the labels {seen[:10].tolist()}."
+            f"pos_label={pos!r} is of another kind than the labels {seen[:10].tolist()}."
         )
     classes = np.array([False, True]) if seen.dtype.kind == "b" else np.sort([others[0], pos])
     column = int(np.flatnonzero(classes == pos)[0])
@@ -278,31 +260,24 @@ def _two_columns(
     return classes, check_proba(proba)
 
 
-def _other_name(seen: LabelArray, pos: Any) -> Any:
+def _invent_label(seen: LabelArray, pos: Any) -> Any:
     if seen.dtype.kind in "US":
         return f"not {pos}"
     return not pos if seen.dtype.kind == "b" else float(pos) - 1 if pos % 1 else int(pos) - 1
 
 
-def _column_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> LabelArray:
+def _find_classes(truth: LabelArray, labels: Any, names: list[Any] | None) -> LabelArray:
     """Return the classes: `labels`, or the labels seen, or a frame's columns if it has more."""
     if labels is not None:
         return check_classes(labels)
     seen = np.unique(truth)
     if names is None or len(names) == len(seen):
         return seen
-    named = np.sort(_named_classes(names, seen))
+    named = np.sort(_read_class_names(names, seen))
     return named if set(seen.tolist()) <= set(named.tolist()) else seen
 
 
-def _check_one_of_two(pos_label: Any, classes: LabelArray) -> None:
-    """Refuse a positive class, where one is given, that is not one of two classes."""
-    if pos_label is not None:
-        check_two_classes(classes, f"pos_label={shown(pos_label)}", "; leave it out")
-        resolve_pos_label(classes, pos_label)
-
-
-def _named_classes(names: list[Any], like: LabelArray) -> LabelArray:
+def _read_class_names(names: list[Any], like: LabelArray) -> LabelArray:
     """Return column names as classes; text such as "2" is a number where the labels are."""
     classes = check_classes(names, "y_proba.columns")
     if classes.dtype.kind in "US" and like.dtype.kind in "iuf":
@@ -311,3 +286,23 @@ def _named_classes(names: list[Any], like: LabelArray) -> LabelArray:
         except ValueError:
             return classes
     return classes
+
+
+def _encode(labels: LabelArray, classes: LabelArray, name: str) -> IntArray:
+    codes = encode_labels(labels, classes, name)
+    return check_known(codes, labels, classes, name)
+
+
+def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> IntArray | None:
+    """Return the codes of `y_pred`, which only decision="estimator" takes."""
+    if decision != "estimator":
+        refuse_answers(y_pred, decision)
+        return None
+    labels = check_labels(check_given(y_pred, "y_pred", "decision='estimator'"))
+    check_length("y_pred", labels, n)
+    return _encode(labels, classes, "y_pred")
+
+
+def _copy(weight: FloatArray | None) -> FloatArray | None:
+    """Return a copy: what the caller does to the array later must not change what is kept."""
+    return None if weight is None else weight.copy()

@@ -1,7 +1,7 @@
 """Pure rules that pick a threshold from a risk-coverage curve.
 
 A rule returns how many entries of the curve to accept (0: none). Only whole tie blocks can
-be accepted, so no rule ever looks inside one.
+be accepted, so no rule looks inside one.
 """
 
 from skselect.curve.curve import threshold_below

@@ -1,4 +1,4 @@
-"""Risk targets for graded losses and importance weights: bets that follow the threshold."""
+"""Rules for graded losses and importance weights, certified by bets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from skselect.thresholds._risk import last_passed
 
 #: The sequence of thresholds begins at this share of the rows.
 BETTING_START = 0.15
-# It begins at so many times the rows that bets need without any loss, so that some may occur.
+# It begins at this many times the rows that bets need without any loss, or later: so that some
+# losses may occur before it.
 _ROOM = 1.5
 
 
@@ -30,8 +31,8 @@ class Betting:
     Parameters
     ----------
     largest_weight : float, default=None
-        What no importance weight is ever larger than. None takes the largest one at hand; where
-        the weights are not all equal, the certificate is an estimate then.
+        A limit that no importance weight can exceed. None takes the largest weight given; unless
+        all weights are equal, the certificate is then an estimate.
 
     Examples
     --------
@@ -65,8 +66,8 @@ def betting_risk(
 
     A sequence of bets against "the mean loss is at least `target`" goes on from 15 % of the
     rows, block by block, for as long as each wealth is at least 1/delta. A block is credited
-    with the rows before it and charged with the losses of all its own, so that a bad block
-    cannot pass on rows that are not yet bad. The proof stands in ``docs/guarantees.md``.
+    with the rows before it and charged with the losses of all its own, because the risk may turn
+    bad inside it. The proof stands in ``docs/guarantees.md``.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def betting_risk(
     delta : float in (0, 0.5]
     min_coverage : float in [0, 1]
     largest_weight : float, default=None
-        What no weight is ever larger than; None takes the largest one here.
+        A limit that no weight can exceed; None takes the largest weight given.
 
     Returns
     -------
@@ -109,8 +110,8 @@ def betting_generalized_risk(
 ) -> int:
     """Return how many entries of the curve have a certified (weighted) rate of silent loss.
 
-    Every row is credited, and the accepted ones are charged with their losses: the wealth only
-    falls with coverage, so that one test covers every threshold.
+    Every row is credited, and the accepted ones are charged with their losses. As coverage rises
+    the wealth can only fall, so that one test covers every threshold.
     """
     loss, weight, ends = _sorted_rows(outcomes, largest_weight)
     stakes, log_prior = betting_stakes(len(loss), target, delta)
@@ -126,8 +127,8 @@ def _sorted_rows(
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return losses and weights (at most 1), surest rows first, and where each block ends.
 
-    Rows without weight do not exist. In a block the lightest rows come first: they earn the
-    least credit, whichever of the block's rows came before a cut.
+    Rows of weight zero are left out. In a block the lightest rows come first, so that a cut inside
+    it credits the rows with the least credit.
     """
     heaviest = np.max(outcomes.weight) if largest_weight is None else largest_weight
     weight = outcomes.weight / heaviest
@@ -139,9 +140,9 @@ def _sorted_rows(
 
 
 def _charges(loss: FloatArray, weight: FloatArray, stake: float, target: float) -> FloatArray:
-    """Return what the losses up to each row cost a bet, as logs.
+    """Return the log of the factor by which losses up to each row reduce the wealth.
 
-    1 - stake w (loss - target) is the credit 1 + stake w target times this charge.
+    1 - stake w (loss - target) is the credit 1 + stake w target times a factor for the loss.
     """
     credit = 1.0 + stake * weight * target
     return np.cumsum(np.log1p(-stake * weight * loss / credit))

@@ -1,4 +1,4 @@
-"""Silent failures, coverage and cost."""
+"""Rules for generalised risk, coverage and cost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def empirical_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> in
 
 
 def cheapest(curve: RiskCoverageCurve, abstention_cost: float, *_: float) -> int:
-    """Accept so that errors plus `abstention_cost` per other row cost least on these rows."""
+    """Accept so that errors and abstentions cost least on these rows; among equal costs the most.
+
+    An error costs 1, an abstention `abstention_cost`.
+    """
     total = curve.accepted_weight[-1]
     rejected = total - np.concatenate([[0.0], curve.accepted_weight])
     cost = np.concatenate([[0.0], curve.accepted_loss]) + abstention_cost * rejected
@@ -69,10 +72,10 @@ def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:
 
 
 def chow(curve: RiskCoverageCurve, abstention_cost: float) -> tuple[float, int]:
-    """Return the threshold 1 - `abstention_cost`, and what it accepts.
+    """Return the threshold 1 - `abstention_cost`, and how many entries it accepts.
 
-    It is the cheapest one wherever the confidence is the chance of being right (Chow 1970), so
-    it needs no labelled rows; calibrate first.
+    It is the cheapest one if the confidence is the probability of being right (Chow 1970), and
+    needs no labelled rows. Calibrate first.
     """
     threshold = 1.0 - min(abstention_cost, 1.0)
     return threshold, int(curve.n_blocks_accepted(np.array([threshold]))[0])

@@ -1,4 +1,4 @@
-"""The threshold with the best value of a metric: every candidate is looked at, exactly."""
+"""The threshold with the best value of a metric, among all that can be best."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class MetricOptimum:
     value : float
         The metric there.
     best : float
-        What was largest: the value, or its lower bound.
+        What is largest there: the value, or its lower bound.
     unconstrained : float
-        The largest of it over all coverages; above `best` where a limit binds.
+        Its largest value without constraints or least coverage; above `best` where they matter.
     """
 
     threshold: float
@@ -71,7 +71,7 @@ def best_metric(
         One of `TUNABLE_METRICS`.
     min_coverage : float in [0, 1]
     constraints : tuple of (str, float), default=()
-        Bounds that the accepted rows must also keep.
+        Bounds that the accepted rows must keep as well.
     method : {"empirical", "lower_bound"}, default="empirical"
         What is to be largest: the value, or the value less 1.645 standard errors.
 
@@ -122,7 +122,7 @@ def _candidates(curve: RiskCoverageCurve, metric: str) -> _Candidates:
     """Return the thresholds that can be best.
 
     While the accepted rows stay the same, CWSA+ falls as the threshold rises: only the lowest
-    threshold that accepts them can be best. CWSA can also rise: the highest one can be best too.
+    threshold that accepts them can be best. CWSA may also rise: then the highest one is best.
     """
     n_blocks = np.arange(1, len(curve) + 1)
     if metric == "selective_accuracy":

@@ -1,4 +1,4 @@
-"""How many labelled rows to collect, and bounds to choose from after looking."""
+"""How many labelled rows to collect, and bounds on the risk at all thresholds at once."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ from skselect.thresholds._risk import passes
 #: Targets of the simultaneous band, fixed beforehand.
 BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
 _LEAST_COVERAGE = 0.1
-# One way in which rows come to be accepted: the ranks that must pass, and how many errors each
-# of them may have.
+# One way to be accepted: the ranks that must all pass, and how many errors each may have.
 _Way = tuple[IntArray, IntArray]
-# How many of the likely numbers of accepted rows a plan averages over.
+# A plan averages over this many likely numbers of accepted rows.
 _STRATA = 9
 _MOST_ROWS, _MOST_ROWS_OF_A_WALK = 10**8, 10**6
 
@@ -57,16 +56,16 @@ def rows_needed(
     target : float in (0, 0.5]
         Largest selective risk.
     delta : float in (0, 0.5], default=0.05
-        Allowed probability of failure; with k planned `looks`, a k-th of theirs.
+        Allowed probability of failure; with k planned `looks`, pass ``delta / k``.
     expected_errors : int, default=0
         Errors among the accepted rows that the certificate should survive.
     expected_risk : float in [0, target), default=None
-        True share of errors among the accepted rows; then so many rows are returned that they
-        certify with probability `power`, even where surer rows err as often as the others, and
-        the next ones always. `expected_errors` is not used.
+        True share of errors among the accepted rows. The rows returned are then enough to certify
+        with probability `power`, even if surer rows are wrong as often as the others, and the
+        next row after them is wrong. `expected_errors` is not used.
     power : float in (0, 1), default=0.8
-        How likely a threshold is certified that accepts `coverage` of all cases or more. How
-        many of the rows will be among them is left to chance, and counted.
+        Probability that a threshold is certified that accepts `coverage` of all cases or more.
+        It allows for the random number of rows that are among them.
     coverage : float in (0, 1], default=1
         Share of the cases that is to be accepted.
     method : {"combined", "band", "fixed_sequence", "bonferroni", "fixed"}, default="combined"
@@ -75,8 +74,8 @@ def rows_needed(
     Returns
     -------
     int
-        Exact for "fixed" with `expected_errors`, else to about 1 %; with `expected_risk` rather
-        some rows too many than too few.
+        Exact for "fixed" with `expected_errors`, else to about 1 %; with `expected_risk` it may be
+        larger than needed.
 
     Raises
     ------
@@ -145,7 +144,7 @@ def _check_within_reach(
 
 
 def _numbers_accepted(n: int, coverage: float) -> list[int]:
-    """Return how many of n rows lie in a share of the population: nine equally likely numbers."""
+    """Return nine equally likely numbers of rows, of n, that a share of the population holds."""
     if coverage == 1.0:
         return [n]
     middles = (np.arange(_STRATA) + 0.5) / _STRATA
@@ -163,13 +162,13 @@ def _passing(way: _Way, risk: float, beyond: int) -> float:
 
 
 def _last(ranks: IntArray, limits: IntArray, k: int) -> _Way:
-    """Return k alone with the limit of the tested rank at or below it, as a band tests it."""
+    """Return what a band requires of k: the limit of the last tested rank up to it."""
     place = int(np.searchsorted(ranks, k, side="right"))
     return np.full(min(place, 1), k), limits[max(place - 1, 0) : place]
 
 
 def _all_up_to(ranks: IntArray, limits: IntArray, k: int) -> _Way:
-    """Return what a sequence up to k has to pass: rows between two ranks keep the lower limit."""
+    """Return what a sequence up to k has to pass: between two ranks the lower one's limit holds."""
     wanted = (ranks <= k) & (limits >= 0)
     ranks, limits = ranks[wanted], limits[wanted]
     return np.append(ranks[1:], k)[: len(ranks)], limits
@@ -184,7 +183,7 @@ def _fixed(_n: int, k: int, target: float, delta: float, _least: float) -> list[
     return [(np.array([k]), critical_counts(np.array([k]), target, delta))]
 
 
-# The ways in which each method may come to accept k of n rows.
+# The ways in which each method may accept k of n rows.
 _LIMITS: dict[str, Callable[[int, int, float, float, float], list[_Way]]] = {
     "combined": _combined,
     "band": lambda n, k, r, delta, least: [_last(*walk_band(n, r, delta, least), k)],
@@ -201,8 +200,8 @@ def simultaneous_band(
 ) -> FloatArray:
     """Return an upper bound on the risk that holds for all thresholds at once.
 
-    Unlike a pointwise bound it may be looked at first and used afterwards: whichever threshold
-    is then chosen, its bound holds, with probability 1 - `delta` for all of them together.
+    Unlike with pointwise bounds you may look at all of them before you choose a threshold: with
+    probability 1 - `delta` all hold together.
 
     Parameters
     ----------

@@ -25,12 +25,15 @@ from skselect.bounds import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 
-# A need for more rows than this is reported as out of reach.
+# Where more rows than this would be needed, `rows_like_these` returns None.
 _MOST_ROWS = 10**9
+
+#: A rule: curve, target, delta, least coverage -> accepted entries.
+Rule = Callable[[RiskCoverageCurve, float, float, float], int]
 
 
 def empirical_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
-    """Accept the most whose risk on these very rows is at most `target`. Promises nothing."""
+    """Accept the most whose risk on these very rows is at most `target`, without promise."""
     low = stays_within(curve.selective_risk, target)
     return last_passed(low & reaches(curve.coverage, min_coverage))
 
@@ -38,8 +41,8 @@ def empirical_risk(curve: RiskCoverageCurve, target: float, _: float, min_covera
 def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: float) -> int:
     """Accept the most with (errors + 1)/(accepted + 1) <= `target`.
 
-    That keeps the mean risk over many calibrations near the target; single ones miss it
-    about every second time.
+    That keeps the mean risk over many calibrations near the target; about every second one
+    exceeds it.
     """
     corrected = (curve.accepted_loss + 1.0) / (curve.accepted_weight + 1.0)
     low = stays_within(corrected, target)
@@ -74,8 +77,7 @@ def combined_risk(
 class FixedSequence:
     """Test rank after rank until one fails: ``method=FixedSequence(...)`` of a risk target.
 
-    ``method="fixed_sequence"`` is the same with the default start. As a function of a curve, a
-    target, delta and the least coverage it returns how many entries of the curve to accept.
+    ``method="fixed_sequence"`` is the same with the default start.
 
     Parameters
     ----------
@@ -141,12 +143,12 @@ def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage
 
 
 def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.05) -> float:
-    """Return the share of rows at which a target is kept most surely, to start a sequence there.
+    """Return the share of rows at which a target is most clearly met, to start a sequence there.
 
     Parameters
     ----------
     curve : RiskCoverageCurve
-        Of rows that do not certify: out-of-fold predictions of the training rows, say.
+        Of rows that are not used to certify, such as out-of-fold predictions of the training rows.
     target : float in (0, 1)
         Largest selective risk.
     min_coverage : float in [0, 1], default=0.05
@@ -173,23 +175,23 @@ def best_start(curve: RiskCoverageCurve, target: float, min_coverage: float = 0.
 
 
 def _last_in_band(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
-    """Return the entries up to the last one that passes by itself."""
+    """Return how many entries there are up to the last one that passes."""
     begin, end = passing_runs(curve, ranks, limits)
     return int(np.max(end[end > begin], initial=0))
 
 
 def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
-    """Return the entries accepted by a sequence that stops at the first failure.
+    """Return how many entries a sequence accepts that stops at the first failure.
 
-    A tie block is held to the limit at the rank before it, because the risk may turn bad
-    inside it; the block that holds the start to the limit there.
+    A tie block must keep the limit at the rank before it, because the risk may turn bad inside
+    it. The first block must keep the limit at the start.
     """
     if len(ranks) == 0:
         return 0
     ends = curve.n_accepted
     first = int(np.searchsorted(ends, ranks[0]))
-    # The limit at a rank holds for the entries that start at or after it: from the entry behind
-    # the one that reaches the rank.
+    # The limit at a rank holds for the entries that start at or after it: those after the entry
+    # that reaches the rank.
     begin = np.append(first, np.searchsorted(ends, ranks[1:]) + 1)
     end = np.append(begin[1:], len(curve))
     few = np.searchsorted(curve.accepted_loss, limits, side="right")
@@ -199,7 +201,35 @@ def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntAr
     return passed if passed > first else 0
 
 
-# What would have been within reach -----------------------------------------------------------
+def passes(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
+    """Tell which entries have at most as many errors as the tested rank at or below them allows."""
+    passed = np.zeros(len(curve), dtype=bool)
+    for begin, end in zip(*passing_runs(curve, ranks, limits), strict=True):
+        passed[begin:end] = True
+    return passed
+
+
+def passing_runs(
+    curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return, for each tested rank, the run of entries from it on that pass its limit.
+
+    Errors never decrease, so the entries that pass between two tested ranks are the first ones:
+    a few look-ups for each rank, whatever the number of rows.
+    """
+    begin = np.searchsorted(curve.n_accepted, ranks)
+    end = np.append(begin[1:], len(curve))
+    few = np.searchsorted(curve.accepted_loss, limits, side="right")
+    return begin, np.maximum(np.minimum(end, few), begin)
+
+
+def last_passed(passed: BoolArray) -> int:
+    """Return how many entries there are up to the last one that passed."""
+    found = np.flatnonzero(passed)
+    return int(found[-1]) + 1 if len(found) else 0
+
+
+# Targets that these rows could meet, and rows that a target needs ------------------------------
 
 
 def least_risk_target(
@@ -243,7 +273,7 @@ def least_band_target(
 def _pointwise_least(
     n_accepted: IntArray, n_errors: IntArray | FloatArray, n: int, delta: float, min_coverage: float
 ) -> float:
-    """Return the least bound at delta/6, which is about what all thresholds at once cost."""
+    """Return the least bound at delta/6, about as strict as a band for all thresholds at once."""
     allowed = n_accepted >= min_coverage * n
     bounds = clopper_pearson_upper(n_errors, n_accepted, delta / 6.0)
     return float(np.min(np.asarray(bounds)[allowed], initial=1.0))
@@ -265,7 +295,7 @@ def _least(met: Callable[[float], bool], high: float) -> float:
 def rows_like_these(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> int | None:
-    """Return roughly how many rows would certify `target` if errors fell as they do here.
+    """Return roughly how many rows with errors as frequent as here would certify `target`.
 
     None when no accepted set of these rows has a risk below the target, so that more rows
     like them would not help.
@@ -285,35 +315,3 @@ def rows_like_these(
     first = max(rows_for_certificate(target, delta), curve.n_rows)
     needed = least_count(enough, 0.01, first)
     return None if needed > _MOST_ROWS else max(needed, curve.n_rows + 1)
-
-
-#: A rule: curve, target, delta, least coverage -> accepted entries.
-Rule = Callable[[RiskCoverageCurve, float, float, float], int]
-
-
-def last_passed(passed: BoolArray) -> int:
-    """Return how many entries the last one that passed accepts."""
-    found = np.flatnonzero(passed)
-    return int(found[-1]) + 1 if len(found) else 0
-
-
-def passes(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> BoolArray:
-    """Tell which entries have at most as many errors as the tested rank at or below them allows."""
-    passed = np.zeros(len(curve), dtype=bool)
-    for begin, end in zip(*passing_runs(curve, ranks, limits), strict=True):
-        passed[begin:end] = True
-    return passed
-
-
-def passing_runs(
-    curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Return, for each tested rank, the run of entries from it on that pass its limit.
-
-    Errors only grow, so that the entries between two tested ranks which pass are the first
-    ones: a few look-ups for each rank, whatever the number of rows.
-    """
-    begin = np.searchsorted(curve.n_accepted, ranks)
-    end = np.append(begin[1:], len(curve))
-    few = np.searchsorted(curve.accepted_loss, limits, side="right")
-    return begin, np.maximum(np.minimum(end, few), begin)
