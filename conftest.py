@@ -1,7 +1,6 @@
-"""Set before anything is imported: one thread per test process; and a flag for doctests.
+"""One thread per test process, set before anything is imported; and a flag for doctests.
 
-Two test processes whose boosters each take all cores would spend their time waiting for one
-another.
+Two test processes that each use all cores would mostly wait for one another.
 """
 
 import doctest
@@ -11,8 +10,8 @@ import re
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-# What a fitted model says depends on the processor and on versions. An example that shows it is
-# marked `# doctest: +DIGITS_VARY`: its words are compared, its numbers are not.
+# The numbers of a fitted model depend on the processor and on versions. An example that shows
+# them is marked `# doctest: +DIGITS_VARY`: its words are compared, its numbers are not.
 DIGITS_VARY = doctest.register_optionflag("DIGITS_VARY")
 _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 _check_output = doctest.OutputChecker.check_output

@@ -1,6 +1,6 @@
-"""Run the tests on every supported version and on several kinds of processor: ``nox``.
+"""Run the tests on every supported Python and as on several kinds of processor: ``nox``.
 
-``nox --list`` names the sessions; ``nox -s processors -- haswell two_threads`` runs a part.
+``nox --list`` lists the sessions; ``nox -s processors -- haswell two_threads`` runs two kinds.
 """
 
 import nox
@@ -8,7 +8,7 @@ import nox
 PROJECT = nox.project.load_toml("pyproject.toml")
 PYTHONS = nox.project.python_versions(PROJECT)
 
-# Each makes numpy and its linear algebra take the way of another machine.
+# Each makes numpy and OpenBLAS compute as on another machine.
 PROCESSORS = {
     **{
         kernel.lower(): {"OPENBLAS_CORETYPE": kernel}

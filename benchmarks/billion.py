@@ -2,7 +2,7 @@
 
     python benchmarks/billion.py [rows] [--mode certified]
 
-Rows are generated piece by piece and counted. The generator's time is told apart.
+Rows are generated piece by piece and counted. The time of the generator is shown separately.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Which calibration is safe to put a threshold on? Real tables, three models, few rows.
+"""After which calibration can a threshold be trusted? Real tables, three models, few rows.
 
     python benchmarks/calibration.py FOLDER [--splits 5] [--first-split 0] [--out runs.csv]
 
 FOLDER holds Parquet tables whose column `target` is the label. Each table is split at random into
 60 % to train on (10,000 rows at most), 20 % to calibrate on (the first 100, 300 and 1000 of them)
-and 20 % to judge on; tables too small for a number of rows are left out there. All calibrations
+and 20 % to test on; tables too small for a number of rows are left out there. All calibrations
 see the same rows. Needs `pip install ".[benchmarks]"`. Two processes take about ten minutes, the
 second time two: raw scores are kept in benchmarks/.cache.
 """
@@ -38,7 +38,7 @@ from skselect.calibration._scopes import fit_calibration
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 
-# Frozen before any result was seen: every table of the folder with 500 rows or more, without
+# Chosen before any result was seen: every table of the folder with 500 rows or more, without
 # mnist (cost), abalone (28 ages: a regression) and bank_marketing_full (bank_marketing again).
 TABLES = [
     "accelerometer", "adult", "balance_scale", "bank_marketing", "banknote", "breast_cancer",
@@ -85,16 +85,16 @@ def load(folder, name):
 
 @memory.cache
 def raw_scores(folder, name, kind, seed):
-    """Return probabilities and codes of the rows to calibrate and to judge on."""
+    """Return probabilities and codes of the rows to calibrate and to test on."""
     X, codes = load(folder, name)
     order = np.random.default_rng([seed, 20261121]).permutation(len(codes))
     n_fifth = len(codes) // 5
-    judge, calibrate, train = np.split(order, [n_fifth, 2 * n_fifth])
+    test, calibrate, train = np.split(order, [n_fifth, 2 * n_fifth])
     train = train[:MOST_TRAINING_ROWS]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # columns without values, levels that training lacks
+        warnings.simplefilter("ignore")  # about empty columns, and levels that training lacks
         model = make_model(kind, seed).fit(X.iloc[train], codes[train])
-        parts = [(model.predict_proba(X.iloc[rows]), codes[rows]) for rows in (calibrate, judge)]
+        parts = [(model.predict_proba(X.iloc[rows]), codes[rows]) for rows in (calibrate, test)]
     return [(p.astype(np.float64), c) for p, c in parts]
 
 
@@ -116,11 +116,11 @@ def calibrated(kind, scope):
 
 def sigmoid_of_scikit_learn(scores, codes, new):
     n_classes = scores.shape[1]
-    if len(np.unique(codes)) < n_classes:  # it cannot be fitted without rows of every class
+    if len(np.unique(codes)) < n_classes:  # needs rows of every class
         return raw(scores, codes, new)
     served = FrozenEstimator(PrecomputedClassifier(np.arange(n_classes)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it looks for folds that it does not need here
+        warnings.simplefilter("ignore")  # about folds, which are not used here
         fitted = CalibratedClassifierCV(served, method="sigmoid").fit(scores, codes)
     proba = fitted.predict_proba(new)
     return proba, proba.max(axis=1)
@@ -134,10 +134,10 @@ METHODS = {
 }
 
 
-# Judging ------------------------------------------------------------------------------------------
+# Testing ------------------------------------------------------------------------------------------
 
 
-def judged(proba, confidence, codes):
+def measure(proba, confidence, codes):
     """Return the metrics of one run. Log loss and Brier score are those of "is it right?"."""
     right = proba.argmax(axis=1) == codes
     chance = np.where(right, confidence, 1 - confidence)
@@ -156,7 +156,7 @@ def judged(proba, confidence, codes):
     }
 
 
-def runs_of(folder, name, model, split):
+def do_runs(folder, name, model, split):
     (scores, codes), (new, truth) = raw_scores(folder, name, model, split)
     found = []
     for n in ROWS:
@@ -165,11 +165,11 @@ def runs_of(folder, name, model, split):
         for method, calibrate in METHODS.items():
             about = {"table": name, "model": model, "split": split, "rows": n, "method": method}
             proba, confidence = calibrate(scores[:n], codes[:n], new)
-            found.append(about | judged(proba, confidence, truth))
+            found.append(about | measure(proba, confidence, truth))
     return found
 
 
-def table_of(runs):
+def summarize(runs):
     """Return a row per method: runs beyond 3 sigma, and means over tables with 95 % intervals."""
     columns = {}
     beyond = runs.groupby("method")["beyond 3 sigma"]
@@ -199,7 +199,7 @@ def main():
     parser.add_argument("--out", default=None, help="CSV file for the single runs")
     options = parser.parse_args()
     jobs = [
-        delayed(runs_of)(options.folder, name, model, split)
+        delayed(do_runs)(options.folder, name, model, split)
         for name in options.tables
         for model in MODELS
         for split in range(options.first_split, options.first_split + options.splits)
@@ -211,7 +211,7 @@ def main():
     for n, part in runs.groupby("rows"):
         n_runs = len(part[["table", "model", "split"]].drop_duplicates())
         print(f"\n## {n} calibration rows: {part['table'].nunique()} tables, {n_runs} runs\n")
-        print(table_of(part).to_string())
+        print(summarize(part).to_string())
 
 
 if __name__ == "__main__":

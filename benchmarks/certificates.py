@@ -1,4 +1,4 @@
-"""How often certificates fail, and how much they answer, on populations whose truth is known.
+"""How often certificates fail, and how much they accept, where the true risk is known.
 
     python benchmarks/certificates.py [--draws 2000] [--rows 200 1000 5000 50000] [--out cells.csv]
 
@@ -49,9 +49,9 @@ PROFILES = {
 }
 CROSSING = {
     "crossing": lambda u, r: r * (1 + 0.9 * np.sin(25 * u - 1.3)),
-    # The risk of the u surest is r (1 + .01 sin 40u): seven times across, by 1 % of the target.
+    # The risk of the u surest is r (1 + .01 sin 40u): it crosses the target seven times, by 1 %.
     "crossing by 1 %": lambda u, r: r * (1 + 0.01 * np.sin(40 * u) + 0.4 * u * np.cos(40 * u)),
-    # Never below the target, and back at it five times.
+    # The risk never falls below the target, and touches it five times.
     "sawtooth": lambda u, r: r * np.where(np.floor(10 * u) % 2 == 0, 1.2001, 0.8001),
     "bad start": lambda u, r: r * np.where(u < 0.2, 1.05, np.where(u < 0.3, 0.6, 1.2)),
 }
@@ -185,7 +185,7 @@ def sgr_of_zugzwang(sample, target, delta):
 
     try:
         found = certify_threshold(sample.confidence, sample.wrong, risk=target, delta=delta)
-    except ValueError:  # nothing can be certified
+    except ValueError:  # where nothing can be certified
         return np.inf
     return found.threshold
 
@@ -194,7 +194,7 @@ def ltt_of_mapie(fwer_method):
     """Learn-Then-Test by MAPIE's BinaryClassificationController.
 
     "Right" is its positive class and the confidence its probability, so that its `precision` is
-    1 - selective risk and its best parameter (highest recall) answers most. `calibrate` calls
+    1 - selective risk and its best parameter (highest recall) accepts most. `calibrate` calls
     ltt_procedure: Hoeffding-Bentkus p-values (binary=True), then control_fwer(fwer_method). The
     50 thresholds are fixed: true quantiles of the population from 25 % coverage (or 1.25 times the
     rows that an error-free certificate needs) to everything, the surest first.
@@ -214,7 +214,7 @@ def ltt_of_mapie(fwer_method):
             list_predict_params=scores[places], fwer_method=fwer_method,
         )  # fmt: skip
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that nothing can be controlled
+            warnings.simplefilter("ignore")  # about risks that cannot be controlled
             best = controller.calibrate(sample.confidence, ~sample.wrong).best_predict_param
         return np.inf if best is None else best
 
@@ -236,7 +236,7 @@ PEERS = {
 
 
 def cell(part, name, n, target, delta, draws, methods, seed):
-    # Both orders of equal scores see the same rows.
+    # Both orders of equal scores use the same rows.
     key = f"{name.split(',')[0]}{n}{target}"
     rng = np.random.default_rng([seed, zlib.crc32(key.encode())])
     people = populations(name, target, rng)

@@ -40,7 +40,7 @@ METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cws
 CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]
 
 
-def rows_of(n, rng):
+def draw_rows(n, rng):
     confidence = 1 - 0.5 * rng.beta(0.5, 3, n)
     return confidence, (rng.random(n) < 1 - 0.98 * confidence).astype(float)
 
@@ -57,8 +57,8 @@ def counted_fully(state, confidence, wrong):
     state.counts.settle()
 
 
-def acts_of(n, rng):
-    confidence, loss = rows_of(n, rng)
+def list_acts(n, rng):
+    confidence, loss = draw_rows(n, rng)
     outcomes = Outcomes(loss, confidence)
     narrow = Outcomes(loss, confidence.astype(np.float32))
     weighted = Outcomes(loss, confidence, rng.random(n) + 0.5)
@@ -99,7 +99,7 @@ def acts_of(n, rng):
     }
 
 
-def peak_of(act):
+def measure_peak(act):
     """Return the largest memory that an act held at once, in bytes."""
     tracemalloc.start()
     act()
@@ -108,8 +108,8 @@ def peak_of(act):
     return peak
 
 
-def table_of(n, rng):
-    acts = acts_of(n, rng)
+def make_table(n, rng):
+    acts = list_acts(n, rng)
     rounds = 7 if n <= 1_000_000 else 4
     with tqdm(total=(rounds + 1) * len(acts), desc=f"{n:,} rows", leave=False) as bar:
         best = best_in_turn(acts, rounds, tick=bar.update)
@@ -120,7 +120,7 @@ def table_of(n, rng):
             "x sort": seconds / best["np.sort"],
             "x argsort": seconds / best["np.argsort"],
             "x roc": best["sklearn roc_auc_score"] / seconds,
-            "extra B/row": peak_of(acts[name]) / n,
+            "extra B/row": measure_peak(acts[name]) / n,
         }
     return pd.DataFrame(records).T
 
@@ -142,9 +142,9 @@ def scorer_overheads(rng):
 def main():
     sizes = [int(float(a)) for a in sys.argv[1:]] or [100_000, 1_000_000, 10_000_000]
     rng = np.random.default_rng(0)
-    warnings.simplefilter("ignore", UserWarning)  # about the thresholds that come out
+    warnings.simplefilter("ignore", UserWarning)  # about the chosen thresholds
     for n in sizes:
-        print(f"\n{n:,} rows\n{table_of(n, rng).round(2).to_string()}")
+        print(f"\n{n:,} rows\n{make_table(n, rng).round(2).to_string()}")
     print("\nscorer calls at 1000 rows beyond predict_proba, ms")
     print(scorer_overheads(rng).round(3).to_string())
 

@@ -5,7 +5,7 @@
 Five synthetic classifiers, drawn as the text describes them and as the authors' published code
 draws them, against thresholds from .50 to .99; and MNIST with its official split: the paper's
 small convolutional net (needs torch), XGBoost and logistic regression. FOLDER is a copy of the
-authors' repository, github.com/jay-gatz/CWSA: its predictions are then judged again, row by row.
+authors' repository, github.com/jay-gatz/CWSA: its predictions are then evaluated again, row by row.
 Published numbers are in paper_000.csv. docs/paper_cwsa.md says what came out.
 """
 
@@ -24,9 +24,9 @@ GRID = np.linspace(0.5, 0.99, 20).round(4)
 THRESHOLDS = np.unique([*GRID, 0.6, 0.7, 0.8, 0.9, 0.95])
 N_ROWS = 1000
 
-#: As the published code draws them: the share of answers that are meant to be right, and the
-#: confidences of these and of the others. What is not meant to be right is one of three classes
-#: at random, so that a third of it is right by luck.
+#: As the published code draws them: the share of right answers, and the confidences of right and
+#: of other answers. The others are one of three classes at random, so a third of them is right
+#: by luck.
 AS_PUBLISHED = {
     "calibrated": (0.9, (0.8, 1.0), (0.5, 0.7)),
     "overconfident 90 %": (0.9, (0.9, 1.0), (0.9, 1.0)),
@@ -35,7 +35,7 @@ AS_PUBLISHED = {
     "perfect": (1.0, (0.95, 1.0), (0.95, 1.0)),
     "random": (0.0, (0.3, 1.0), (0.3, 1.0)),
 }
-#: The text's models in the library, by the name that the tables are compared under.
+#: The models of the paper's text in this library, by their names in the tables.
 AS_DESCRIBED = {
     "calibrated": "calibrated", "overconfident 90 %": "overconfident",
     "underconfident": "underconfident", "perfect": "perfect_certain", "random": "random",
@@ -222,7 +222,7 @@ def main():
     )
     print(wide.dropna(how="all").round(4).to_string())
     if options.published:
-        print("\n## The published predictions, judged again: largest differences\n")
+        print("\n## The published predictions, evaluated again: largest differences\n")
         print(judged_again(options.published).to_string(index=False))
     save(picture(synthetic, mnist, published), options.out / "cwsa.png")
 

@@ -26,14 +26,14 @@ def mnist_runs(options, measure):
         for kind in kinds
         for seed in range(seeds.get(kind, 1))
     ]
-    # Processes are started anew when a model leaves much memory behind; nothing is lost.
+    # A process that has used much memory is replaced by a new one.
     warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
     run = partial(mnist_run, data_home=options.data_home, measure=measure)
     return resumed(options.out / "mnist.csv", keys, run, jobs=options.jobs, afresh=options.afresh)
 
 
 def mnist_run(model, seed, training_rows, *, data_home, measure):
-    """Train on the first rows of the official training part and judge the test part."""
+    """Train on the first rows of the official training part and evaluate on the test part."""
     table = load_dataset("mnist", data_home=data_home)
     X, y = table.data.to_numpy(np.float32) / 255, table.target.astype(int).to_numpy()
     test = slice(table.n_train, None)

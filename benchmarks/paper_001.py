@@ -4,7 +4,7 @@
 
 Fifteen confidence scores on twenty tables of numbers and names, ranked by AURC and by AUGRC; the
 paper's own data sets are images. A split is 80 % to train on (10,000 rows at most) and 20 % to
-judge on (5,000 at most); rows that repeat others, and columns that know the outcome, are dropped.
+test on (5,000 at most); duplicate rows and leaky columns are dropped.
 Needs `pip install ".[benchmarks]"`. Scores are kept in benchmarks/.cache: a second call is quick.
 """
 
@@ -44,8 +44,7 @@ from skselect.predictions.confidence import CONFIDENCES, max_proba
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 
-# Frozen before any result was seen: tables of 600 rows and more with an error rate that leaves
-# something to rank.
+# Chosen before any result was seen: tables of 600 rows and more with enough errors to rank.
 SETS = ["adult", "balance_scale", "bank_marketing", "covertype_small", "credit_approval",
         "credit_default", "german_credit", "magic", "mammography", "obesity", "phishing", "phoneme",
         "pima_diabetes", "segment", "spambase", "tic_tac_toe", "vehicle", "vowel",
@@ -128,8 +127,8 @@ def fold_models(X, codes, X_test, seed):
     return normal(out_of_fold), normal(mean)
 
 
-def rows_of(dataset, split, data_home):
-    """Return features and classes of the rows to train on and to judge on."""
+def load_rows(dataset, split, data_home):
+    """Return features and classes of the rows to train on and to test on."""
     table = load_table(dataset, data_home, honest=True)
     train, test = split_rows(table, split)
     train = at_most(MOST_TRAINING_ROWS, train, table.codes, split)
@@ -142,7 +141,7 @@ def rows_of(dataset, split, data_home):
 @memory.cache(ignore=["data_home"])
 def scores_of(dataset, split, data_home):
     """Return the classes of the test rows, and the answers and confidences of every score."""
-    X, codes, X_test, truth = rows_of(dataset, split, data_home)
+    X, codes, X_test, truth = load_rows(dataset, split, data_home)
     out_of_fold, fold_mean = fold_models(X, codes, X_test, split)
     final = normal(make_model(split).fit(X, codes).predict_proba(X_test))
     forest = RandomForestClassifier(N_TREES, random_state=split).fit(X, codes)
@@ -176,7 +175,7 @@ def scores_of(dataset, split, data_home):
 # Judging ------------------------------------------------------------------------------------------
 
 
-def values_of(dataset, split, data_home=None):
+def compute_values(dataset, split, data_home=None):
     truth, _, scores = scores_of(dataset, split, data_home)
     found = []
     for name, (answers, confidence) in scores.items():
@@ -196,7 +195,7 @@ def as_proba(answers, confidence, n_classes):
     return proba
 
 
-def pairs_of(dataset, split, data_home=None):
+def compare_pairs(dataset, split, data_home=None):
     """Compare each pair of scores on the same rows, by AURC and by AUGRC; p-values are raw."""
     truth, n_classes, scores = scores_of(dataset, split, data_home)
     probas = {name: as_proba(*score, n_classes) for name, score in scores.items()}
@@ -221,7 +220,7 @@ def pairs_of(dataset, split, data_home=None):
 # Tables and pictures ------------------------------------------------------------------------------
 
 
-def ranking_of(values):
+def rank_scores(values):
     """Return mean, mean rank and p-value over data sets, under both areas side by side."""
     tables = {}
     for area in AREAS:
@@ -232,7 +231,7 @@ def ranking_of(values):
     return tables["augrc"].join(tables["aurc"])
 
 
-def agreement_of(values):
+def measure_agreement(values):
     """Return how far the order of the scores differs between the areas, per data set."""
     rows = []
     for dataset, part in values.groupby("dataset"):
@@ -253,7 +252,7 @@ def agreement_of(values):
     return pd.DataFrame(rows).set_index("dataset")
 
 
-def conflicts_of(pairs):
+def count_conflicts(pairs):
     """Count pairs by what the paired tests say under the two areas (5 %, not adjusted)."""
     said = {area: np.sign(pairs[area]).where(pairs[f"{area}_p"] < 0.05, 0) for area in AREAS}
     told = {area: said[area] != 0 for area in AREAS}
@@ -331,9 +330,9 @@ def main():
     values, pairs = (
         resumed(options.out / f"{name}.csv", keys, partial(run, data_home=home),
                 jobs=options.jobs, afresh=options.afresh)
-        for name, run in [("values", values_of), ("pairs", pairs_of)]
+        for name, run in [("values", compute_values), ("pairs", compare_pairs)]
     )  # fmt: skip
-    ranking, agreement = ranking_of(values), agreement_of(values)
+    ranking, agreement = rank_scores(values), measure_agreement(values)
     ranking.to_csv(options.out / "ranking.csv")
     agreement.to_csv(options.out / "agreement.csv")
     draw_toys(options.out / "toy.png")
@@ -343,7 +342,7 @@ def main():
     print("\n## Does the order of the scores change between AURC and AUGRC?\n")
     print(agreement.round(3).to_string())
     print("\n## Pairs of scores on the same rows, all data sets and splits\n")
-    print(conflicts_of(pairs).to_string())
+    print(count_conflicts(pairs).to_string())
     print(f"\nTables and pictures: {options.out}")
 
 

@@ -4,7 +4,7 @@
 
 XGBoost, tuned with Optuna, on the twelve of the paper's fifteen data sets that can be had, and how
 far its confidences can be trusted, raw and calibrated. A split is 80 % to train on and 20 % to
-judge on; adult (complete rows) and mnist (20,000 training images) keep their official test part.
+test on; adult (complete rows) and mnist (20,000 training images) keep their official test part.
 Needs `pip install ".[benchmarks]"`. Scores are kept in benchmarks/.cache: a second call is quick.
 """
 
@@ -37,7 +37,7 @@ SETS = [
     "phishing", "naticusdroid", "accelerometer", "obesity", "wine_quality", "mnist",
 ]  # fmt: skip
 QUICK_SETS = ["breast_cancer", "pima_diabetes", "ilpd", "obesity"]
-#: Rows that repeat others (74 % and 47 %), and a column that knows the outcome.
+#: Tables with duplicate rows (74 % and 47 %), and one with a leaky column.
 TRAPS = ["naticusdroid", "phishing", "bank_marketing"]
 MOST_TRAINING_ROWS = {"mnist": 20_000}
 MOST_TUNING_ROWS = 12_500
@@ -182,7 +182,7 @@ def calibrated(codes, folds, by_fold, final):
 # Judging ------------------------------------------------------------------------------------------
 
 
-def judged(codes, proba):
+def measure(codes, proba):
     proba = proba.astype(np.float64)
     proba /= proba.sum(axis=1, keepdims=True)
     predictions = Predictions.from_proba(codes, proba, labels=np.arange(proba.shape[1]))
@@ -214,7 +214,7 @@ def judged(codes, proba):
 def run(dataset, reading, split, trials, data_home=None):
     codes, truth, *scores = raw_scores(dataset, reading == "honest", split, trials, data_home)
     found = calibrated(codes, *scores)
-    return [{"method": name, **judged(truth, proba)} for name, proba in found.items()]
+    return [{"method": name, **measure(truth, proba)} for name, proba in found.items()]
 
 
 # Tables and picture -------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def risky_table(runs):
     return table
 
 
-def summary_of(runs):
+def summarize(runs):
     """Return a tidy table: means over the splits, medians where a mean says nothing."""
     keys = ["reading", "dataset", "method"]
     groups = runs.assign(**{"beyond 3 sigma": runs["z"] > 3}).groupby(keys, sort=False)
@@ -320,7 +320,7 @@ def main():
     home = options.data_home and str(options.data_home)
     runs = resumed(options.out / "runs.csv", keys, partial(run, data_home=home),
                    jobs=options.jobs, afresh=options.afresh)  # fmt: skip
-    summary_of(runs).to_csv(options.out / "summary.csv", index=False)
+    summarize(runs).to_csv(options.out / "summary.csv", index=False)
     draw(runs[runs["reading"] == "paper"], options.out / "csr.png")
     show(runs)
     print(f"\nTables and picture: {options.out}")

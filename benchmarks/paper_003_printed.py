@@ -2,8 +2,8 @@
 
     python benchmarks/paper_003_printed.py [--quick] [--sets NAME ...] [--trials 60] [--splits 5]
 
-As printed: 60 % of the rows to train on, 20 % to fit the calibrator, 20 % to judge on (an official
-test part stays, and the other rows are parted 75 to 25); XGBoost, tuned by Optuna in 60 trials of
+As printed: 60 % of the rows to train on, 20 % to fit the calibrator, 20 % to test on (an official
+test part stays, and the other rows are split 75 to 25); XGBoost, tuned by Optuna in 60 trials of
 five stratified folds, at most 2000 rounds, stopped after 30 without gain. The answer is the raw
 model's: the printed accuracy is the same for all calibrations, so only the confidence changes.
 Not printed, and chosen here: the ranges (those of paper_003.py), what a trial minimises (log loss),
@@ -28,7 +28,7 @@ from tabular import load_table, make_encoder, split_rows
 from skselect import Outcomes, PrecomputedClassifier, evaluate
 from skselect.metrics._csr import run_csr_test
 
-#: They take a few CPU minutes; with seven classes or ten thousand rows a split takes many.
+#: These take a few CPU minutes; tables with many classes or rows take many minutes per split.
 SMALL_SETS = ["breast_cancer", "pima_diabetes", "ilpd"]
 MOST_ROUNDS, PATIENCE = 2000, 30
 #: By the names of paper_003.csv.
@@ -82,7 +82,7 @@ def calibrated(codes, scores, fresh):
 # Judging ------------------------------------------------------------------------------------------
 
 
-def judged(codes, answers, proba):
+def measure(codes, answers, proba):
     """Return the metrics of the answers, with the probability that `proba` gives to each."""
     confidence = proba[np.arange(len(codes)), answers] / proba.sum(axis=1)
     outcomes = Outcomes(answers != codes, confidence)
@@ -115,7 +115,7 @@ def run(dataset, split, trials, data_home=None):
     answers = fresh.argmax(axis=1)
     found = calibrated(table.codes[valid], scores, fresh)
     return [
-        {"calibration": name, **judged(table.codes[test], answers, proba)}
+        {"calibration": name, **measure(table.codes[test], answers, proba)}
         for name, proba in found.items()
     ]
 
@@ -129,7 +129,7 @@ def printed():
     percent = [name for name in table if name.endswith("_percent")]
     shares = (table[percent] / 100).rename(columns=lambda name: name.removesuffix("_percent"))
     table = table.drop(columns=percent).join(shares)
-    # The paper's column is the share of rows; ours is in percent.
+    # The paper prints the share of rows, this library percent.
     return table.assign(tce=100 * table["tce"]).set_index(["dataset", "calibration"])
 
 

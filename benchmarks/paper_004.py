@@ -122,7 +122,7 @@ def picture(runs):
 # Everything ------------------------------------------------------------------------------
 
 
-def keys_of(quick):
+def list_keys(quick):
     tables = ["letter"] if quick else TABLES
     return [
         {"table": table, "varied": varied, "strength": strength, "seed": seed,
@@ -139,7 +139,7 @@ def main():
     options = command_line(__doc__, "paper_004").parse_args()
     run = partial(net_run, data_home=options.data_home)
     runs = resumed(
-        options.out / "runs.csv", keys_of(options.quick), run, jobs=options.jobs,
+        options.out / "runs.csv", list_keys(options.quick), run, jobs=options.jobs,
         afresh=options.afresh,
     )  # fmt: skip
     links = [("dropout", "strength"), ("weight_decay", "strength"), ("dropout", "cau")]

@@ -61,7 +61,7 @@ def tempered(proba, temperature):
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def rows_of(prediction, values):
+def make_rows(prediction, values):
     return [{"prediction": prediction, "measure": k, "value": float(v)} for k, v in values.items()]
 
 
@@ -72,12 +72,12 @@ def net_run(table, varied, strength, seed, n_train, n_test, *, data_home):
     net = trained(data, seed, **{varied: strength})
     y = data.y[data.test].numpy()
     plain = probabilities(net, data.X[data.test])
-    rows = rows_of("plain", measured(y, plain))
+    rows = make_rows("plain", measured(y, plain))
     if varied == "dropout":
         for name, passes in [(f"{PASSES} passes", PASSES), ("one pass", 1)]:
-            rows += rows_of(name, measured(y, probabilities(net, data.X[data.test], passes)))
+            rows += make_rows(name, measured(y, probabilities(net, data.X[data.test], passes)))
     if varied == "alpha":
-        rows += rows_of("plain", best_temperatures(y, plain))
+        rows += make_rows("plain", best_temperatures(y, plain))
         rows += [row for rule in RULES if rule[0] == table for row in reviewed(net, data, rule)]
     return rows
 
@@ -86,10 +86,10 @@ def net_run(table, varied, strength, seed, n_train, n_test, *, data_home):
 
 
 def reviewed(net, data, rule):
-    """Return review rates: set and judged on the test rows, and set on drawn rows.
+    """Return review rates: thresholds chosen and tested on the test rows, or chosen on drawn rows.
 
     All rows that were not trained on are the population. Rows are drawn from it with
-    replacement, set a threshold, and the population judges it.
+    replacement and choose a threshold, which is tested on the population.
     """
     _, n_rows, reliability = rule
     rows = []
@@ -101,11 +101,11 @@ def reviewed(net, data, rule):
         plan = review_at_reliability(
             y[data.test], test, reliability=reliability, confidence=confidence
         )
-        rows += rows_of(name, {
+        rows += make_rows(name, {
             "review_rate": plan.review_rate, "pass_rate": plan.pass_rate,
             "invalid_review_cost": plan.invalid_review_cost, "silent_errors": plan.silent_errors,
         })  # fmt: skip
-        rows += rows_of(name, drawn_thresholds(everyone, n_rows, 1 - reliability))
+        rows += make_rows(name, drawn_thresholds(everyone, n_rows, 1 - reliability))
     return rows
 
 

@@ -18,7 +18,7 @@ WIDTH, BATCH, PASSES, EPS = 128, 128, 20, 1e-6
 
 
 class Split(NamedTuple):
-    """Rows to train on, rows to judge on, and all rows that were not trained on."""
+    """Rows to train on, rows to test on, and all rows that were not trained on."""
 
     X: torch.Tensor
     y: torch.Tensor

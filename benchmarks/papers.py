@@ -1,7 +1,7 @@
 """What the reruns of the papers share: their options, and runs that can be resumed.
 
 A rerun is a list of runs, each named by plain values. Finished runs are kept in a tidy CSV file,
-one row per result; a second call goes on where the first one was interrupted.
+one row per result; a second call continues where the first one was interrupted.
 """
 
 import os
@@ -73,7 +73,7 @@ def resumed(
     for key, rows in tqdm(finished, total=len(missing), desc=path.stem, disable=not missing):
         table = pd.DataFrame([{**key, **row} for row in rows])
         known = pd.concat([known, table], ignore_index=True)
-        # Written beside it and moved: an interrupted call leaves a whole file.
+        # Written to another file and moved, so that an interrupted call leaves no partial file.
         known.to_csv(path.with_suffix(".part"), index=False)
         path.with_suffix(".part").replace(path)
     mine = {tuple(map(str, key.values())) for key in wanted}

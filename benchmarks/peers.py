@@ -104,7 +104,7 @@ def peers(confidence, right):
 
 
 def stable_argsort_aurc(confidence, wrong):
-    """Return the AURC as fd-shifts and others go about it: positions, gather, cumulate."""
+    """Return the AURC as fd-shifts and others compute it: argsort, reorder, cumulative sums."""
     order = np.argsort(-confidence, kind="stable")
     return np.mean(np.cumsum(wrong[order]) / np.arange(1, len(wrong) + 1))
 

@@ -3,7 +3,7 @@
     python benchmarks/real_certificates.py FOLDER [--splits 20] [--out runs.csv]
 
 FOLDER holds Parquet tables whose column `target` is the label. Each split trains on 60 % of a
-table at random (3000 rows at most) and judges on the others (20,000 at most). Thresholds are those
+table at random (3000 rows at most) and tests on the others (20,000 at most). Thresholds are those
 of `ThresholdTuner(model, objective="risk", target=0.05, delta=0.1, cv=5, on_infeasible="abstain")`,
 which chooses on out-of-fold predictions and refits, so that its certificate is an estimate; both
 methods share the fitted models. Needs `pip install ".[benchmarks]"`. Two processes take about
@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from skselect import Outcomes, Predictions, select_threshold
 
-# Frozen before any accepted set was looked at: every table of calibration.py with 2000 rows or more
+# Chosen before any accepted set was looked at: every table of calibration.py with 2000 rows or more
 # whose three models err in 2 % of the out-of-fold predictions of split 0 or more, on average. That
 # leaves out mammography, mushroom and shuttle.
 TABLES = [
@@ -49,8 +49,8 @@ def small_model(kind, seed):
     return model
 
 
-def split_of(folder, name, split):
-    """Return features, codes, and the rows to train and to judge on."""
+def split_table(folder, name, split):
+    """Return features, codes, and the rows to train and to test on."""
     X, codes = load(folder, name)
     rng = np.random.default_rng([split, zlib.crc32(name.encode())])
     order = rng.permutation(len(codes))
@@ -58,17 +58,17 @@ def split_of(folder, name, split):
     return X, codes, order[:n_train], order[n_train : n_train + MOST_JUDGED]
 
 
-def runs_of(folder, name, kind, split):
-    X, codes, train, judge = split_of(folder, name, split)
+def do_runs(folder, name, kind, split):
+    X, codes, train, test = split_table(folder, name, split)
     with warnings.catch_warnings():
-        # Columns without values, levels and classes that a fold lacks, targets out of reach.
+        # About empty columns, levels and classes that a fold lacks, and infeasible targets.
         warnings.simplefilter("ignore")
         model = small_model(kind, split)
         inside = cross_val_predict(
             model, X.iloc[train], codes[train], cv=5, method="predict_proba"
         ).astype(np.float64)
         model.fit(X.iloc[train], codes[train])
-        fresh = model.predict_proba(X.iloc[judge])
+        fresh = model.predict_proba(X.iloc[test])
         seen = Predictions.from_proba(codes[train], inside, labels=model.classes_)
         thresholds = {
             method: select_threshold(
@@ -77,15 +77,15 @@ def runs_of(folder, name, kind, split):
             ).threshold
             for method in METHODS
         }  # fmt: skip
-    new = Outcomes.from_proba(codes[judge], fresh, labels=model.classes_)
+    new = Outcomes.from_proba(codes[test], fresh, labels=model.classes_)
     about = {
-        "table": name, "model": kind, "split": split, "rows": len(train), "judged": len(judge),
+        "table": name, "model": kind, "split": split, "rows": len(train), "judged": len(test),
         "error out of fold": Outcomes.of(seen).loss.mean(), "error judged": new.loss.mean(),
     }  # fmt: skip
-    return [about | {"method": m} | judged(new, t) for m, t in thresholds.items()]
+    return [about | {"method": m} | measure(new, t) for m, t in thresholds.items()]
 
 
-def judged(outcomes, threshold):
+def measure(outcomes, threshold):
     accepted = outcomes.confidence >= threshold
     n, errors = int(accepted.sum()), int(outcomes.loss[accepted].sum())
     chance = stats.binomtest(errors, n, TARGET, alternative="greater").pvalue if n else 1.0
@@ -96,7 +96,7 @@ def judged(outcomes, threshold):
     }  # fmt: skip
 
 
-def table_of(runs, by):
+def summarize(runs, by):
     return runs.groupby(by, sort=False).agg(
         runs=("above", "size"), above=("above", "mean"), clearly_above=("clearly above", "mean"),
         nothing=("nothing", "mean"), coverage=("coverage", "mean"),
@@ -113,7 +113,7 @@ def main():
     parser.add_argument("--out", default=None, help="CSV file for the single runs")
     options = parser.parse_args()
     jobs = [
-        delayed(runs_of)(options.folder, name, kind, split)
+        delayed(do_runs)(options.folder, name, kind, split)
         for split in range(options.splits)
         for name in options.tables
         for kind in MODELS
@@ -123,12 +123,12 @@ def main():
     if options.out:
         runs.to_csv(options.out, index=False)
     print(f"target {TARGET:g}, delta {DELTA:g}, {runs['table'].nunique()} tables\n")
-    # Where everything may be accepted there is little to get wrong.
+    # Elsewhere everything may be accepted, and a certificate can hardly fail.
     hard = runs[runs["error judged"] > TARGET]
     for part, title in [(runs, "all runs"), (hard, "runs whose model errs more than the target")]:
         for by in [["method"], ["method", "model"], ["method", "table"]]:
             print(f"\n## {title}, by {', '.join(by)}\n")
-            print(table_of(part, by).round(4).to_string())
+            print(summarize(part, by).round(4).to_string())
 
 
 if __name__ == "__main__":

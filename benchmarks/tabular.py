@@ -1,4 +1,4 @@
-"""What the reruns on real tables share: features and labels for models, and split rows."""
+"""What the reruns on real tables share: loading features and labels, and splitting rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skselect.datasets import load_dataset
 
-#: Texts with more values than that name a row, such as the time stamp of accelerometer.
+#: A text column with more values identifies rows, such as the time stamp of accelerometer.
 MOST_LEVELS = 100
 
 
@@ -41,7 +41,7 @@ def load_table(
     complete : bool, default=False
         Whether to drop rows with missing values.
     honest : bool, default=False
-        Whether to drop columns that know the outcome and rows that repeat another one.
+        Whether to drop leaky columns and duplicate rows.
     """
     data = load_dataset(name, data_home=data_home, dropna=complete)
     X, y, n_train = data.data, data.target, data.n_train
@@ -57,7 +57,7 @@ def load_table(
 
 
 def split_rows(table: Table, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to train on and to judge on: the official split, or 80 % and 20 %."""
+    """Return the rows to train on and to test on: the official split, or 80 % and 20 %."""
     rows = np.arange(len(table.codes))
     if table.n_train is not None:
         return rows[: table.n_train], rows[table.n_train :]

@@ -1,11 +1,11 @@
-"""Guards against losing speed: ratios to np.sort in the same run, with room for a bad day.
+"""Guards against losing speed: ratios to np.sort in the same run, with a generous margin.
 
 python -m pytest benchmarks/test_ratios.py -n 0
 """
 
 import numpy as np
 import pytest
-from kernels import acts_of
+from kernels import list_acts
 from timing import best_in_turn
 
 #: About twice what docs/performance.md measured on the machine whose np.sort is fast; on others
@@ -24,7 +24,7 @@ LIMITS = {
 
 @pytest.fixture(scope="module")
 def acts():
-    return acts_of(1_000_000, np.random.default_rng(0))
+    return list_acts(1_000_000, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("name", LIMITS)

@@ -1,4 +1,4 @@
-"""How the benchmarks take time."""
+"""Timing for the benchmarks."""
 
 import time
 

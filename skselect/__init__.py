@@ -69,12 +69,12 @@ register_scorers()
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``skselect.datasets`` when it is first used: few sessions load a table."""
+    """Import ``skselect.datasets`` only when it is first used."""
     if name == "datasets":
         return importlib.import_module("skselect.datasets")
     raise AttributeError(f"module 'skselect' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Return what a user needs, without the names of modules."""
+    """List the public names, without submodules."""
     return [*__all__, "__version__"]

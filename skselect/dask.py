@@ -1,7 +1,7 @@
-"""Evaluation on a Dask cluster: blocks of rows become states, and states merge in a tree.
+"""Evaluation on a Dask cluster: each block of rows is counted, and the counts are merged.
 
-Only states, which hold counts, are sent between workers. If a worker dies, its blocks are
-computed again, and still counted once: the tasks have no side effects.
+Workers exchange counts only, no rows. If a worker dies, its blocks are counted again, but only
+once in the result: the tasks have no side effects.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ def evaluate(
     mode: str = "exact",
     thresholds: Any = None,
 ) -> pd.Series | pd.DataFrame:
-    """Compute metrics of predictions that lie in a Dask collection.
+    """Compute metrics of predictions in a Dask collection.
 
     Parameters
     ----------
     y_true : dask Array, Series, or list of arrays or delayed objects
         True labels, in the same blocks of rows as `y_proba`.
     y_proba : dask Array of shape (n, K) or (n,), DataFrame, or list like `y_true`
-        Class probabilities, as from ``DaskXGBClassifier.predict_proba``. Blocks that hold
-        single classes are joined first.
+        Class probabilities, as from ``DaskXGBClassifier.predict_proba``. Blocks of
+        single columns are joined first.
     metrics : iterable of str, or mapping of str to dict
         As in :func:`skselect.evaluate`; those that read classes are refused.
     labels : array-like of shape (K,), default=None
-        All classes, in the order of the columns. None: the labels that occur, which takes one
-        more pass over `y_true`.
+        All classes, in the order of the columns. None finds them in one more pass over
+        `y_true`.
     confidence : str or callable, default="max_proba"
     mode : {"exact", "certified"}, default="exact"
     thresholds : array-like in [0, 1], default=None
@@ -56,7 +56,8 @@ def evaluate(
     Returns
     -------
     Series, or in mode "certified" DataFrame
-        As :meth:`skselect.SelectiveState.evaluate`: the bits that one process would compute.
+        As :meth:`skselect.SelectiveState.evaluate`; equal to the result of one process, bit by
+        bit.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def evaluate(
 
     Notes
     -----
-    Everything runs where Dask would run it: on the cluster of the current
+    Dask decides where to compute: on the cluster of the current
     ``dask.distributed.Client``, or in threads if there is none.
 
     Examples
@@ -123,7 +124,7 @@ def state(
     0.75
     """
     dask = import_extra("dask", "dask", "dask")
-    truths, probas = _row_blocks(y_true), _row_blocks(_with_whole_rows(y_proba))
+    truths, probas = _row_blocks(y_true), _row_blocks(_join_columns(y_proba))
     if not truths:
         raise ValueError("y_true has no blocks of rows; at least one row is needed.")
     if len(truths) != len(probas):
@@ -137,7 +138,7 @@ def state(
     empty = SelectiveState(mode, labels=labels, confidence=confidence, thresholds=thresholds)
     count = dask.delayed(_count_block, pure=True)
     parts = [count(empty, *pair) for pair in zip(truths, probas, strict=True)]
-    return _merged(parts)
+    return _merge_all(parts)
 
 
 def evaluate_parquet(
@@ -150,7 +151,7 @@ def evaluate_parquet(
     Parameters
     ----------
     paths : str, Path or iterable of them
-        As the workers see them.
+        Paths that every worker can read.
     metrics : iterable of str, or mapping of str to dict
     **options
         As in :func:`skselect.evaluate_parquet`.
@@ -158,7 +159,7 @@ def evaluate_parquet(
     Returns
     -------
     Series, or in mode "certified" DataFrame
-        The bits of :func:`skselect.evaluate_parquet`.
+        Equal to that of :func:`skselect.evaluate_parquet`, bit by bit.
 
     Raises
     ------
@@ -180,20 +181,20 @@ def evaluate_parquet(
     dask = import_extra("dask", "dask", "dask")
     files = find_files(paths)
     # A state may be larger than a file: use few parts, but enough to keep all workers busy.
-    n_parts = min(len(files), 4 * _n_workers())
+    n_parts = min(len(files), 4 * _count_workers())
     count = dask.delayed(parquet_state, pure=True)
     options = {**options, "progress": False}
     parts = [count(files[k::n_parts], **options) for k in range(n_parts)]
-    return _merged(parts).evaluate(metrics)
+    return _merge_all(parts).evaluate(metrics)
 
 
 def local_classifier(model: Any) -> Any:
     """Return a ``DaskXGBClassifier`` as the XGBClassifier that any scikit-learn tool can use.
 
-    Wrap it in scikit-learn's ``FrozenEstimator`` for :class:`skselect.SelectiveClassifier` or
-    :class:`skselect.ThresholdTuner`: the trees are trained on the cluster, the threshold is
-    chosen on rows that fit in memory, and ``map_partitions`` of a Dask frame predicts the rest.
-    Its parameters are those of the booster alone: use it as it is, do not clone and refit it.
+    Wrap it in scikit-learn's ``FrozenEstimator`` and pass it to :class:`skselect.ThresholdTuner`
+    or :class:`skselect.SelectiveClassifier`. So the cluster trains the trees, rows that fit in
+    memory choose the threshold, and ``map_partitions`` of a Dask frame predicts the rest. Do not
+    clone and refit it: it has the fitted trees, but not the parameters of `model`.
 
     Parameters
     ----------
@@ -218,17 +219,17 @@ def local_classifier(model: Any) -> Any:
 # Blocks ------------------------------------------------------------------------------------
 
 
-def _with_whole_rows(y_proba: Any) -> Any:
-    """Join blocks of single classes: binary Dask XGBoost has one block per column."""
+def _join_columns(y_proba: Any) -> Any:
+    """Join blocks of single columns, as Dask XGBoost returns them for two classes."""
     if getattr(y_proba, "ndim", 1) == 2 and hasattr(y_proba, "numblocks"):
         return y_proba.rechunk({1: -1}) if y_proba.numblocks[1] > 1 else y_proba
     return y_proba
 
 
 def _row_blocks(values: Any) -> list[Any]:
-    """Return the blocks of a collection, one for each group of rows."""
+    """Return the blocks of rows of a collection."""
     if hasattr(values, "to_delayed"):
-        # With its graph optimised, two columns of one frame may come in different partitions.
+        # Optimising the graph may give two columns of one frame different partitions.
         return list(np.ravel(values.to_delayed(optimize_graph=False)))
     is_list_of_blocks = isinstance(values, list | tuple) and not any(map(np.isscalar, values))
     return list(values) if is_list_of_blocks else [values]
@@ -247,7 +248,7 @@ def _merge(states: list[SelectiveState]) -> SelectiveState:
     return states[0].merge(*states[1:])
 
 
-def _merged(parts: list[Any]) -> SelectiveState:
+def _merge_all(parts: list[Any]) -> SelectiveState:
     """Merge delayed states in a tree."""
     dask = import_extra("dask", "dask", "dask")
     merge = dask.delayed(_merge, pure=True)
@@ -257,7 +258,7 @@ def _merged(parts: list[Any]) -> SelectiveState:
     return found
 
 
-def _n_workers() -> int:
+def _count_workers() -> int:
     distributed = import_extra("dask.distributed", "distributed", "dask")
     try:
         return max(len(distributed.get_client().scheduler_info()["workers"]), 1)

@@ -1,4 +1,4 @@
-"""What ``skselect evaluate``, ``tune`` and ``apply`` do with a table of predictions."""
+"""The commands ``skselect evaluate``, ``tune`` and ``apply``."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from skselect.report import selective_report
 from skselect.selection.engine import policy_facts
 from skselect.selection.select import select_threshold
 
-#: Where a policy remembers the columns that it was tuned on.
+#: The entry of a policy's metadata that names the columns it was tuned on.
 _COLUMNS = "skselect_columns"
-# Endings that say what a file holds: nothing else is written into it.
+# Endings that name a format: no other format is written to such a file.
 _FORMATS = {
     ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
     ".zip", *WORKBOOKS,
@@ -53,11 +53,11 @@ def evaluate(given: Namespace) -> int:
         [given.table, given.policy],
         {"--html": (given.html, [".html", ".htm"]), "--csv": (given.csv, [".csv"])},
     )
-    policy = None if given.policy is None else _policy(given.policy)
+    policy = None if given.policy is None else _read_policy(given.policy)
     if policy is not None:
         refuse_threshold_and_policy(given.threshold)
     file = TableFile.open(given.table)
-    columns, classes = _described(file, given, policy)
+    columns, classes = _resolve(file, given, policy)
     predictions, groups = read_predictions(file, columns, classes)
     if policy is not None:
         groups = _known_subgroups(policy, groups)
@@ -83,7 +83,7 @@ def tune(given: Namespace) -> int:
         [given.table], {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
     )
     file = TableFile.open(given.table)
-    columns, classes = _described(file, given, None)
+    columns, classes = _resolve(file, given, None)
     if given.label in columns.subgroups:
         raise ValueError(
             f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
@@ -104,7 +104,7 @@ def tune(given: Namespace) -> int:
         threshold=found.threshold,
         confidence=given.confidence if columns.proba else External(str(columns.confidence)),
         groups=found.groups,
-        metadata={_COLUMNS: _remembered(columns)},
+        metadata={_COLUMNS: _store_columns(columns)},
         **policy_facts(found, outcomes, accepted),
     )
     texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
@@ -118,9 +118,9 @@ def tune(given: Namespace) -> int:
         texts[given.python] = str(policy.to_python())
     write_together(texts)
     if given.objective in ("risk", "generalized_risk"):
-        said = always_enough(classes, counts, given.target)
-        if said is not None:
-            print(f"skselect: note: {said}", file=sys.stderr)
+        note = always_enough(classes, counts, given.target)
+        if note is not None:
+            print(f"skselect: note: {note}", file=sys.stderr)
     print(found)
     print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
     return 0
@@ -129,15 +129,15 @@ def tune(given: Namespace) -> int:
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
     _check_outputs([given.table, given.policy], {"--out": (given.out, [".csv", *PARQUET])})
-    policy = _policy(given.policy)
+    policy = _read_policy(given.policy)
     file = TableFile.open(given.table)
-    columns, _ = _described(file, given, policy)
+    columns, _ = _resolve(file, given, policy)
     n_rows = n_accepted = 0
     with _writer(given.out) as write:
         for piece in file.rows():
             if len(piece) == 0:
                 continue
-            decided = _decided(policy, piece, columns, file.path.name)
+            decided = _decide(policy, piece, columns, file.path.name)
             decided = decided.add_prefix(given.prefix)
             kept = piece.drop(columns=list(columns.proba))
             taken = [name for name in decided.columns if name in kept.columns]
@@ -162,9 +162,9 @@ def apply(given: Namespace) -> int:
 def _check_outputs(
     inputs: Sequence[Path | None], outputs: Mapping[str, tuple[Path | None, Sequence[str]]]
 ) -> None:
-    """Refuse files of the command line that cannot be written, or that are needed otherwise.
+    """Refuse output files that cannot be written, or that are used twice.
 
-    `outputs` has by option the file, and the endings that say what is written into it.
+    `outputs` maps each option to its file and the endings of its format.
     """
     taken = [os.path.realpath(path) for path in inputs if path is not None]
     for option, (path, endings) in outputs.items():
@@ -179,13 +179,13 @@ def _check_outputs(
         ending = path.suffix.lower()
         if ending in _FORMATS and ending not in endings:
             raise ValueError(
-                f"{option}: {path.name!r} has the ending of another kind of file; take a name "
+                f"{option}: {path.name!r} has the ending of another format; choose a name "
                 f"that ends in {' or '.join(endings)}."
             )
         taken.append(os.path.realpath(path))
 
 
-def _policy(path: Path) -> AbstentionPolicy:
+def _read_policy(path: Path) -> AbstentionPolicy:
     check_table_file(path, "--policy")
     policy = AbstentionPolicy.from_json(path)
     _check_remembered_columns(policy.metadata.get(_COLUMNS, {}))
@@ -193,7 +193,7 @@ def _policy(path: Path) -> AbstentionPolicy:
 
 
 def _check_remembered_columns(stored: Any) -> None:
-    """Refuse columns of a policy file that are none."""
+    """Refuse malformed names of columns in a policy file."""
     lists = {"proba", "subgroups"}
     good = isinstance(stored, dict) and all(
         isinstance(value, list) and all(isinstance(x, str) for x in value)
@@ -202,23 +202,23 @@ def _check_remembered_columns(stored: Any) -> None:
         for name, value in stored.items()
     )
     if not good:
-        raise ValueError(f"--policy: the columns it remembers are damaged: {stored!r}.")
+        raise ValueError(f"--policy: the names of its columns are damaged: {stored!r}.")
 
 
 # Reading --------------------------------------------------------------------------------------
 
 
-def _described(
+def _resolve(
     file: TableFile, given: Namespace, policy: AbstentionPolicy | None
 ) -> tuple[Columns, LabelArray]:
     """Return which columns mean what, and the classes."""
-    described = _options(given, policy)
+    described = _find_options(given, policy)
     if described["label"] is not None:
         check_columns([described["label"]], file.names, file.path.name)
     if policy is not None:
         classes = policy.classes
     elif given.classes:
-        classes = _classes_named(file, given)
+        classes = _parse_classes(file, given)
     else:
         classes = find_classes(file, resolve_columns(file, described, None))
         if described["answer"] is None and len(classes) < 2:
@@ -232,7 +232,7 @@ def _described(
     known = bool(remembered) and sorted(columns.proba) == sorted(remembered)
     if known and given.classes is None:
         return replace(columns, proba=tuple(remembered)), classes
-    proba = _in_order(columns.proba, given.classes, classes)
+    proba = _order_columns(columns.proba, given.classes, classes)
     if known and list(proba) != remembered:
         raise ValueError(
             f"--classes: the policy was tuned with the columns {remembered} for the classes "
@@ -241,35 +241,37 @@ def _described(
     return replace(columns, proba=proba), classes
 
 
-def _options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
-    """Return what the command line says of columns, and else what the policy remembers."""
+def _find_options(given: Namespace, policy: AbstentionPolicy | None) -> dict[str, Any]:
+    """Return the columns that the command line names, else those that the policy stores."""
     names = ("label", "proba", "answer", "confidence_column", "subgroups")
-    said = {name: vars(given).get(name) for name in names}
+    named = {name: vars(given).get(name) for name in names}
     remembered = {} if policy is None else policy.metadata.get(_COLUMNS, {})
-    by_answer = said["answer"] or said["confidence_column"]
-    # Columns of probabilities replace a remembered answer with its confidence, and vice versa.
-    replaced = ("answer", "confidence_column") if said["proba"] else ("proba",) if by_answer else ()
+    by_answer = named["answer"] or named["confidence_column"]
+    # Columns of probabilities replace a stored answer with its confidence, and vice versa.
+    replaced = (
+        ("answer", "confidence_column") if named["proba"] else ("proba",) if by_answer else ()
+    )
     known = {name: value for name, value in remembered.items() if name not in replaced}
-    return {name: said[name] or known.get(name) for name in names}
+    return {name: named[name] or known.get(name) for name in names}
 
 
-def _in_order(
-    proba: tuple[str, ...], said: list[str] | None, classes: LabelArray
+def _order_columns(
+    proba: tuple[str, ...], given: list[str] | None, classes: LabelArray
 ) -> tuple[str, ...]:
     """Return the columns of the probabilities in the order of the classes.
 
-    --classes says which is which, or names that are those of the classes; else they are taken
-    in the order of the classes, and the user is told so.
+    The order is that of --classes, or follows from names that are those of the classes. Otherwise
+    the columns are taken to be in the order of the classes, and a note says so.
     """
     names = [str(label) for label in classes.tolist()]
-    if said is not None and sorted(said) != sorted(names):
+    if given is not None and sorted(given) != sorted(names):
         raise ValueError(
-            f"--classes must name the classes {names}, in the order of --proba, got {said}."
+            f"--classes must name the classes {names}, in the order of --proba, got {given}."
         )
     if not proba:
         return proba
     if len(proba) == 1 and len(names) == 2:
-        if (said or names) != names or names[0] in proba:
+        if (given or names) != names or names[0] in proba:
             raise ValueError(
                 f"--proba: a single column is the probability of {names[-1]!r} here; name the "
                 "columns of both classes."
@@ -277,22 +279,22 @@ def _in_order(
     else:
         remedy = "; name one column for each class, in the order of --classes"
         check_class_columns(len(proba), classes, "--proba", remedy)
-        if said is not None:
-            return tuple(proba[said.index(name)] for name in names)
+        if given is not None:
+            return tuple(proba[given.index(name)] for name in names)
         if set(proba) == set(names):
             return tuple(names)
-    if said is None and proba != (names[-1],):
+    if given is None and proba != (names[-1],):
         _say_what_is_meant(proba, names)
     return proba
 
 
 def _subgroups(groups: pd.DataFrame) -> pd.DataFrame | pd.Series | None:
-    """Return several attributes as a table, one as a column, none as None."""
+    """Return several attributes as a table, a single one as a column, none as None."""
     return None if groups.shape[1] == 0 else groups.iloc[:, 0] if groups.shape[1] == 1 else groups
 
 
-def _classes_named(file: TableFile, given: Namespace) -> LabelArray:
-    """Return the classes named on the command line, of the kind that the labels are."""
+def _parse_classes(file: TableFile, given: Namespace) -> LabelArray:
+    """Return the classes named on the command line, with the type of the labels."""
     named = np.array(given.classes)
     if not file.is_text:
         first = next(file.pieces([given.label]), pd.DataFrame({given.label: []}))[given.label]
@@ -303,8 +305,8 @@ def _classes_named(file: TableFile, given: Namespace) -> LabelArray:
     return check_classes(text_to_numbers(named), "--classes")
 
 
-def _remembered(columns: Columns) -> dict[str, Any]:
-    """Return what a policy is to remember of the columns that it was tuned on."""
+def _store_columns(columns: Columns) -> dict[str, Any]:
+    """Return the columns of the table as a policy stores them."""
     if columns.proba:
         return {"proba": list(columns.proba), "subgroups": list(columns.subgroups)}
     return {"answer": columns.answer, "confidence_column": columns.confidence,
@@ -312,19 +314,19 @@ def _remembered(columns: Columns) -> dict[str, Any]:
 
 
 def _say_what_is_meant(proba: tuple[str, ...], names: list[str]) -> None:
-    """Tell which class each column is taken for: nobody said so."""
+    """Say which class each column is taken for, where the user did not."""
     pairs = zip(proba, names[-len(proba) :], strict=True)
     meant = ", ".join(f"{column} for {name!r}" for column, name in pairs)
     print(f"skselect: note: probabilities: {meant} (use --classes to change this)", file=sys.stderr)
 
 
 def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
-    """Ask whether the two classes were swapped, where more answers would then be right."""
+    """Ask whether two classes are swapped, where swapping would make more answers right."""
     right = 1.0 - float(np.mean(wrong))
     if columns.proba and len(classes) == 2 and right < 0.5:
         print(
-            f"skselect: note: right in {100 * right:.1f} % of the rows, with the classes the other "
-            f"way round in {100 - 100 * right:.1f} %: is the order of --classes right?",
+            f"skselect: note: right in {100 * right:.1f} % of the rows, but with the classes "
+            f"swapped in {100 - 100 * right:.1f} %: is the order of --classes right?",
             file=sys.stderr,
         )
 
@@ -332,10 +334,10 @@ def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
 # Deciding -------------------------------------------------------------------------------------
 
 
-def _decided(
+def _decide(
     policy: AbstentionPolicy, piece: pd.DataFrame, columns: Columns, table: str
 ) -> pd.DataFrame:
-    """Return the decisions for some rows; those that lack a number are handed over."""
+    """Return the decisions for some rows; rows with a missing number are handed over."""
     subgroups = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
         proba, known = known_numbers(piece, columns.proba, table)
@@ -359,7 +361,7 @@ def _decided(
 
 
 def _refuse_calibrated_answers(calibration: Any) -> None:
-    """Refuse to compare a confidence as it comes with a threshold for a calibrated one."""
+    """Refuse an uncalibrated confidence where the threshold is for a calibrated one."""
     if calibration is not None:
         raise ValueError(
             "--policy: its threshold is about a calibrated confidence, which it computes from "
@@ -368,27 +370,29 @@ def _refuse_calibrated_answers(calibration: Any) -> None:
 
 
 def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
-    """Return subgroups as the policy knows them: in a text file 3 is written as "3"."""
+    """Return subgroups with the policy's types: in a text file 3 is written as "3"."""
     if policy.groups is None or policy.groups.by_answer:
         return groups
     keys = [key if isinstance(key, tuple) else (key,) for key in policy.groups.thresholds]
-    known = [_as_written([key[k] for key in keys if k < len(key)]) for k in range(groups.shape[1])]
+    known = [
+        _index_by_text([key[k] for key in keys if k < len(key)]) for k in range(groups.shape[1])
+    ]
     return pd.DataFrame(
         {
-            name: groups[name].map(lambda value, own=own: _found_in(own, value))
+            name: groups[name].map(lambda value, own=own: _look_up(own, value))
             for name, own in zip(groups.columns, known, strict=True)
         },
         index=groups.index,
     )
 
 
-def _as_written(keys: list[Any]) -> dict[Any, Any]:
-    """Return subgroups by their text, and those that are numbers by their value."""
+def _index_by_text(keys: list[Any]) -> dict[Any, Any]:
+    """Map the text of each subgroup, and the value of each number, to the subgroup."""
     numbers = {float(key): key for key in keys if type(key) in (int, float)}
     return {**numbers, **{str(key): key for key in keys}}
 
 
-def _found_in(known: dict[Any, Any], value: Any) -> Any:
+def _look_up(known: dict[Any, Any], value: Any) -> Any:
     """Return the subgroup that a cell of a text file means: 3 may be written as "3.0"."""
     if not isinstance(value, str):
         return value
@@ -403,9 +407,9 @@ def _found_in(known: dict[Any, Any], value: Any) -> Any:
 
 @contextmanager
 def _writer(out: Path | None) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """Yield a function that appends rows; the file appears when all of them are written."""
+    """Yield a function that appends rows; the file appears once all are written."""
     if out is None:
-        yield _csv_to(sys.stdout)
+        yield _make_csv_writer(sys.stdout)
         return
     with whole_file(out) as part:
         if out.suffix.lower() in PARQUET:
@@ -413,10 +417,10 @@ def _writer(out: Path | None) -> Iterator[Callable[[pd.DataFrame], None]]:
                 yield rows.write
         else:
             with part.open("w", encoding="utf-8", newline="") as file:
-                yield _csv_to(file)
+                yield _make_csv_writer(file)
 
 
-def _csv_to(file: Any) -> Callable[[pd.DataFrame], None]:
+def _make_csv_writer(file: Any) -> Callable[[pd.DataFrame], None]:
     state = {"header": True}
 
     def write(rows: pd.DataFrame) -> None:

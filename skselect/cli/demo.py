@@ -1,4 +1,4 @@
-"""The main job on one table: train, calibrate, certify a threshold, and look at the result."""
+"""``skselect demo``: train, calibrate and certify a classifier on one table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """What the command line asks for.
+    """The options of the command line.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def run(options: DemoOptions) -> int:
     say = _Progress(6)
     X, y, what = load(options)
     options.out.mkdir(parents=True, exist_ok=True)
-    # On a busy machine threads wait for each other: minutes for what one thread does in seconds.
+    # On a busy machine many threads may take minutes for what one thread does in seconds.
     with threadpool_limits(1 if X.size <= _SMALL else None):
         return _run(options, say, X, y, what)
 
 
 def _check_options(options: DemoOptions) -> None:
-    """Refuse what cannot work before anything is trained."""
+    """Check the options before anything is trained."""
     max_risk = check_number("--max-risk", options.max_risk, 0.0, 1.0, closed="neither")
     check_risk_limit(max_risk, "--max-risk")
     check_delta(options.delta, "--delta")
@@ -88,12 +88,12 @@ def _check_options(options: DemoOptions) -> None:
         import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise ValueError(
-            "The demo draws a picture, which needs matplotlib: pip install 'skselect[demo]'."
+            "The demo draws a plot, which needs matplotlib: pip install 'skselect[demo]'."
         ) from error
 
 
 def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: str) -> int:
-    """Split, train, certify, compare, save."""
+    """Split, train, certify, compare and save."""
     say(f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
     trivial = always_enough(*np.unique(y, return_counts=True), options.max_risk)
     X, X_test, y, y_test = _split(X, y, _TEST, options.seed)
@@ -105,11 +105,11 @@ def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: st
     say(f"train {kind} on {len(y_train)} rows, without calibration")
     raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
     say("train it again with out-of-fold temperature scaling")
-    folds = _folds(y_train, options.target)
+    folds = _count_folds(y_train, options.target)
     model = SelectiveClassifier(booster, calibration="temperature", cv=folds).fit(X_train, y_train)
 
     say(f"certify risk <= {options.max_risk:g} on {len(y_fresh)} fresh rows")
-    shared = {"on_infeasible": "abstain", "abstain_label": _free_label(y)}
+    shared = {"on_infeasible": "abstain", "abstain_label": _find_free_label(y)}
     certified = ThresholdTuner(
         FrozenEstimator(model), objective="risk", target=options.max_risk, delta=options.delta,
         **shared,
@@ -119,7 +119,7 @@ def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: st
     sharpest = ThresholdTuner(FrozenEstimator(model), objective="cwsa_plus", **shared)
     _fit_and_listen(sharpest, X_fresh, y_fresh)
 
-    say(f"judge everything on {len(y_test)} test rows")
+    say(f"evaluate everything on {len(y_test)} test rows")
     columns = {
         "raw": raw, "calibrated": model, "best CWSA+": sharpest,
         f"risk <= {options.max_risk:g}": certified,
@@ -135,7 +135,7 @@ def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: st
 
 
 def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
-    """Return one column per model: how much it answers, and how well."""
+    """Return one column per model: coverage, accuracy and other metrics."""
     table = {}
     for name, model in models.items():
         predictions = Predictions.from_proba(y, model.predict_proba(X), labels=model.classes_)
@@ -162,7 +162,7 @@ def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
 
 
 class _Progress:
-    """One line per step, on standard error."""
+    """Prints one line per step on standard error."""
 
     def __init__(self, steps: int) -> None:
         self.step, self.steps = 0, steps
@@ -203,7 +203,7 @@ def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
 
 
 def _refuse_measurements(y: Any, target: str) -> None:
-    """Refuse a column with as many values as measurements or identifiers have."""
+    """Refuse a column with too many different values to be classes."""
     n_classes = len(np.unique(y))
     if n_classes > max(20, len(y) // 20):
         raise ValueError(
@@ -213,9 +213,9 @@ def _refuse_measurements(y: Any, target: str) -> None:
 
 
 def prepare(X: pd.DataFrame) -> pd.DataFrame:
-    """Turn every column into numbers or categories, which gradient boosting can read.
+    """Turn every column into numbers or categories for gradient boosting.
 
-    The columns are numbered: XGBoost refuses names such as "Glucose [mg/dL]".
+    The columns are named by numbers: XGBoost refuses names such as "Glucose [mg/dL]".
     """
     empty = [str(name) for name in X.columns if X[name].isna().all()]
     if empty:
@@ -232,7 +232,7 @@ def _prepare_column(column: pd.Series) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(column):
         return column.astype("int64").astype("float64").where(column.notna())
     numbers = pd.to_numeric(column).astype("float64")
-    too_large = numbers.abs() > np.finfo(np.float32).max  # which is what XGBoost reads
+    too_large = numbers.abs() > np.finfo(np.float32).max  # XGBoost uses float32
     if too_large.any():
         n = int(too_large.sum())
         print(f"{n} infinite values of the column {column.name!r} are taken as missing.")
@@ -240,7 +240,7 @@ def _prepare_column(column: pd.Series) -> pd.Series:
 
 
 def _as_category(column: pd.Series) -> pd.Series:
-    """Return text, or anything else that is no number, as categories."""
+    """Return text, or other values that are not numbers, as categories."""
     try:
         values = column.astype("category")
     except TypeError as error:
@@ -251,7 +251,7 @@ def _as_category(column: pd.Series) -> pd.Series:
         ) from error
     if len(values.cat.categories) > _MAX_LEVELS:
         return values.cat.codes.astype("float64")
-    return column.astype(str).where(column.notna()).astype("category")  # XGBoost reads text only
+    return column.astype(str).where(column.notna()).astype("category")  # for XGBoost
 
 
 def _is_text(column: pd.Series) -> bool:
@@ -273,8 +273,8 @@ def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
     return train_test_split(X, y, test_size=share, random_state=seed, stratify=y)
 
 
-def _free_label(y: Any) -> Any:
-    """Return an abstain label that is no class; "auto" is enough for most classes."""
+def _find_free_label(y: Any) -> Any:
+    """Return an abstain label that is not a class: mostly "auto"."""
     classes = set(np.unique(y).tolist())
     if y.dtype.kind == "U":
         label = "abstain"
@@ -288,8 +288,8 @@ def _free_label(y: Any) -> Any:
     return "auto"
 
 
-def _folds(y: Any, target: str | None) -> int:
-    """Return the folds of the calibration: no more than the commonest class has rows."""
+def _count_folds(y: Any, target: str | None) -> int:
+    """Return the number of folds, at most the rows of the largest class."""
     most = int(np.unique(y, return_counts=True)[1].max())
     if most < 2:
         raise ValueError(

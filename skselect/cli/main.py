@@ -30,7 +30,7 @@ of probabilities per class, or a column with the answer and one with its confide
 examples:
   skselect evaluate answers.csv --label truth --proba p_no p_yes --classes no yes
   skselect evaluate answers.parquet --label truth --html report.html
-      (columns of probabilities that are named like the classes need not be named)
+      (columns of probabilities whose names are those of the classes are found without --proba)
   skselect evaluate llm.csv --label truth --answer said --confidence-column score --threshold 0.8
   skselect evaluate new.csv --label truth --policy policy.json --subgroups site
 """
@@ -45,11 +45,11 @@ examples:
 exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 130 interrupted (nothing
 is written)
 """
-_APPLY = """Appends the columns decision (empty where it is handed over), suggestion, accepted,
+_APPLY = """Appends the columns decision (empty where a row is handed over), suggestion, accepted,
 confidence and threshold, and leaves the columns of probabilities out. For answers with a
 confidence it appends decision and accepted. All other columns stay as they are. Rows that lack
 a probability, the answer or the confidence are handed over, and so are those of unknown
-subgroups. A number is missing where its cell is empty or says NA, N/A, NaN, null, None or -.
+subgroups. A number is missing where its cell is empty or contains NA, N/A, NaN, null, None or -.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv
@@ -59,11 +59,11 @@ examples:
 
 
 def _target(text: str) -> float:
-    """Return a target; percentages are told apart."""
+    """Parse a target; of a percentage say how to write it."""
     try:
         return float(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number; write 5 % as 0.05") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number; write 5 % as 0.05") from error
 
 
 def _share(text: str) -> float | str:
@@ -71,7 +71,7 @@ def _share(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
-        return text  # select_threshold refuses it and says what is right
+        return text  # select_threshold refuses any other text
 
 
 Options = list[tuple[list[str], dict[str, Any]]]
@@ -84,7 +84,8 @@ _INPUTS: Options = [
     (["--proba"], {"nargs": "+", "metavar": "COLUMN",
                    "help": "columns of the probabilities, in the order of the classes (of two "
                            "classes the second is enough)"}),
-    (["--answer"], {"metavar": "COLUMN", "help": "instead: the column of the model's answer, ..."}),
+    (["--answer"], {"metavar": "COLUMN",
+                    "help": "instead of --proba: the column of the model's answer, ..."}),
     (["--confidence-column"], {"metavar": "COLUMN", "help": "... and of how sure it is"}),
     (["--classes"], {"nargs": "+", "metavar": "CLASS",
                      "help": "the classes in the order of --proba (default: matched by name, else "
@@ -111,8 +112,9 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         *_TABLE, *_LABELLED, *_INPUTS,
         (["--policy"], {"type": Path, "metavar": "FILE",
                         "help": "report on what this policy decides, its calibration included"}),
-        (["--threshold"], {"type": float, "help": "or: answers at least this sure are given"}),
-        (["--html"], {"type": Path, "metavar": "FILE", "help": "write one web page"}),
+        (["--threshold"], {"type": float,
+                           "help": "instead of --policy: accept rows at least this sure"}),
+        (["--html"], {"type": Path, "metavar": "FILE", "help": "write the report as a web page"}),
         (["--csv"], {"type": Path, "metavar": "FILE", "help": "write the metrics as a table"}),
         (["--title"], {"help": "of the report (default: the name of the table)"}),
     ]),
@@ -121,24 +123,25 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--objective"], {"default": "risk", "metavar": "NAME",
                            "help": "risk, generalized_risk, coverage, cost, or a metric such as "
                                    "cwsa_plus (default: %(default)s)"}),
-        (["--target"], {"type": _target, "help": "what the objective is to keep, such as 0.02"}),
+        (["--target"], {"type": _target,
+                        "help": "the value that the objective must meet, such as 0.02"}),
         (["--delta"], {"type": float, "default": 0.05,
                        "help": "probability that the certificate fails (default: %(default)s)"}),
         (["--looks"], {"type": int, "default": 1, "metavar": "K",
-                       "help": "how often tune will be run at most on these growing rows, this "
-                               "run included, planned before the first; the runs share --delta "
-                               "(default: %(default)s)"}),
+                       "help": "how often at most you will run tune while adding rows to this "
+                               "table, this run included; plan it before the first run; all runs "
+                               "share --delta (default: %(default)s)"}),
         (["--method"], {"default": "auto", "metavar": "NAME",
-                        "help": "how it is found and certified, such as band (default: "
+                        "help": "how the threshold is found and certified, such as band (default: "
                                 "%(default)s)"}),
         (["--min-coverage"], {"type": _share, "default": "auto", "metavar": "SHARE",
-                              "help": "smaller accepted sets do not count (default: %(default)s)"}),
+                              "help": "smallest share of accepted rows (default: %(default)s)"}),
         (["--confidence"], {"default": "max_proba", "metavar": "NAME",
                             "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
         (["--out"], {"type": Path, "default": Path("policy.json"), "metavar": "FILE",
                      "help": "the policy (default: %(default)s)"}),
         (["--python"], {"type": Path, "metavar": "FILE",
-                        "help": "also write it as one Python file (with --proba)"}),
+                        "help": "also write the policy as one Python file (needs --proba)"}),
     ]),
     "apply": ("decide the rows of a table by a policy", _APPLY, [
         *_TABLE,
@@ -147,7 +150,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         *_INPUTS,
         (["--out"], {"type": Path, "metavar": "FILE",
                      "help": "CSV or Parquet file (default: CSV on standard output)"}),
-        (["--prefix"], {"default": "", "help": "before the names of the new columns"}),
+        (["--prefix"], {"default": "", "help": "text to put before the names of the new columns"}),
     ]),
 }
 # fmt: on
@@ -172,7 +175,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, or 2, 3 or 130 after a clear message."""
+    """Run the command line; return the exit code."""
     is_closed = _open_closed_streams()
     given = make_parser().parse_args(arguments)
     try:
@@ -180,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _check_has_output(given, is_closed)
             code = _run(given)
             sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         _abandon_output()
         return 0
     except KeyboardInterrupt:
@@ -202,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> bool:
-    """Give output that was closed by ``>&-`` a place to vanish in; tell whether it was closed."""
+    """Send output that was closed by ``>&-`` to os.devnull; tell whether stdout was closed."""
     is_closed = sys.stdout is None
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -211,13 +214,13 @@ def _open_closed_streams() -> bool:
 
 
 def _check_has_output(given: argparse.Namespace, is_closed: bool) -> None:
-    """Refuse to decide a whole table for nobody."""
+    """Refuse to decide a table whose result would be lost."""
     if is_closed and given.command == "apply" and given.out is None:
         raise ValueError("standard output is closed; name a file: --out decided.csv.")
 
 
 def _abandon_output() -> None:
-    """Drop what standard output could not take: Python would try again at its end."""
+    """Discard unwritten output, which Python would try to write again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -226,7 +229,7 @@ def _abandon_output() -> None:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Stop at SIGTERM and SIGHUP as at Ctrl-C: what was written half is removed."""
+    """Stop at SIGTERM and SIGHUP as at Ctrl-C, so that partial files are removed."""
     numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
     deadly = [
         number
@@ -234,7 +237,7 @@ def _stopped_by_signals() -> Iterator[None]:
         if number is not None and signal.getsignal(number) is signal.SIG_DFL
     ]
     if threading.current_thread() is not threading.main_thread():
-        deadly = []  # only the main thread hears signals
+        deadly = []  # only the main thread may set handlers
     for number in deadly:
         signal.signal(number, _stop)
     try:
@@ -249,7 +252,7 @@ def _stop(number: int, _: object) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    """Call the command, imported late so that --help answers at once."""
+    """Call the command, which is imported late to keep --help fast."""
     if given.command == "demo":
         from skselect.cli.demo import DemoOptions, run  # noqa: PLC0415
 
@@ -268,12 +271,12 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _say(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as one line for people."""
+    """Print a warning as one line."""
     print(f"skselect: note: {message}", file=sys.stderr)
 
 
 def _version() -> str:
     try:
         return metadata.version("skselect")
-    except metadata.PackageNotFoundError:  # run from a folder that is not installed
+    except metadata.PackageNotFoundError:  # not installed, run from its folder
         return "unknown"

@@ -22,14 +22,14 @@ from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
-#: Rows read together.
+#: Rows read at a time.
 _PIECE = 1 << 18
-#: Bytes of a CSV file that are looked at together, and the rest of their last line.
+#: Bytes of a CSV file that are checked at a time, plus the rest of their last line.
 _BLOCK = 1 << 22
 #: Endings of Parquet files; all other tables are CSV.
 PARQUET = (".parquet", ".pq")
 WORKBOOKS = (".xlsx", ".xls", ".ods")
-#: What stands for "no number" in a column of numbers, in small letters.
+#: What counts as missing in a column of numbers, in lower case.
 _MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
@@ -114,7 +114,7 @@ class TableFile:
                 piece = batch.to_pandas(ignore_metadata=True, types_mapper=types)
                 yield piece.set_axis(range(first, first + len(piece)))
                 first += len(piece)
-        # Arrow keeps memory for another batch, which may be more than all that follows needs.
+        # Arrow keeps the memory of a batch, which may be more than the rest of the work needs.
         import_extra("pyarrow", "pyarrow", "parquet").default_memory_pool().release_unused()
 
 
@@ -127,7 +127,7 @@ def check_table_file(path: Path, argument: str) -> None:
 
 
 def _read_header(path: Path, argument: str) -> list[str]:
-    """Return the cells of the first line of a CSV file that is not blank."""
+    """Return the cells of the first line that is not blank."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         header = next((cells for cells in csv.reader(file) if cells), [])
     if not header:
@@ -142,7 +142,7 @@ def _read_header(path: Path, argument: str) -> list[str]:
 
 @contextmanager
 def _naming_csv(path: Path, argument: str = "TABLE") -> Iterator[None]:
-    """Say which file cannot be read as CSV, and why."""
+    """Turn errors of reading CSV into one that names the file."""
     try:
         yield
     except (
@@ -160,9 +160,9 @@ def _naming_csv(path: Path, argument: str = "TABLE") -> Iterator[None]:
 def _check_row_lengths(path: Path, width: int, argument: str) -> None:
     """Refuse a CSV file with a row that has more or fewer cells than the first line.
 
-    pandas silently cuts, shifts or fills up such a row.
+    pandas would silently cut, shift or pad such a row.
     """
-    unequal = _unequal_row(path, width)
+    unequal = _find_unequal_row(path, width)
     if unequal is not None:
         line, n_cells = unequal
         raise ValueError(
@@ -170,15 +170,15 @@ def _check_row_lengths(path: Path, width: int, argument: str) -> None:
         )
 
 
-def _unequal_row(path: Path, width: int) -> tuple[int, int] | None:
+def _find_unequal_row(path: Path, width: int) -> tuple[int, int] | None:
     """Return line and cells of the first row that does not have `width` cells, None if all do."""
     bare = any(block.count(b"\r") > block.count(b"\r\n") for block in _blocks(path))
     if bare or any(b'"' in block for block in _blocks(path)):
-        # After a blank line that ends with a bare \r pandas loses the next comma.
-        return _unequal_quoted_row(path, width, may_be_blank=not bare)
+        # pandas loses the comma after a blank line that ends with a bare \r.
+        return _find_unequal_quoted_row(path, width, may_be_blank=not bare)
     before = 0
     for block in _blocks(path):
-        found = _unequal_line(block, width)
+        found = _find_unequal_line(block, width)
         if found is not None:
             return before + found[0], found[1]
         before += block.count(b"\n")
@@ -192,8 +192,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
             yield block
 
 
-def _unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
-    """Return number and cells of the first unequal line, if none has quotes; skip blank lines."""
+def _find_unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
+    """Return number and cells of the first unequal line of a block without quotes."""
     block = block if block.endswith(b"\n") else block + b"\n"
     signs = np.frombuffer(block, np.uint8)
     places = np.flatnonzero((signs == ord(",")) | (signs == ord("\n")))
@@ -206,8 +206,10 @@ def _unequal_line(block: bytes, width: int) -> tuple[int, int] | None:
     return None
 
 
-def _unequal_quoted_row(path: Path, width: int, *, may_be_blank: bool) -> tuple[int, int] | None:
-    """Look at rows one by one: cells in quotes may hold commas and ends of lines."""
+def _find_unequal_quoted_row(
+    path: Path, width: int, *, may_be_blank: bool
+) -> tuple[int, int] | None:
+    """Check row by row: quoted cells may contain commas and line breaks."""
     with _cells_of_any_length(), path.open(newline="", encoding="utf-8-sig") as file:
         reader, start = csv.reader(file), 1
         for cells in reader:
@@ -238,7 +240,7 @@ class Columns:
     Parameters
     ----------
     label : str or None
-        The true label; None where it is not known yet.
+        The true label; None where there is none yet.
     proba : tuple of str
         One column per class, in the order of the classes.
     answer, confidence : str or None
@@ -254,13 +256,13 @@ class Columns:
 
     @property
     def used(self) -> list[str]:
-        """All of them, each once."""
+        """All named columns, each once."""
         single = [self.label, self.answer, self.confidence]
         return list(dict.fromkeys([*filter(None, single), *self.proba, *self.subgroups]))
 
     @property
     def labels(self) -> list[str]:
-        """Those that hold classes."""
+        """The columns that hold classes."""
         return list(filter(None, [self.label, self.answer]))
 
 
@@ -294,7 +296,7 @@ def _check_named_once(columns: Sequence[str | None]) -> None:
 
 
 def _check_class_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
-    """Refuse a table without a column per class where no columns of probabilities are named."""
+    """Refuse a table without a column named like each class, where --proba is not given."""
     missing = [name for name in wanted if name not in present]
     if missing:
         raise ValueError(
@@ -308,7 +310,7 @@ def _check_class_columns(wanted: Sequence[str], present: Sequence[str], table: s
 
 
 def find_classes(file: TableFile, columns: Columns) -> LabelArray:
-    """Return the classes that occur, sorted; those of a text file as numbers if all are numbers."""
+    """Return the classes that occur, sorted; in a text file as numbers if all are numbers."""
     seen: set[Any] = set()
     for piece in file.pieces(columns.labels):
         for name in columns.labels:
@@ -321,7 +323,7 @@ def find_classes(file: TableFile, columns: Columns) -> LabelArray:
 
 
 def _check_plain_values(values: Any, name: str, table: str) -> None:
-    """Refuse a column of lists, structures or other things that are no labels."""
+    """Refuse a column of lists, structures or other values that cannot be labels."""
     first = values.iloc[0] if len(values) else ""
     if not isinstance(first, str | bool | int | float | np.generic):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
@@ -349,7 +351,7 @@ def read_outcomes(
 ) -> tuple[Outcomes, pd.DataFrame, IntArray]:
     """Read confidence and loss of each row, the columns of the subgroups, and the class counts.
 
-    The probabilities of one piece at a time are in memory.
+    Only the probabilities of one piece are in memory.
     """
     wrong, sure, groups = [], [], []
     counts = np.zeros(len(classes), dtype=np.int64)
@@ -386,7 +388,7 @@ def _predictions(
 
 
 def _read_labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
-    """Return a column of labels; text as it stands if the classes are text."""
+    """Return a column of labels, unchanged if the classes are text."""
     _check_no_missing(values, str(values.name), file.path.name)
     if not file.is_text:
         return check_labels(values, f"column {values.name!r}")
@@ -429,7 +431,7 @@ def typed_subgroups(file: TableFile, pieces: list[pd.DataFrame]) -> pd.DataFrame
 def text_to_numbers(labels: LabelArray) -> LabelArray:
     """Return text as booleans, integers or floats if all of it can be read as such.
 
-    Text such as "01" stays text, since the number would be written as "1".
+    Text such as "01" stays text, because as a number it would become "1".
     """
     distinct = np.unique(labels)
     if set(distinct.tolist()) <= {"True", "False"}:
@@ -442,7 +444,7 @@ def text_to_numbers(labels: LabelArray) -> LabelArray:
 
 
 def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str | None:
-    """Return a note if a model that always gives the commonest answer would meet the target."""
+    """Return a note if always predicting the largest class would meet the target."""
     others = 1.0 - float(np.max(counts) / np.sum(counts))
     if others > target:
         return None
@@ -457,7 +459,7 @@ def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str |
 
 
 def known_numbers(piece: pd.DataFrame, names: Sequence[str], table: str) -> tuple[Any, BoolArray]:
-    """Return columns as numbers, nan where one is missing, and which rows are complete."""
+    """Return columns as numbers, nan for missing ones, and which rows are complete."""
     numbers = _read_numbers(piece[list(names)], table)
     return numbers, ~np.isnan(numbers).any(axis=1)
 
@@ -471,24 +473,24 @@ def _read_complete_numbers(frame: Any, table: str) -> Any:
 
 
 def _read_numbers(frame: Any, table: str) -> Any:
-    """Return columns as an array of finite numbers, nan where one is missing."""
+    """Return columns as an array of finite numbers, nan for missing ones."""
     columns = []
     for name in frame.columns:
         column = frame[name]
         if pd.api.types.is_bool_dtype(column):
             raise ValueError(f"{table}: column {name!r} must hold numbers, but holds booleans.")
         try:
-            numbers = _with_nan(column)
+            numbers = _to_numbers(column)
         except (TypeError, ValueError, OverflowError) as error:
             good = column.map(_is_number).to_numpy(dtype=bool)
-            raise _no_number("numbers", column, ~good, table) from error
+            raise _make_error("numbers", column, ~good, table) from error
         if np.isinf(numbers).any():
-            raise _no_number("finite numbers", column, np.isinf(numbers), table)
+            raise _make_error("finite numbers", column, np.isinf(numbers), table)
         columns.append(numbers)
     return np.column_stack(columns)
 
 
-def _with_nan(column: Any) -> Any:
+def _to_numbers(column: Any) -> Any:
     """Return a column as numbers, nan for missing ones and for words such as "n/a"."""
     if pd.api.types.is_numeric_dtype(column):
         kind = np.float32 if column.dtype == np.float32 else np.float64
@@ -516,8 +518,8 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _no_number(wanted: str, column: Any, bad: Any, table: str) -> ValueError:
-    """Return the error that names the first bad value of a column."""
+def _make_error(wanted: str, column: Any, bad: Any, table: str) -> ValueError:
+    """Return an error that names the first bad value of a column."""
     row = column.index[bad][0] if np.any(bad) else column.index[0]
     return ValueError(
         f"{table}: column {column.name!r} must hold {wanted}, but row {row} (counted from 0) holds "

@@ -1,4 +1,4 @@
-"""Real tables by name, and generators whose truth is known."""
+"""Real tables by name, and simulated predictions whose true risk is known."""
 
 from skselect.datasets._load import list_datasets, load_dataset
 from skselect.datasets._profiles import (

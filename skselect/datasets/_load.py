@@ -28,6 +28,15 @@ from skselect.datasets._registry import (
 )
 from skselect.exceptions import DatasetNotFoundError
 
+#: Seconds to wait for a server.
+_PATIENCE = 4
+# Digits of the digest in the name of a downloaded file.
+_SHORT = 12
+_VARIABLE = "SKSELECT_DATA"
+
+#: A table and where it came from.
+Found = tuple[pd.DataFrame, str]
+
 
 def load_dataset(
     name: str,
@@ -39,9 +48,9 @@ def load_dataset(
 ) -> Bunch | tuple[pd.DataFrame, pd.Series]:
     """Load a public data set for classification.
 
-    It is looked for in `data_home`, in the folder that the environment variable
-    ``SKSELECT_DATA`` names, in a cache below scikit-learn's data home, and among the tables that
-    scikit-learn ships; else it is downloaded from OpenML or UCI and kept in the cache.
+    The table is searched in this order: in `data_home`, in the folder named by the environment
+    variable ``SKSELECT_DATA``, in a cache below scikit-learn's data home, and among the tables
+    that scikit-learn ships. Otherwise it is downloaded from OpenML or UCI and cached.
 
     Parameters
     ----------
@@ -49,11 +58,11 @@ def load_dataset(
         One of :func:`list_datasets`.
     data_home : str or Path, default=None
         Folder of Parquet files, one per data set: ``adult.parquet`` with the label in the column
-        ``target``. Downloads are kept there too.
+        ``target``. Downloads are saved there too.
     return_X_y : bool, default=False
         Return features and labels only.
     download_if_missing : bool, default=True
-        Whether to ask OpenML and UCI. Needs ``pip install 'skselect[datasets]'``.
+        Whether to download from OpenML and UCI. Needs ``pip install 'skselect[datasets]'``.
     dropna : bool, default=False
         Leave out rows with missing values.
 
@@ -65,11 +74,12 @@ def load_dataset(
         ======================================  =================================================
         ``data``, ``target``, ``frame``         features, labels (numbers or strings), and both
         ``feature_names``, ``target_names``     all columns but the target; the classes, sorted
-        ``categorical_names``                   columns of categories
+        ``categorical_names``                   categorical columns
         ``positive_class``                      the class of interest of two, or None
         ``n_train``                             that many rows at the top are the official
                                                 training part; None where there is none
-        ``leaky_features``                      columns to leave out of an honest model
+        ``leaky_features``                      columns to leave out, because they are not
+                                                known when a prediction is needed
         ``license``, ``citation``, ``source``   texts; where this copy was found
         ``DESCR``                               all of this as text, with the known pitfalls
         ======================================  =================================================
@@ -77,15 +87,15 @@ def load_dataset(
     Raises
     ------
     ValueError
-        If the name is unknown, or a file's contents are not those of the registered table.
+        If the name is unknown, or a file does not contain the registered table.
     skselect.datasets.DatasetNotFoundError
-        If it is not found; says what was tried and how to get it. It is an OSError.
+        If it is not found; the message says how to get it. It is an OSError.
     ImportError
         If a package to read or download it is missing.
 
     See Also
     --------
-    list_datasets : What there is.
+    list_datasets : All data sets.
 
     Examples
     --------
@@ -112,7 +122,7 @@ def load_dataset(
     data, target = frame.drop(columns=TARGET), frame[TARGET]
     if return_X_y:
         return data, target
-    seen = set(target.unique().tolist())  # fewer, if `dropna` left all rows of a class out
+    seen = set(target.unique().tolist())  # dropna may have removed a whole class
     return Bunch(
         data=data, target=target, frame=frame,
         feature_names=list(data.columns),
@@ -135,8 +145,9 @@ def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
     -------
     DataFrame
         One row per data set, indexed by name. ``n_categorical`` and ``n_text`` count the features
-        that are categories and free text, ``majority`` is the accuracy of a constant answer,
-        ``found`` says where it would come from without a download ("" if nowhere).
+        that are categories and free text, ``majority`` is the accuracy of always
+        predicting the largest class, ``found`` says where the table is on this machine ("" if it
+        must be downloaded).
 
     Examples
     --------
@@ -154,7 +165,7 @@ def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
 
 
 def _find(entry: Entry, data_home: Any, download_if_missing: bool) -> Found:
-    """Return the table from the first place that has it, or say where it was looked for."""
+    """Return the table from the first place that has it; else raise, naming all places."""
     tried = []
     for place, folder in folders(data_home):
         path = find_file(entry, folder)
@@ -170,18 +181,18 @@ def _find(entry: Entry, data_home: Any, download_if_missing: bool) -> Found:
     if found is None:
         lines = [f"The data set {entry.name!r} is not on this machine. Tried:"]
         lines += [f"  - {one}" for one in tried]
-        lines += ["To get it:", *(f"  - {one}" for one in _advice(entry))]
+        lines += ["To get it:", *(f"  - {one}" for one in _list_remedies(entry))]
         raise DatasetNotFoundError("\n".join(lines))
     return found
 
 
-def _advice(entry: Entry) -> list[str]:
+def _list_remedies(entry: Entry) -> list[str]:
     advice = [
         f"name the folder that holds {entry.name}.parquet: data_home=, or SKSELECT_DATA in the "
         "environment"
     ]
     advice += [
-        f"or, with a connection, let it be downloaded from {source} ({url})"
+        f"or, with a connection, have it downloaded from {source} ({url})"
         for source, (url, _) in addresses(entry).items()
     ]
     shipped = [name for name, other in registry().items() if "scikit-learn" in other.sources]
@@ -216,23 +227,13 @@ def _describe(entry: Entry) -> str:
     if entry.n_train is not None:
         lines.append(f"The first {entry.n_train:,} rows are the official training part.")
     if entry.leaky_features:
-        lines.append(f"Leave out of an honest model: {', '.join(entry.leaky_features)}.")
+        lines.append(f"Leaky columns (leave them out): {', '.join(entry.leaky_features)}.")
     lines += [entry.notes] if entry.notes else []
     return "\n".join([*lines, "", f"Licence: {entry.license}", f"Citation: {entry.citation}"])
 
 
-#: Seconds to wait for an answer of a server.
-_PATIENCE = 4
-# Digits of a digest in the name of a downloaded file.
-_SHORT = 12
-_VARIABLE = "SKSELECT_DATA"
-
-#: A table and where it came from.
-Found = tuple[pd.DataFrame, str]
-
-
 def folders(data_home: Any) -> Iterator[tuple[str, Path]]:
-    """Yield the folders to look into, in order, with what they are called."""
+    """Yield the folders to search, in order, each with its name in messages."""
     if data_home is not None:
         yield "data_home", _check_folder("data_home", data_home)
     if os.environ.get(_VARIABLE):
@@ -307,7 +308,7 @@ def download(entry: Entry, folder: Path, tried: list[str]) -> Found | None:
         try:
             frame = as_registered(_fetch(url, reader), entry)
         except (OSError, ValueError) as error:
-            tried.append(f"{source}, {url}: {_reason(error)}")
+            tried.append(f"{source}, {url}: {_describe_error(error)}")
         else:
             _keep(frame, entry, folder)
             return frame, source
@@ -315,7 +316,7 @@ def download(entry: Entry, folder: Path, tried: list[str]) -> Found | None:
 
 
 def addresses(entry: Entry) -> dict[str, tuple[str, Callable[[str], pd.DataFrame]]]:
-    """Return the public addresses of a data set and how to read what they serve."""
+    """Return by source the address of a data set and the function that reads it."""
     found: dict[str, tuple[str, Callable[[str], pd.DataFrame]]] = {}
     if "openml" in entry.sources:
         number = entry.sources["openml"]
@@ -345,9 +346,9 @@ def _fetch(url: str, reader: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
 
 
 def _check_name_resolves(url: str) -> None:
-    """Raise soon on a machine without a network, where looking up a name may take minutes."""
+    """Fail fast without a network, where looking up a host name may take minutes."""
     if getproxies():
-        return  # then the proxy looks it up
+        return  # the proxy looks it up
     host = urlsplit(url).hostname
     found: list[Any] = []
     look_up = threading.Thread(target=lambda: found.extend(_look_up(host)), daemon=True)
@@ -364,14 +365,14 @@ def _look_up(host: str | None) -> list[Any]:
         return []
 
 
-def _reason(error: Exception) -> str:
-    """Return what went wrong in a few words."""
-    answered = getattr(error, "response", error) is not None
-    return str(error).splitlines()[0] if answered else "no connection"
+def _describe_error(error: Exception) -> str:
+    """Return a short text about a failed download."""
+    connected = getattr(error, "response", error) is not None
+    return str(error).splitlines()[0] if connected else "no connection"
 
 
 def _keep(frame: pd.DataFrame, entry: Entry, folder: Path) -> None:
-    """Write a table elsewhere and move it to its place, so that no half-written file is found."""
+    """Save a table as a temporary file and move it, so that no partial file is found."""
     digest = compute_digest(frame)
     name = entry.name
     if digest != entry.digest:

@@ -1,4 +1,4 @@
-"""Predictions whose truth is known: to see what a metric rewards, and to test certificates."""
+"""Simulated predictions whose true risk is known, for testing metrics and certificates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _log_uniform(rng: Draws, low: float, high: float, n: int) -> FloatArray:
     return np.exp(rng.uniform(np.log(low), np.log(high), n))
 
 
-#: Laws of the confidence: arXiv 2605.01796, table 4.
+#: Distributions of the confidence: arXiv 2605.01796, table 4.
 DISTRIBUTIONS: dict[str, Callable[[Draws, int], FloatArray]] = {
     "uniform": lambda rng, n: rng.random(n),
     "skew_high": lambda rng, n: rng.beta(3.0, 0.5, n),
@@ -38,13 +38,13 @@ DISTRIBUTIONS: dict[str, Callable[[Draws, int], FloatArray]] = {
     "tight_high": lambda rng, n: rng.uniform(0.8, 1.0, n),
     "tight_low": lambda rng, n: rng.uniform(0.0, 0.2, n),
     "normal": _truncated_normal,
-    # Up to 1 - 1e-6 the mean of c/(1 - c) is 1.5; up to 1 it would be infinite.
+    # The range ends at 1 - 1e-6: there the mean of c/(1 - c) is 1.5, up to 1 it is infinite.
     "log_uniform_low": lambda rng, n: _log_uniform(rng, 1e-4, 1 - 1e-6, n),
     "log_uniform_high": lambda rng, n: 1.0 - _log_uniform(rng, 1e-6, 0.9, n),
     "bell": lambda rng, n: rng.beta(5.0, 5.0, n),
 }
 
-#: The chance of being right at each confidence: arXiv 2605.01796, table 4.
+#: The probability of being right at each confidence: arXiv 2605.01796, table 4.
 CALIBRATION_MODES: dict[str, Callable[[Draws, FloatArray], FloatArray]] = {
     "random": lambda _, c: np.full_like(c, 0.5),
     "perfect": lambda _, c: c,
@@ -56,7 +56,7 @@ CALIBRATION_MODES: dict[str, Callable[[Draws, FloatArray], FloatArray]] = {
     "overconfident_random": lambda rng, c: rng.uniform(0.0, c),
 }
 
-#: Chance of being right, and the range of the confidence where right and where wrong.
+#: Share of right answers, and the range of the confidence of right and of wrong ones.
 MODELS = {
     "calibrated": (0.9, (0.8, 1.0), (0.5, 0.7)),
     "overconfident": (0.9, (0.9, 1.0), (0.9, 1.0)),
@@ -91,7 +91,7 @@ def make_confidence_profile(
     *,
     random_state: Any = None,
 ) -> Bunch:
-    """Draw predictions with a given law of the confidence and a given miscalibration.
+    """Draw predictions with a given distribution of the confidence and a given miscalibration.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def make_confidence_profile(
         "bimodal" (half of each), "tight_high" (U(.8, 1)), "tight_low" (U(0, .2)), "normal"
         (N(.7, .1) within [0, 1]), "log_uniform_low", "log_uniform_high" or "bell" (Beta(5, 5)).
     calibration_mode : str, default="perfect"
-        The chance of being right: "perfect" (c), "random" (1/2), "underconfident_linear"
+        The probability of being right: "perfect" (c), "random" (1/2), "underconfident_linear"
         (.2 + .8 c), "underconfident_sqrt" (sqrt(c)), "underconfident_random" (uniform between c
         and 1), "overconfident_sqrt" (1 - sqrt(1 - c)), "overconfident_half" (c/2) or
         "overconfident_random" (uniform between 0 and c).
@@ -112,8 +112,8 @@ def make_confidence_profile(
     Returns
     -------
     Bunch
-        ``confidence``, ``chance`` (of being right) and ``correct`` (was it?), arrays of shape
-        (n,); ``y_true`` and ``y_pred``, labels 0 and 1 that agree with ``correct``.
+        ``confidence``, ``chance`` (probability of being right) and ``correct`` (bool), arrays of
+        shape (n,); ``y_true`` and ``y_pred``, labels 0 and 1 that agree with ``correct``.
 
     Raises
     ------
@@ -141,13 +141,13 @@ def make_confidence_profile(
     confidence = DISTRIBUTIONS[distribution](rng, n_samples)
     chance = CALIBRATION_MODES[calibration_mode](rng, confidence)
     correct = rng.random(n_samples) < chance
-    return _bunch(confidence, chance, correct, 2, rng)
+    return _make_bunch(confidence, chance, correct, 2, rng)
 
 
 def make_model_profile(
     kind: str = "calibrated", n_samples: int = 1000, *, random_state: Any = None
 ) -> Bunch:
-    """Draw predictions of one of six model characters.
+    """Draw predictions of one of six kinds of model.
 
     Parameters
     ----------
@@ -183,11 +183,12 @@ def make_model_profile(
     random           a third    U(.3, 1)            U(.3, 1)
     ===============  =========  ==================  ==================
 
-    "calibrated", "overconfident" and "random" are as the paper's text describes those of tables 1
-    to 3; the ranges of "underconfident" and "perfect" are those of the authors' published code
-    (which lets a third of the wrong answers be right by luck). The perfect model of the text is
-    "perfect_certain": CWSA, CWSA+ and coverage are 1 at every threshold, ECE and AURC 0. The names
-    are the paper's: "calibrated" knows when it is wrong, which is more than calibration asks.
+    "calibrated", "overconfident" and "random" follow the paper's text on tables 1 to 3; the ranges
+    of "underconfident" and "perfect" are those of the authors' published code (which lets a third
+    of the wrong answers be right by luck). The perfect model of the text is "perfect_certain":
+    CWSA, CWSA+ and coverage are 1 at every threshold, ECE and AURC 0. The names are the paper's:
+    the confidence of "calibrated" separates right from wrong answers, which calibration does not
+    require.
 
     References
     ----------
@@ -210,7 +211,7 @@ def make_model_profile(
     low, high = np.where(correct[:, None], right, wrong).T
     confidence = rng.uniform(low, high)
     chance = np.full(n_samples, share)
-    return _bunch(confidence, chance, correct, 3 if kind == "random" else 2, rng)
+    return _make_bunch(confidence, chance, correct, 3 if kind == "random" else 2, rng)
 
 
 def make_risk_profile(
@@ -231,7 +232,8 @@ def make_risk_profile(
     n_samples : int, default=1000
         Number of rows n.
     n_levels : int, default=None
-        Round confidences up to so many levels, for ties; the risk stays exact at the levels.
+        Round confidences up to this many levels, which makes ties; the true risk accounts for
+        it.
     random_state : int, Generator or None, default=None
         Seed.
 
@@ -272,8 +274,8 @@ def make_risk_profile(
 
     def coverage(threshold: Any) -> Any:
         t = np.clip(np.asarray(threshold, dtype=np.float64), 0.0, None)
-        if n_levels is not None:  # rows down to the next lower level were rounded up to this one
-            # 1e-9 keeps the rounding of floats from raising a level to the next one.
+        if n_levels is not None:  # rows above the next lower level were rounded up
+            # 1e-9: a level must not become the next one by a rounding error.
             t = (np.maximum(np.ceil(t * n_levels - 1e-9), 1.0) - 1.0) / n_levels
         return np.maximum(1.0 - t, 0.0)
 
@@ -281,14 +283,14 @@ def make_risk_profile(
         share = coverage(threshold)
         return np.where(share > 0, mean_rate(share), np.nan)
 
-    bunch = _bunch(confidence, 1.0 - rate(rank), correct, 2, rng)
+    bunch = _make_bunch(confidence, 1.0 - rate(rank), correct, 2, rng)
     return Bunch(**bunch, coverage=coverage, selective_risk=selective_risk)
 
 
-def _bunch(
+def _make_bunch(
     confidence: FloatArray, chance: FloatArray, correct: Any, n_classes: int, rng: Draws
 ) -> Bunch:
-    """Return the rows with labels that agree with `correct`."""
+    """Add labels that agree with `correct`."""
     y_pred = rng.integers(n_classes, size=len(correct))
     other = (y_pred + rng.integers(1, n_classes, size=len(correct))) % n_classes
     y_true = np.where(correct, y_pred, other)

@@ -38,14 +38,14 @@ class Entry:
     n_train : int or None
         The number of rows, at the top, that are the official training part.
     leaky_features : list of str
-        Columns that contain what is not yet known when a prediction is needed.
+        Columns that are not yet known when a prediction is needed.
     sources : dict of str to object
         Where to get it: scikit-learn's loader, OpenML's and UCI's number.
     license, citation, notes : str
     digest : str
-        Of the contents, see `compute_digest`.
+        Digest of the contents, see `compute_digest`.
     texts : list of str
-        Columns of text that are no categories.
+        Columns of free text.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def majority(self) -> float:
-        """The share of the largest class: the accuracy of a constant answer."""
+        """The share of the largest class, which is the accuracy of always predicting it."""
         return max(self.class_counts.values()) / self.n_rows
 
 
@@ -87,7 +87,7 @@ def registry() -> dict[str, Entry]:
 
 
 def find_entry(name: Any) -> Entry:
-    """Return the entry of this name, or say which names are spelled like it."""
+    """Return the entry of this name; else raise, suggesting similar names."""
     known = registry()
     if isinstance(name, str) and name in known:
         return known[name]
@@ -127,7 +127,7 @@ def as_registered(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
         If it has other columns, classes or counts than the registered table.
     """
     names = [*entry.features, TARGET]
-    if TARGET not in frame.columns:  # it is the last column of public tables, under another name
+    if TARGET not in frame.columns:  # public tables have it last, under another name
         frame = frame.rename(columns={frame.columns[-1]: TARGET})
     frame = frame[names] if set(names) <= set(frame.columns) else frame
     if frame.shape != (entry.n_rows, len(names)):
@@ -166,7 +166,7 @@ def _read_labels(target: pd.Series, entry: Entry) -> pd.Series:
 
 
 def _check_count(what: str, found: Any, registered: Any, name: str) -> None:
-    """Refuse a table with another count than the registered one."""
+    """Refuse a table whose count differs from the registered one."""
     if found != registered:
         raise ValueError(f"its {what} are {found}, those of {name!r} {registered}")
 
@@ -176,7 +176,7 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def _as_text(column: pd.Series) -> Any:
-    """Return text without spaces around it, None where a public file marks a missing value."""
+    """Return stripped text, None for the marks of missing values in public files."""
     text = column.astype(object).where(column.notna(), None)
     text = text.map(lambda value: value.decode() if isinstance(value, bytes) else value)
     text = text.map(lambda value: None if value is None else str(value).strip())

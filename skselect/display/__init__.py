@@ -1,4 +1,4 @@
-"""Pictures. matplotlib is imported inside `plot` only."""
+"""Plots. matplotlib is imported inside `plot` only."""
 
 from skselect.display.histogram import ConfidenceHistogramDisplay
 from skselect.display.reliability import ReliabilityDisplay

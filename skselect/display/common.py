@@ -1,4 +1,4 @@
-"""What every picture shares. matplotlib is imported inside `plot` only."""
+"""What all plots share. matplotlib is imported inside `plot` only."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from skselect.predictions.predictions import Predictions
 # Okabe and Ito's colours: distinct for colour-blind readers and in print.
 COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARK = "#D55E00"
-# More points than a screen has pixels add nothing.
+# More points could not be seen on a screen.
 MAX_POINTS = 2000
 
 
 class CurveDisplay(ABC):
-    """A curve on axes; those of several models or subgroups may share the axes."""
+    """A curve; those of several models or subgroups may share the axes."""
 
     name: str | None
 
@@ -163,20 +163,20 @@ def count_lines(ax: Any, kind: str) -> int:
 
 
 def full_names(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return options of a line by their full names: "c" is "color"."""
+    """Return options of a line by their full names: "c" becomes "color"."""
     from matplotlib import cbook, lines  # noqa: PLC0415 - an extra, needed here only
 
     return dict(cbook.normalize_kwargs(dict(kwargs or {}), lines.Line2D))
 
 
 def risk_interval(curve: Any, points: Any, level: float) -> tuple[FloatArray, FloatArray]:
-    """Return the exact interval of the risk at each of some points, not for all at once."""
+    """Return the exact interval of the risk at each point; not for all points at once."""
     check_countable(curve)
     return clopper_pearson_interval(points["accepted_loss"], points["accepted_weight"], level)
 
 
 def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: Any) -> None:
-    """Shade a band, without stretching the axes: at few rows it is as wide as the range."""
+    """Shade a band without rescaling the axes: for few rows it is very wide."""
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - an extra
 
     outline = np.concatenate([np.column_stack([x, low]), np.column_stack([x, high])[::-1]])
@@ -192,12 +192,12 @@ def draw_threshold(ax: Any, threshold: float | None) -> None:
 
 
 def percent(value: float, _: int) -> str:
-    """Return the label of a tick."""
+    """Format a tick as a percentage."""
     return f"{100 * value:g} %"
 
 
 def new_axes(ax: Any) -> Any:
-    """Return the axes to draw on, of a new figure where none are given."""
+    """Return the given axes, or those of a new figure."""
     plt = import_extra("matplotlib.pyplot", "matplotlib", "plot")
     if ax is None:
         ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1]

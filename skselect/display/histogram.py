@@ -1,4 +1,4 @@
-"""Histograms of the confidence, of right answers and of wrong ones."""
+"""Histograms of the confidence of right and of wrong answers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from skselect.predictions.outcomes import Outcomes
 class ConfidenceHistogramDisplay:
     """Two histograms of the confidence: of the right answers and of the wrong ones.
 
-    Each adds up to 100 %, so that few errors show beside many right answers. The less they
-    overlap, the more abstaining gains.
+    Each adds up to 100 %, so that few errors are visible beside many right answers. The less
+    they overlap, the more abstention helps.
 
     Parameters
     ----------
     edges : array-like of shape (m + 1,)
-        Of the bins.
+        Edges of the bins.
     right, wrong : array-like of shape (m,)
         Weight of right and of wrong answers in each bin; a graded loss is shared between them.
     name : str, default=None
@@ -48,7 +48,7 @@ class ConfidenceHistogramDisplay:
 
     See Also
     --------
-    RiskCoverageDisplay : What abstaining gains; takes several models.
+    RiskCoverageDisplay : Shows how much abstention helps; takes several models.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class ConfidenceHistogramDisplay:
         name: str | None = None,
         ax: Any = None,
     ) -> ConfidenceHistogramDisplay:
-        """Draw a fitted estimator; an abstaining one has its threshold marked."""
+        """Draw a fitted estimator, and mark its threshold if it has a single one."""
         found = judge_estimator(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
         return cls.from_outcomes(
@@ -126,7 +126,7 @@ class ConfidenceHistogramDisplay:
         threshold: float | None = None,
         ax: Any = None,
     ) -> ConfidenceHistogramDisplay:
-        """Draw judged rows."""
+        """Draw outcomes."""
         check_count("n_bins", n_bins)
         c, loss = outcomes.confidence, outcomes.loss
         weight = np.ones(len(c)) if outcomes.sample_weight is None else outcomes.sample_weight
@@ -188,7 +188,7 @@ class ConfidenceHistogramDisplay:
         self, ax: Any, counts: FloatArray, what: str, color: str, fill: bool,
         given: Mapping[str, Any] | None,
     ) -> Any:  # fmt: skip
-        """Draw one of the two; one is filled and one an outline, which is readable in print."""
+        """Draw one histogram; `fill` tells them apart in print."""
         total = float(np.sum(counts))
         share = counts / total if total else counts
         label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"

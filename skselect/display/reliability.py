@@ -22,10 +22,10 @@ _CURVE = "skselect reliability curve"
 
 
 class ReliabilityDisplay(CurveDisplay):
-    """Reliability diagram: how often it is right at each confidence.
+    """Reliability diagram: the share of right answers at each confidence.
 
-    Points below the diagonal are overconfident: at confidence .9 it is right less often than
-    in nine cases of ten.
+    Points below the diagonal are overconfident: of answers with confidence .9, fewer than 90 %
+    are right.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class ReliabilityDisplay(CurveDisplay):
         name: str | None = None,
         ax: Any = None,
     ) -> ReliabilityDisplay:
-        """Draw a fitted estimator: the chance of being right that it claims."""
+        """Draw the claimed probabilities of being right of a fitted estimator."""
         outcomes = judge_estimator(estimator, X, y, sample_weight).judged.claimed.outcomes
         name = type(estimator).__name__ if name is None else name
         return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
@@ -115,7 +115,7 @@ class ReliabilityDisplay(CurveDisplay):
         name: str | None = None,
         ax: Any = None,
     ) -> ReliabilityDisplay:
-        """Draw judged rows, whose confidence is the claimed probability of being right."""
+        """Draw outcomes whose confidence is the claimed probability of being right."""
         error = float(evaluate(outcomes, ["smooth_ece"])["smooth_ece"])
         return cls(reliability(outcomes, n_bins, strategy), name=name, error=error).plot(ax)
 

@@ -28,14 +28,14 @@ from skselect.thresholds import simultaneous_band
 
 _CURVE = "skselect risk-coverage curve"
 _RISKS = {
-    "zero_one": "Selective risk: errors among them",
-    "cost": "Mean cost of what it answers",
-    "graded": "Mean loss of what it answers",
+    "zero_one": "Selective risk: errors among accepted cases",
+    "cost": "Mean cost of accepted cases",
+    "graded": "Mean loss of accepted cases",
 }
 
 
 class RiskCoverageDisplay(CurveDisplay):
-    """Risk-coverage curve: how often it errs among the rows it answers.
+    """Risk-coverage curve: the selective risk at every coverage.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class RiskCoverageDisplay(CurveDisplay):
     target : float, default=None
         A risk target, drawn as a line.
     certificate : Certificate, default=None
-        Draws a whisker at the threshold, the bound as if the threshold had been fixed
-        beforehand, and shades coverages that are too small to be certified.
+        Its bound (as if the threshold had been fixed beforehand) is drawn as a vertical line,
+        and coverages that are too small to be certified are shaded.
     band : array-like of shape (B,), default=None
         An upper bound on the risk for every entry of the curve, such as
         :func:`skselect.thresholds.simultaneous_band`; drawn as steps.
@@ -56,9 +56,9 @@ class RiskCoverageDisplay(CurveDisplay):
         Draw the exact interval of the risk at each threshold as a band. It holds for a threshold
         that was fixed beforehand, not for all at once; it needs errors of 0 or 1, unweighted.
     loss : {"zero_one", "cost", "graded"}, default="zero_one"
-        What the curve's losses are: errors, shares of the largest cost, or others.
+        What the losses of the curve are: errors, costs (as shares of `unit`), or other losses.
     unit : float, default=1
-        The largest cost; risks are drawn in its units, and the target is in them.
+        The largest cost. The target is in the units of cost, and so are the risks drawn.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class RiskCoverageDisplay(CurveDisplay):
         confidence_level: float | None = None,
         ax: Any = None,
     ) -> RiskCoverageDisplay:
-        """Draw the curve of a fitted estimator; an abstaining one has its threshold marked."""
+        """Draw the curve of a fitted estimator, and mark its threshold if it has a single one."""
         found = judge_estimator(estimator, X, y, sample_weight)
         name = type(estimator).__name__ if name is None else name
         return cls(
@@ -221,9 +221,9 @@ class RiskCoverageDisplay(CurveDisplay):
             self._draw_certificate(ax, self.certificate)
         if self.threshold is not None:
             self._mark(ax, self.threshold)
-        ax.set(xlabel="Coverage: share of cases it answers", ylabel=_RISKS[self.loss],
+        ax.set(xlabel="Coverage: share of accepted cases", ylabel=_RISKS[self.loss],
                xlim=(0, 1.02))  # fmt: skip
-        ax.autoscale(axis="y")  # to all curves on these axes
+        ax.autoscale(axis="y")  # fit all curves on these axes
         ax.set_ylim(bottom=0)
         for axis in (ax.xaxis, ax.yaxis) if self.loss == "zero_one" else (ax.xaxis,):
             axis.set_major_formatter(percent)
@@ -261,4 +261,4 @@ class RiskCoverageDisplay(CurveDisplay):
         y = self.unit * risk
         found = f"{100 * y:.1f} % wrong" if self.loss == "zero_one" else f"mean {y:.3g}"
         ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
-                label=f"threshold {threshold:.3g}: answers {100 * x:.0f} %, {found}")  # fmt: skip
+                label=f"threshold {threshold:.3g}: accepts {100 * x:.0f} %, {found}")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What every threshold would give."""
+"""Metrics against the threshold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LABELS = {
 }
 _POINTS = 501
 _CURVE = "skselect metric against the threshold"
-# Models differ in the dashes, metrics in the colour.
+# One dash pattern per model, one colour per metric.
 _DASHES = ("-", "--", ":", "-.")
 
 
@@ -52,7 +52,7 @@ class ThresholdDisplay(CurveDisplay):
     metrics : list of str, default=None
         Some of "coverage", "selective_accuracy", "cwsa" and "cwsa_plus"; None draws all four.
     name : str, default=None
-        Before the name of each metric in the legend.
+        Put before the name of each metric in the legend.
     confidence_level : float in (0, 1), default=None
         Draw the exact interval of the selective accuracy at each threshold as a band. It holds
         for a threshold that was fixed beforehand; it needs errors of 0 or 1, unweighted.
@@ -132,7 +132,7 @@ class ThresholdDisplay(CurveDisplay):
         confidence_level: float | None = None,
         ax: Any = None,
     ) -> ThresholdDisplay:
-        """Draw a fitted estimator; an abstaining one has its threshold marked, if it has one."""
+        """Draw a fitted estimator, and mark its threshold if it has a single one."""
         found = judge_estimator(estimator, X, y, sample_weight)
         return cls(
             found.judged.curve, threshold=found.single_threshold, metrics=metrics, name=name,
@@ -157,7 +157,7 @@ class ThresholdDisplay(CurveDisplay):
         if self.confidence_level is not None and "selective_accuracy" in chosen:
             self._draw_band(ax, grid, self.confidence_level)
         draw_threshold(ax, self.threshold)
-        ax.set(xlabel="Threshold: least confidence that is answered", ylabel="Value",
+        ax.set(xlabel="Threshold: least confidence that is accepted", ylabel="Value",
                xlim=(left, 1.0))  # fmt: skip
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(percent)

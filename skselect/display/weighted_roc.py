@@ -1,4 +1,4 @@
-"""The ROC curve in which sure answers count more."""
+"""ROC curve with rows weighted by confidence."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _CURVE = "skselect confidence-weighted ROC curve"
 
 
 class ConfidenceWeightedRocDisplay(CurveDisplay):
-    """ROC curve in which each row counts by the confidence in its predicted class.
+    """ROC curve in which each row is weighted by the confidence in its predicted class.
 
-    Where it lies above the plain curve (thin and dashed), the classifier is more confident in
-    the rows that it ranks well.
+    Where it lies above the unweighted curve (thin and dashed), the classifier is more confident
+    in the rows that it ranks well.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def _prefix(name: str | None) -> str:
 
 
 def _resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:
-    """Return the class to set against the rest: `pos_label`, or 1 where classes are numbers."""
+    """Return the positive class: `pos_label`, or by default 1 where two classes are numbers."""
     if pos_label is None and (len(classes) != 2 or classes.dtype.kind not in "biuf"):
         raise ValueError(
             f"pos_label must name the class to set against the rest, one of "

@@ -1,4 +1,4 @@
-"""What every abstaining estimator can be asked, and how one is found inside wrappers."""
+"""The methods of all abstaining estimators, and how to find one inside wrappers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, fi
 
 
 class AbstainingMixin:
-    """What every abstaining estimator of the library can be asked.
+    """The methods that all abstaining estimators share.
 
-    A class provides `policy_`, ``_read_rows(X)``, which returns what the policy reads of rows
+    A class provides `policy_`, ``_read_rows(X)``, which returns what the policy needs of rows
     (raw scores, codes of the classifier's own answers, subgroups), and ``_count_seen(X)``.
     """
 
@@ -27,7 +27,7 @@ class AbstainingMixin:
     _count_seen: Callable[[Any], int]
 
     def predict(self, X: Any) -> LabelArray:
-        """Return the label of each row, the abstain label where it is not sure enough.
+        """Return the label of each row, the abstain label where it is not accepted.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class AbstainingMixin:
         Raises
         ------
         ValueError
-            If X has no rows, as from scikit-learn's classifiers (a policy decides none).
+            If X has no rows, as scikit-learn's classifiers do (``policy_.decide`` accepts it).
         """
         decisions = decide_rows(self, X)
         return self.policy_.labels(decisions)
@@ -56,15 +56,15 @@ class AbstainingMixin:
             return np.log(self.predict_proba(X))
 
     def predict_confidence(self, X: Any) -> FloatArray:
-        """Return how sure it is of each row, shape (n,); what the threshold is applied to."""
+        """Return the confidence of each row, to which the threshold is applied; shape (n,)."""
         return decide_rows(self, X).confidence
 
     def accepts(self, X: Any) -> BoolArray:
-        """Tell which rows it answers, shape (n,)."""
+        """Tell which rows it accepts, shape (n,)."""
         return decide_rows(self, X).accepted
 
     def decide(self, X: Any) -> pd.DataFrame:
-        """Return one row per case for people to read, with the index of `X`.
+        """Return the decisions as a DataFrame with the index of `X`.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class AbstainingMixin:
 
 
 def decide_rows(estimator: AbstainingMixin, X: Any) -> Decisions:
-    """Return what an abstaining estimator makes of rows: all its decisions, as arrays."""
+    """Return all decisions of an abstaining estimator, as arrays."""
     rows = estimator._read_rows(X)  # noqa: SLF001 - what a class of the mixin provides
     return apply_policy(estimator.policy_, *rows)
 

@@ -62,7 +62,7 @@ from skselect.predictions.decisions import DECISIONS, DecisionRule
 
 
 class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Wrap a classifier so that it may abstain, with honest probabilities if you like.
+    """Wrap a classifier so that it may abstain, with calibrated probabilities if you like.
 
     With its defaults it never abstains and predicts as the wrapped classifier does.
 
@@ -70,40 +70,40 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     ----------
     estimator : classifier
         Anything with ``fit`` and ``predict_proba``; ``decision_function`` is enough once a
-        calibration is chosen. ``FrozenEstimator(fitted)`` is used as it is: what is passed to
-        ``fit`` then goes to the calibration alone.
+        calibration is chosen. ``FrozenEstimator(fitted)`` is not fitted again: the rows given
+        to ``fit`` then fit the calibration only.
     threshold : float or None, default=None
-        Rows with confidence >= threshold are answered. None never abstains, inf always.
+        Rows with confidence >= threshold are accepted. None never abstains, inf always.
     confidence : str or callable, default="auto"
-        How sure it is of a row, from the (calibrated) probabilities: "max_proba", "margin",
-        "entropy", "gini", or of its answer, "chosen_proba" and "expected_cost" (one minus the
-        expected over the largest cost). "auto" belongs to the `decision`: "max_proba" for
-        "argmax", "chosen_proba" for "estimator", "expected_cost" for "min_cost". The named ones
-        lie in [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
+        Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini";
+        or, for the answer alone, "chosen_proba" or "expected_cost" (one minus the expected over
+        the largest cost). "auto" follows the `decision`: "max_proba" for "argmax",
+        "chosen_proba" for "estimator", "expected_cost" for "min_cost". The named ones lie in
+        [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
     calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
 "isotonic"} or calibrator, default=None
-        How raw scores become honest: "temperature" is recommended, "smooth_isotonic" where
+        How raw scores are calibrated: "temperature" is recommended, "smooth_isotonic" where
         training shifted the classes (see the guide on calibration). One map for two classes,
         else one per class with rows rescaled to sum to one ("temperature": one for all). Only
-        "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode. A
-        calibrator of yours is a scikit-learn estimator with ``fit(score, y, sample_weight)``
+        "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode. Your
+        own calibrator is a scikit-learn estimator with ``fit(score, y, sample_weight)``
         and ``predict(score)``; it gets log-odds if its attribute `reads_log_odds` is true.
     calibration_scope : {"probabilities", "confidence"}, default="probabilities"
-        What becomes honest: the class probabilities, or the confidence alone. "confidence"
-        learns P(correct | confidence) with one rising map: ``predict_proba`` stays raw, the
-        answers stay, and rows keep their order of confidence but for new ties.
+        What is calibrated: the class probabilities, or the confidence alone. "confidence"
+        learns P(correct | confidence) with one increasing map: ``predict_proba`` and the
+        answers do not change, and rows keep their order of confidence except for new ties.
     decision : {"argmax", "estimator", "min_cost"}, default="argmax"
-        What it answers: the most probable class, what the classifier's own ``predict`` says (a
-        tuned cut-off inside counts), or the class of the least expected cost.
+        The answer: the most probable class, what the classifier's own ``predict`` returns (with
+        a tuned cut-off inside it), or the class of the least expected cost.
     cost_matrix : array-like of shape (K, K) or DataFrame, default=None
-        What each answer costs, in units of yours: rows are true classes, columns answers, in
+        What each answer costs, in your own units: rows are true classes, columns answers, in
         the order of `classes_` (a DataFrame is matched by name).
     cv : int, splitter or iterable, default=5
-        Out-of-fold predictions for the calibration; the classifier is then fitted on all
-        rows. Rows of a class that their fold was not trained on are left out, with a warning;
-        where these are most rows of a class it is an error. Not used for a FrozenEstimator.
+        Folds of the out-of-fold predictions that fit the calibration; the classifier is then
+        fitted on all rows. A row whose class no training row of its fold has is left out, with
+        a warning; losing most rows of a class is an error. Not used for a FrozenEstimator.
     abstain_label : label, default="auto"
-        What ``predict`` returns for a row that is not answered. "auto": -1 for numbers and
+        What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
         and 1, which scikit-learn's metrics can compare with False and True.
 
@@ -189,8 +189,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         ------
         ValueError
             If a parameter is malformed, the abstain label is one of the classes, or the
-            classifier takes no weights, states no confidence, or does not predict the class
-            of the largest probability.
+            classifier takes no weights, has no scores, or does not predict the class of the
+            largest probability.
         """
         self._check_parameters()
         check_has_fit(self.estimator)
@@ -211,7 +211,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def _fit_checked(self, rows: TrainingRows) -> SelectiveClassifier:
         """Fit to checked rows with checked parameters; the tuner calls it for each fold."""
         raw = rows.fit(self.estimator)
-        scores = self._checked_scores(rows, raw)
+        scores = self._check_scores(rows, raw)
         self.calibration_ = self._calibrate(rows, raw, scores)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
@@ -225,8 +225,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _checked_scores(self, rows: TrainingRows, raw: RawClassifier) -> FloatArray:
-        """Return the raw scores of the rows, if the classifier's answers can be used."""
+    def _check_scores(self, rows: TrainingRows, raw: RawClassifier) -> FloatArray:
+        """Return the raw scores of the rows; refuse a classifier whose answers do not fit them."""
         if raw.response != "predict_proba":
             lacks = f"{type(raw.estimator).__name__} has no predict_proba"
             check_more_classes(rows.classes, f"{lacks}, and nothing can be calibrated")
@@ -308,10 +308,11 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the wrapped classifier's decision values, as it gives them.
+        """Return the wrapped classifier's decision values.
 
-        Missing where the probabilities are calibrated, which the values would contradict:
-        scikit-learn's scorers and meta-estimators often prefer them. ``raw_scores`` has them.
+        There is no such method where the probabilities are calibrated: scikit-learn's scorers
+        and meta-estimators would prefer these values, which contradict the probabilities.
+        ``estimator_.decision_function`` still returns them.
 
         Parameters
         ----------
@@ -327,13 +328,13 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     @property
     def confidence_in_use(self) -> Any:
-        """The confidence that is computed: that of the decision where it says "auto"."""
+        """The parameter `confidence`, with "auto" replaced by the default of the decision."""
         auto = isinstance(self.confidence, str) and self.confidence == "auto"
         return DecisionRule(self.decision).default_confidence if auto else self.confidence
 
     @property
     def confidence_is_bounded(self) -> bool:
-        """Whether the confidence lies in [0, 1]; a function of yours may return anything."""
+        """Whether the confidence lies in [0, 1]; a function may return any number."""
         return self.calibrates_confidence or not callable(self.confidence)
 
     @property
@@ -350,7 +351,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
     def policy_(self) -> AbstentionPolicy:  # type: ignore[override]
         """The decision as a frozen object that can be saved without the classifier.
 
-        ``fit`` makes it; after a parameter was set it is made anew, once.
+        ``fit`` makes it; after a parameter has changed it is made again, once.
         """
         raw = self._raw()
         policy: AbstentionPolicy | None = getattr(self, "_policy", None)
@@ -405,7 +406,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         _check_any_sample(X, self)  # one message, whichever classifier is wrapped
         scores = raw.scores(X)
         if not hasattr(self, "_raw_classifier"):
-            raw.check_decision(X, scores, self.decision)  # which fit has not checked
+            raw.check_decision(X, scores, self.decision)  # fit, which checks it, was not called
         y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
         return scores, y_pred, None
 
@@ -443,18 +444,18 @@ def frozen_classes(estimator: Any) -> LabelArray:
 
 
 def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
-    """Return the classes of a task: those of a classifier that is not trained, else those of y."""
+    """Return the classes of a classifier that is used as it is, else those of y."""
     return frozen_classes(estimator) if is_ready(estimator) else np.unique(y)
 
 
 def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:
-    """Return labels as positions among the classes of a task; others are errors."""
+    """Return labels as positions among `classes`; refuse others."""
     codes = encode_labels(y, classes, "y")
     return check_known(codes, y, classes, "y", "The classifier was not trained on them.")
 
 
 def adopt_tags(tags: Any, estimator: Any) -> Any:
-    """Take over which inputs the wrapped classifier accepts."""
+    """Copy the tags that say which inputs the wrapped classifier accepts."""
     inner = get_tags(estimator)
     for name in ("sparse", "allow_nan", "string", "categorical", "pairwise", "positive_only"):
         setattr(tags.input_tags, name, getattr(inner.input_tags, name))
@@ -466,7 +467,7 @@ def adopt_tags(tags: Any, estimator: Any) -> Any:
 
 
 def warn_if_fitted(estimator: Any) -> None:
-    """Say that a fitted classifier is trained anew, unless it is frozen."""
+    """Warn where a classifier that is already fitted will be fitted again."""
     try:
         check_is_fitted(estimator)
     except (NotFittedError, TypeError):
@@ -475,14 +476,14 @@ def warn_if_fitted(estimator: Any) -> None:
         return
     warnings.warn(
         f"estimator: this {type(estimator).__name__} is already fitted, but it is not frozen, so a "
-        "clone of it is trained anew on the rows given. Pass FrozenEstimator(estimator) "
+        "clone of it is fitted again on the rows given. Pass FrozenEstimator(estimator) "
         "(sklearn.frozen) to use it as it is.",
         stacklevel=3,
     )
 
 
 def _check_temperature_reads(calibration: str, scope: str, confidence: Any) -> None:
-    """Refuse a temperature for a confidence that is no probability of being right."""
+    """Refuse "temperature" for a confidence other than "max_proba"."""
     max_proba = isinstance(confidence, str) and confidence == "max_proba"
     if calibration == "temperature" and scope == "confidence" and not max_proba:
         raise ValueError(
@@ -498,22 +499,22 @@ def _check_answerable(threshold: Any, confidence: Any, *, bounded: bool) -> floa
     if bounded and 1 < number < math.inf:
         raise ValueError(
             f"threshold={threshold!r} can never be reached, because confidence={confidence!r} lies "
-            "in [0, 1]. Write 80 % as 0.8; inf answers nothing on purpose."
+            "in [0, 1]. Write 80 % as 0.8; to accept nothing on purpose, pass inf."
         )
     return number
 
 
 def _check_scope_decides(scope: str, decision: str) -> None:
-    """Refuse to calibrate a confidence in answers that are not the most probable class."""
+    """Refuse to calibrate the confidence where the answer may not be the most probable class."""
     if scope == "confidence" and decision != "argmax":
         raise ValueError(
             "calibration_scope='confidence' learns how often the most probable class is right, "
-            f"which decision={decision!r} may not answer with; use 'probabilities'."
+            f"but decision={decision!r} may choose another class; use 'probabilities'."
         )
 
 
 def _check_any_sample(X: Any, owner: Any) -> None:
-    """Refuse to predict no row at all, in the words of scikit-learn's classifiers."""
+    """Refuse an X without rows, with scikit-learn's message."""
     shape = tuple(X.shape) if hasattr(X, "shape") else (len(X),) if hasattr(X, "__len__") else ()
     if shape[:1] == (0,):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Predictions of rows that a model has not seen, in the order of its folds, and their subgroups."""
+"""Out-of-fold and held-out predictions, and the subgroups of rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from skselect.predictions.predictions import Predictions
 
 #: One column, several, a function of X, or the answers themselves.
 GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
-#: Rows that a model had not seen, and what it decided, among all classes of the task.
+#: Rows that a model has not seen, and its decisions, with a column for every class.
 Part = tuple[IntArray, Decisions]
 
 
@@ -128,7 +128,7 @@ def decide_among_all(
     proba = spread(decisions.y_proba, columns, len(rows.classes), 0.0)
     y_pred = columns[decisions.y_pred]
     confidence = decisions.confidence
-    if not model.calibrates_confidence:  # a calibrated one stays as it is
+    if not model.calibrates_confidence:  # a calibrated confidence does not change
         confidence = confidence_of_answers(proba, y_pred, base.confidence_in_use, rows.rule)
     return replace(decisions, y_proba=proba, y_pred=y_pred, confidence=confidence)
 
@@ -177,7 +177,7 @@ def pool(parts: list[Part], rows: TrainingRows) -> Pooled:
 
 
 def name_groups(group_by: GroupBy) -> str:
-    """Return what subgroups are called, for people."""
+    """Return a name for the subgroups, for messages."""
     if callable(group_by):
         return getattr(group_by, "__name__", "subgroup").replace("<lambda>", "subgroup")
     columns = group_by if isinstance(group_by, list | tuple) else [group_by]
@@ -201,10 +201,10 @@ def find_subgroups(group_by: GroupBy, X: Any) -> Any:
 
 
 def check_decided_by_row(group_by: GroupBy, X: Any, subgroups: Any) -> None:
-    """Refuse a function that gives a row another subgroup when fewer rows stand beside it.
+    """Refuse a function for which the subgroup of a row depends on the other rows.
 
-    It is asked about both halves of the rows, and about the first and the last row of some
-    subgroups alone.
+    It is called on each half of the rows, and on the first and the last row of some subgroups
+    alone.
     """
     if not callable(group_by):
         return
@@ -225,14 +225,14 @@ def _check_same_subgroups(
     """Compare the subgroups of a part of the rows with theirs among all rows."""
     remedy = (
         "The subgroup of a row must follow from that row alone, since new rows arrive with other "
-        "rows around them: compute beforehand what is learnt from many rows, such as a cut-off, "
+        "rows around them: compute beforehand what depends on many rows, such as a cut-off, "
         "and pass for example lambda X: X['age'] > 50."
     )
     try:
         part: pd.DataFrame = _check_returned(group_by(take_rows(X, rows)), len(rows))
     except Exception as error:
-        said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise ValueError(f"group_by: the function fails on {which} ({said}). {remedy}") from error
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise ValueError(f"group_by: the function fails on {which} ({reason}). {remedy}") from error
     both = [subgroups.iloc[rows].astype(object), part.astype(object)]
     both[1].columns = both[0].columns
     codes, keys = subgroup_codes(pd.concat(both, ignore_index=True), 2 * len(rows))
@@ -241,7 +241,7 @@ def _check_same_subgroups(
     if len(other):
         names = [*keys, None]
         raise ValueError(
-            f"group_by: the function looks at rows together. Asked about {which}, it puts "
+            f"group_by: the function looks at rows together. Called on {which}, it puts "
             f"{len(other)} of {len(rows)} into another subgroup than among all {len(subgroups)} "
             f"rows (row {rows[other[0]]}: {names[here[other[0]]]!r}, not "
             f"{names[among_all[other[0]]]!r}). {remedy}"
@@ -278,7 +278,7 @@ def _check_group_columns(group_by: Any, X: Any) -> Any:
 
 
 def _check_returned(values: Any, n: int) -> Any:
-    """Return what a function of X gave as subgroups, if it is one per row."""
+    """Check that a function of X returned one subgroup per row."""
     if values is None:
         raise ValueError("group_by: the function returned None; it must return one value per row.")
     return check_subgroups(values, n, "group_by", "X")

@@ -1,4 +1,4 @@
-"""Fit a classifier and read raw scores off it, whatever labels and folds it meets."""
+"""Fit classifiers, on all rows or on folds that may lack classes, and get their raw scores."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RawClassifier:
     classes : ndarray of shape (K,)
         All classes of the task.
     columns : ndarray of shape (k,)
-        Where the classifier's own classes stand among `classes`.
+        Positions of the classifier's own classes in `classes`.
     response : {"predict_proba", "decision_function"}
     """
 
@@ -84,9 +84,9 @@ class RawClassifier:
     def check_decision(self, X: Any, scores: FloatArray, decision: str) -> None:
         """Refuse a classifier that abstains, or predicts another class than the decision says.
 
-        With decision values only two classes are checked: SVC's vote among three or more may
-        differ from its largest value in a few rows, and its calibration follows the values.
-        Three columns may be pairs of classes, whatever the decision.
+        With decision values this is checked for two classes only: with more, the class that SVC
+        predicts may differ from that of its largest value in a few rows. Three columns of values
+        are also refused where they compare pairs of classes.
         """
         abstainer, _ = find_abstainer(self.estimator, None)
         if abstainer is not None and abstainer.abstains:
@@ -111,7 +111,7 @@ class RawClassifier:
 
 
 def spread(own: FloatArray, columns: IntArray, n_classes: int, missing: float) -> FloatArray:
-    """Return a classifier's own columns among those of all classes."""
+    """Return a table with a column for every class, from those that a classifier has."""
     if np.array_equal(columns, np.arange(n_classes)):
         return own
     table = np.full((len(own), n_classes), missing, dtype=own.dtype)
@@ -155,33 +155,13 @@ def find_response(estimator: Any) -> str:
 
 
 def wants_codes(estimator: Any) -> bool:
-    """Tell whether a classifier only takes the labels 0..k-1 of the rows it is fitted on.
+    """Tell whether a classifier must be fitted with the labels 0..k-1, none of them missing.
 
-    XGBoost does, so it would refuse strings, and folds that lack a class.
+    XGBoost must: it refuses strings, and folds that lack a class.
     """
     while getattr(estimator, "steps", None):
         estimator = estimator.steps[-1][1]
     return any(cls.__module__.split(".")[0] == "xgboost" for cls in type(estimator).__mro__)
-
-
-def _codes_among(labels: Any, classes: LabelArray) -> IntArray:
-    """Return labels of an evaluation set as the codes of the classes trained on."""
-    labels = check_labels(labels, "eval_set")
-    codes = encode_labels(labels, classes, "eval_set")
-    remedy = "Each of its classes must occur in every part that is trained on."
-    return check_known(codes, labels, classes, "eval_set", remedy)
-
-
-def _weight_name(estimator: Any) -> str:
-    """Return the argument of `fit` that takes weights."""
-    name = weight_parameter(estimator)
-    if name is None:
-        raise ValueError(
-            f"sample_weight: {type(estimator).__name__}.fit takes no weights (or a classifier "
-            "inside takes none), so they would be ignored. Leave sample_weight out, or choose a "
-            "classifier that takes them."
-        )
-    return name
 
 
 # Arguments of fit ----------------------------------------------------------------------------
@@ -215,7 +195,7 @@ def route_fit(
     if not routing_enabled():
         groups = params.pop("groups", None)
         if weight is not None:
-            params[_weight_name(owner.estimator)] = weight
+            params[_find_weight_parameter(owner.estimator)] = weight
         return params, {} if groups is None else {"groups": groups}
     if weight is not None:
         params["sample_weight"] = weight
@@ -223,10 +203,22 @@ def route_fit(
     return dict(routed.estimator.fit), dict(routed.splitter.split)
 
 
+def _find_weight_parameter(estimator: Any) -> str:
+    """Return the argument of `fit` that takes weights."""
+    name = weight_parameter(estimator)
+    if name is None:
+        raise ValueError(
+            f"sample_weight: {type(estimator).__name__}.fit takes no weights (or a classifier "
+            "inside takes none), so they would be ignored. Leave sample_weight out, or choose a "
+            "classifier that takes them."
+        )
+    return name
+
+
 # Folds ---------------------------------------------------------------------------------------
 
 
-#: Fewer held-out rows say next to nothing about a threshold.
+#: Fewer held-out rows are too few to choose a threshold.
 _LEAST_HELD_OUT = 10
 #: For each fold the rows to train on, and the rows to predict.
 Parts = list[tuple[IntArray, IntArray]]
@@ -239,7 +231,7 @@ def folds(
     params: Mapping[str, Any],
     weight: FloatArray | None = None,
 ) -> Parts:
-    """Return the rows of each fold; rare classes may be missing from some of them.
+    """Return the rows of each fold, some of which may lack rare classes.
 
     Parameters
     ----------
@@ -250,14 +242,14 @@ def folds(
     params : mapping
         Arguments of the splitter, such as ``groups``.
     weight : ndarray of shape (n,), default=None
-        What the models of the folds will be trained with.
+        Weights that the models of the folds will be trained with.
     """
     check_cv(cv)
     if (cv is None or isinstance(cv, numbers.Integral)) and params.get("groups") is not None:
         cv = StratifiedGroupKFold(5 if cv is None else int(cv))
     splitter = as_splitter(cv, y, classifier=True)
     with warnings.catch_warnings():
-        # scikit-learn warns of a class with fewer rows than folds, which may well be so here.
+        # scikit-learn warns of a class with fewer rows than folds, which is allowed here.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
         parts = list(splitter.split(X, y, **params))
     if not parts:
@@ -302,23 +294,6 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
     return train, test
 
 
-def _cut(params: Mapping[str, Any], rows: IntArray, n: int) -> dict[str, Any]:
-    """Return arguments for a part of the rows: whatever has one entry per row is cut."""
-    return {
-        name: take_rows(value, rows) if _has_rows(value, n) else value
-        for name, value in params.items()
-    }
-
-
-def _has_rows(value: Any, n: int) -> bool:
-    if isinstance(value, str | bytes | Mapping):
-        return False
-    shape = getattr(value, "shape", None)
-    if shape is not None:
-        return len(shape) > 0 and shape[0] == n
-    return hasattr(value, "__len__") and len(value) == n
-
-
 # Fitting -------------------------------------------------------------------------------------
 
 
@@ -339,7 +314,7 @@ class TrainingRows:
         Arguments of the classifier's ``fit``, weights included, and of the splitter that makes
         the folds of its calibration.
     rule : DecisionRule
-        How rows are answered, among all classes.
+        How probabilities of all classes become an answer.
     """
 
     X: Any
@@ -355,14 +330,16 @@ class TrainingRows:
         """Return some of the rows."""
         n = len(self.codes)
         weight = None if self.weight is None else self.weight[rows]
-        params, split_params = (_cut(given, rows, n) for given in (self.params, self.split_params))
+        params, split_params = (
+            _take_params(given, rows, n) for given in (self.params, self.split_params)
+        )
         return replace(
             self, X=take_rows(self.X, rows), y=self.y[rows], codes=self.codes[rows], weight=weight,
             params=params, split_params=split_params,
         )  # fmt: skip
 
     def fit(self, estimator: Any) -> RawClassifier:
-        """Clone and fit a classifier (a frozen one is taken as it is)."""
+        """Fit a clone of a classifier (a frozen one is not fitted)."""
         fitted = clone(estimator)
         if isinstance(fitted, FrozenEstimator):
             return wrap_fitted(fitted, self.classes)
@@ -373,7 +350,7 @@ class TrainingRows:
         known, own_codes = np.unique(self.codes, return_inverse=True)
         if params.get("eval_set") is not None:
             params["eval_set"] = [
-                (rows, _codes_among(labels, self.classes[known]))
+                (rows, _encode_eval_labels(labels, self.classes[known]))
                 for rows, labels in params["eval_set"]
             ]
         fitted.fit(self.X, own_codes, **params)
@@ -389,17 +366,42 @@ class TrainingRows:
     def predict_out_of_fold(self, estimator: Any, parts: Parts) -> FloatArray:
         """Return raw scores of every row by a classifier that did not see it."""
         models = self.fit_folds(estimator, parts)
-        return assembled((test, raw.scores(X_test)) for test, X_test, raw in models)
+        return assemble((test, raw.scores(X_test)) for test, X_test, raw in models)
 
 
-def assembled(parts: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
-    """Return scores in the order of all rows, from parts that hold each row once."""
+def _encode_eval_labels(labels: Any, classes: LabelArray) -> IntArray:
+    """Return labels of an evaluation set as positions among the training classes."""
+    labels = check_labels(labels, "eval_set")
+    codes = encode_labels(labels, classes, "eval_set")
+    remedy = "Each of its classes must occur in every part that is trained on."
+    return check_known(codes, labels, classes, "eval_set", remedy)
+
+
+def _take_params(params: Mapping[str, Any], rows: IntArray, n: int) -> dict[str, Any]:
+    """Return the arguments for some rows, taken from those with one entry per row."""
+    return {
+        name: take_rows(value, rows) if _has_rows(value, n) else value
+        for name, value in params.items()
+    }
+
+
+def _has_rows(value: Any, n: int) -> bool:
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return len(shape) > 0 and shape[0] == n
+    return hasattr(value, "__len__") and len(value) == n
+
+
+def assemble(parts: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
+    """Join the scores of parts that hold each row once, in the order of the rows."""
     rows, scores = zip(*parts, strict=True)
     return np.asarray(np.concatenate(scores)[np.argsort(np.concatenate(rows))])
 
 
 def check_cv(cv: Any, *, takes_share: bool = False) -> None:
-    """Refuse names and, unless `takes_share`, a share of the rows as a way to split them."""
+    """Refuse strings and, unless `takes_share`, floats."""
     is_share = isinstance(cv, float | np.floating)
     if isinstance(cv, str) or (is_share and not takes_share):
         share = "a share of the rows, " if takes_share else ""
@@ -443,7 +445,7 @@ def check_weighted_part(weight: FloatArray | None, rows: IntArray, part: str) ->
 
 
 def check_trainable(n: int) -> None:
-    """Refuse to train on a single row: many classifiers would return nan without a word."""
+    """Refuse to train on a single row: many classifiers would silently return nan."""
     if n < 2:
         raise ValueError(f"X has one sample (n_samples={n}); a classifier needs at least two.")
 
@@ -485,8 +487,8 @@ def _check_own_values(values: FloatArray, n: int, n_classes: int, estimator: Any
 def _refuse_pairs(codes: IntArray, values: FloatArray, estimator: Any) -> None:
     """Refuse three columns of decision values that compare pairs of the three classes.
 
-    Three classes have as many pairs, so the shape does not tell. What the classifier predicts
-    does: the class of the largest value, or the class that wins most pairs.
+    Three classes have three pairs, so the shape does not show it. The predictions do: they
+    follow either the largest value or the most pairs won.
     """
     wins = np.zeros(values.shape)
     for pair, (first, second) in enumerate(((0, 1), (0, 2), (1, 2))):

@@ -1,4 +1,4 @@
-"""A classifier whose features are its answers: predictions of any model, in a table."""
+"""A classifier whose X holds its predictions, made by any model."""
 
 from __future__ import annotations
 
@@ -119,26 +119,30 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If columns are missing, or the numbers are not of the kind that was promised.
+            If columns are missing, or the numbers are not what `kind` says.
         """
         check_choice("kind", self.kind, KINDS)
         classes = self.classes_
-        scores = self._scores(X, classes)
+        scores = self._check_scores(X, classes)
         if self.kind == "logit":
             _warn_like_proba(scores, "X")
             with np.errstate(invalid="ignore"):  # a row of -inf only: nan, refused below
-                scores = _of_one(scores, expit) if scores.shape[1] == 1 else softmax(scores, axis=1)
+                scores = (
+                    _to_both_columns(scores, expit)
+                    if scores.shape[1] == 1
+                    else softmax(scores, axis=1)
+                )
         elif self.kind == "logprob":
             scores = np.exp(_check_log_proba(scores, "X"))
         if scores.shape[1] == 1 and len(classes) == 2:
-            scores = _of_one(scores, np.asarray)
+            scores = _to_both_columns(scores, np.asarray)
         return check_proba(scores, "X")
 
     def predict(self, X: Any) -> LabelArray:
         """Return the class of the largest probability of each row."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def _scores(self, X: Any, classes: LabelArray) -> FloatArray:
+    def _check_scores(self, X: Any, classes: LabelArray) -> FloatArray:
         """Return the numbers of the classes' columns as a matrix."""
         names = column_names(X)
         if self.columns is not None:
@@ -149,21 +153,21 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         else:
             places = None
         refuse_one_row_or_two(X, len(classes), "X")
-        table = _check_matrix(X if places is None else _take(X, names, places), "X")
+        table = _check_matrix(X if places is None else _take_columns(X, names, places), "X")
         if (table.shape[1], len(classes)) != (1, 2):
             remedy = "; name those that hold predictions with columns="
             check_class_columns(table.shape[1], classes, "X", remedy)
         return table
 
 
-def _take(X: Any, names: list[Any] | None, places: list[int]) -> Any:
+def _take_columns(X: Any, names: list[Any] | None, places: list[int]) -> Any:
     """Return some columns of an array, or of a table with named ones."""
     if names is None:
         return as_array(X, "X")[:, places]
     return take_columns(X, [names[place] for place in places])
 
 
-def _of_one(scores: FloatArray, link: Any) -> FloatArray:
+def _to_both_columns(scores: FloatArray, link: Any) -> FloatArray:
     """Return both probabilities from the column of the second class."""
     second = link(scores[:, 0])
     return np.column_stack([1.0 - second, second])
@@ -213,13 +217,13 @@ def _warn_like_proba(values: FloatArray, name: str) -> None:
     if values.shape[1] > 1 and inside and np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
         warnings.warn(
             f"{name} looks like probabilities: all values lie in [0, 1] and every row sums to one. "
-            "As logits they say that all classes are nearly alike; use kind='proba'.",
+            "As logits they would make all classes nearly equally likely; use kind='proba'.",
             stacklevel=4,
         )
 
 
 def _check_log_proba(values: FloatArray, name: str) -> FloatArray:
-    """Refuse logarithms of probabilities above 0, but for rounding."""
+    """Refuse logarithms above 0, except for rounding errors."""
     highest = float(np.max(values))
     if highest > RANGE_TOLERANCE:
         raise ValueError(

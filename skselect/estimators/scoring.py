@@ -40,7 +40,7 @@ DEFAULT_THRESHOLD = 0.5
 _BY_SCORER_NAME = {spec.scorer_name: spec for spec in SPECS.values()}
 
 
-# What an estimator says about rows -----------------------------------------------------------
+# The outcomes of an estimator ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class JudgedEstimator:
     Parameters
     ----------
     judged : Judged
-        With the estimator's own confidence, which its threshold is about; as claim the
-        probability of its answer, or its calibrated confidence.
+        With the estimator's own confidence, to which its threshold applies. Its claim is the
+        probability of the answer, or the calibrated confidence.
     threshold : ndarray of shape (n,) or None
         None: the estimator never abstains.
     """
@@ -67,7 +67,7 @@ class JudgedEstimator:
         return float(self.threshold[0])
 
     def at(self, threshold: float | None) -> tuple[RiskCoverageCurve, float]:
-        """Return a curve and the threshold on it: this one, the estimator's, or the default."""
+        """Return a curve, and `threshold`, else the estimator's, else the default."""
         if threshold is None and self.threshold is not None:
             threshold = self.single_threshold
             if threshold is None:  # one per subgroup
@@ -79,7 +79,7 @@ class JudgedEstimator:
 def judge_estimator(
     estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
 ) -> JudgedEstimator:
-    """Predict once, and judge every row: a class that the estimator does not know is an error."""
+    """Predict once and compare with the labels; a label that it does not know is an error."""
     abstainer, inner_X = find_abstainer(estimator, X)
     labels = check_labels(y_true)
     if abstainer is not None:
@@ -89,7 +89,7 @@ def judge_estimator(
         confidence, claim = decisions.confidence, decisions.claim
         threshold = decisions.threshold if abstainer.abstains else None
     else:
-        proba = _proba(estimator, X)
+        proba = _predict_proba(estimator, X)
         y_pred = row_argmax(proba)
         classes = np.asarray(estimator.classes_)
         confidence = claim = max_proba(proba)
@@ -105,7 +105,7 @@ def judge_estimator(
     return JudgedEstimator(judge(predictions, confidence=confidence, claim=claim), threshold)
 
 
-def _proba(estimator: Any, X: Any) -> FloatArray:
+def _predict_proba(estimator: Any, X: Any) -> FloatArray:
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"estimator: {type(estimator).__name__} has no predict_proba, so it states no "
@@ -131,7 +131,7 @@ def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -
 
 
 class _LabelGuard:
-    """Stands where scikit-learn keeps a scorer's metric, and refuses to score labels.
+    """Takes the place of a scorer's metric in scikit-learn, and refuses to score labels.
 
     TunedThresholdClassifierCV would call the metric with thresholded labels. The signature
     also tells scikit-learn that the scorer takes weights, and no other metadata.
@@ -187,12 +187,12 @@ class SelectiveScorer(BaseScorer):
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
-        """Score an estimator; scikit-learn calls this (`method_caller` would lose a column)."""
+        """Score an estimator; scikit-learn calls this (`method_caller` drops a column)."""
         found = judge_estimator(estimator, X, y_true, kwargs.get("sample_weight"))
         return self.score_judged(found)
 
     def score_judged(self, found: JudgedEstimator) -> float:
-        """Score what an estimator said; several scorers can share it and its curve."""
+        """Score outcomes that several scorers can share, together with their curve."""
         spec = _BY_SCORER_NAME[self.name]
         if spec.at_threshold:
             return spec.as_score(self._at_threshold(spec, found))
@@ -212,10 +212,10 @@ class SelectiveScorer(BaseScorer):
 
 
 def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> SelectiveScorer:
-    """Return a scorer object, also with parameters of your own.
+    """Return a scorer object, with other parameters than the defaults if you like.
 
-    The object works wherever the plain string does, and in places where the string cannot:
-    inside another estimator that travels to a worker process.
+    The object works wherever the plain string does, and also where the string does not: inside
+    an estimator that is sent to a worker process.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
 
 def _try_parameters(spec: MetricSpec, params: dict[str, Any]) -> None:
     """Score four rows, so that a bad value fails here and not as nan inside a search."""
-    if "pos_label" in params:  # only the rows to come know the classes
+    if "pos_label" in params:  # the classes are not known yet
         return
     rows = Predictions.from_proba([0, 1, 1, 0], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]])
     with warnings.catch_warnings():
@@ -313,14 +313,14 @@ class _MultiScorer:
 def selective_scoring(
     *names: str | SelectiveScorer, **named: str | SelectiveScorer
 ) -> _MultiScorer:
-    """Return one scorer for many metrics, at the price of one prediction and one sort.
+    """Return one scorer for many metrics, which predicts once and sorts once.
 
     Parameters
     ----------
     *names : str or scorer
         Scorer names, or scorers from :func:`get_scorer`; results carry their names.
     **named : str or scorer
-        Scorers whose results carry names of yours, such as
+        Scorers whose results carry your own names, such as
         ``strict=get_scorer("coverage_at_risk", max_risk=.01)``.
 
     Returns
@@ -384,7 +384,7 @@ class _AcceptedScorer(BaseScorer):
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
         labels = check_labels(y_true)  # an object array of booleans becomes one of booleans
-        accepted = _accepted(estimator, X, self.threshold)
+        accepted = _find_accepted(estimator, X, self.threshold)
         check_length("X", accepted, len(labels), "y_true")
         weight = kwargs.get("sample_weight")
         counted = np.ones(len(accepted)) if weight is None else np.asarray(weight, dtype=float)
@@ -404,7 +404,7 @@ class _AcceptedScorer(BaseScorer):
 
 
 class _Suggesting:
-    """An abstaining estimator whose `predict` answers every row, in the dtype of the classes."""
+    """Wraps an abstaining estimator; `predict` returns its answer for every row."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -417,11 +417,11 @@ class _Suggesting:
         return np.asarray(np.asarray(abstainer.classes_)[decide_rows(abstainer, inner_X).y_pred])
 
 
-def _accepted(estimator: Any, X: Any, threshold: float) -> BoolArray:
+def _find_accepted(estimator: Any, X: Any, threshold: float) -> BoolArray:
     abstainer, inner_X = find_abstainer(estimator, X)
     if abstainer is not None and abstainer.abstains:
         return np.asarray(abstainer.accepts(inner_X))
-    return np.asarray(confidence_of_proba(_proba(estimator, X), "max_proba") >= threshold)
+    return np.asarray(confidence_of_proba(_predict_proba(estimator, X), "max_proba") >= threshold)
 
 
 def on_accepted(
@@ -466,10 +466,10 @@ def on_accepted(
 
 
 class _AnyEstimator:
-    """Lets `check_scoring` look a scorer up without an estimator at hand."""
+    """Lets `check_scoring` look up a scorer without an estimator."""
 
     def fit(self, X: Any, y: Any) -> None:
-        """Exist."""
+        """Do nothing: `check_scoring` only asks whether there is a `fit`."""
 
 
 # Registration ------------------------------------------------------------------------------------

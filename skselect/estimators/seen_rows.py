@@ -15,10 +15,10 @@ from skselect._typing import FloatArray
 
 Hashes = NDArray[np.uint64]
 
-#: How many different rows are kept: those with the smallest hashes, so that of another table
-#: the same rows are kept too.
+#: How many different rows are kept: those with the smallest hashes, so that two tables keep
+#: the same ones of the rows that they share.
 MOST = 10_000
-#: How often rows that are equal by chance may be taken for rows seen before.
+#: Probability that rows which are equal by chance are taken for rows seen before.
 FALSE_ALARMS = 0.001
 #: Cells hashed at a time.
 _CELLS = 2**18
@@ -47,10 +47,10 @@ class SeenRows:
 
     @classmethod
     def of(cls, X: Any) -> SeenRows:
-        """Record rows; what is no table of values leaves no trace."""
+        """Record rows; nothing is recorded of an X that cannot be read as a table."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # pandas about lists of different lengths
+                warnings.simplefilter("ignore")  # from pandas, about lists of different lengths
                 hashes, counts = np.unique(row_hashes(X), return_counts=True)
         except (TypeError, ValueError):
             hashes, counts = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
@@ -80,7 +80,7 @@ class SeenRows:
 
 
 def _is_chance(split: int, both_seen: int, both_new: int, n_seen: int, n_new: int) -> bool:
-    """Tell whether chance explains how many pairs of equal rows were split by seen and new.
+    """Tell whether chance explains how many pairs of equal rows are split: one seen, one new.
 
     Rows of discrete features are equal now and then. If all rows are draws from one
     population, such a pair is split with the probability 2 n_seen n_new / (n (n - 1)) of a
@@ -98,43 +98,45 @@ def _is_chance(split: int, both_seen: int, both_new: int, n_seen: int, n_new: in
 def row_hashes(X: Any) -> Hashes:
     """Return a number for each row that equal rows share, whatever the kind of table.
 
-    Zeros add nothing, so that sparse rows are known again as dense ones. Whole numbers count
-    exactly and others as float32: the last bits of what a transformer returns may depend on
-    the rows that it transforms together.
+    Zeros add nothing, so that a sparse row and the same dense row share their number. Whole
+    numbers count exactly and others as float32, because the last bits of what a transformer
+    returns may depend on the other rows.
     """
     if hasattr(X, "tocsr"):
         rows = X.tocsr()
-        sums = np.append(np.uint64(0), np.cumsum(_mixed(_bits(rows.data), rows.indices)))
+        sums = np.append(np.uint64(0), np.cumsum(_hash_values(_to_bits(rows.data), rows.indices)))
         return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
-    frame = _frame(X)
+    frame = _to_frame(X)
     numeric = np.array([dtype.kind in "biuf" for dtype in frame.dtypes], dtype=bool)
     step = max(1, _CELLS // max(1, frame.shape[1]))
     blocks = [frame.iloc[start : start + step] for start in range(0, len(frame), step)]
-    return np.concatenate([_frame_hashes(block, numeric) for block in blocks])
+    return np.concatenate([_hash_frame(block, numeric) for block in blocks])
 
 
-def _frame(X: Any) -> pd.DataFrame:
+def _to_frame(X: Any) -> pd.DataFrame:
     if hasattr(X, "__array__") and not hasattr(X, "iloc"):
         array = np.asarray(X)
         X = array.reshape(len(array), -1)
     return pd.DataFrame(X).infer_objects()
 
 
-def _frame_hashes(frame: pd.DataFrame, numeric: NDArray[np.bool_]) -> Hashes:
+def _hash_frame(frame: pd.DataFrame, numeric: NDArray[np.bool_]) -> Hashes:
     places = np.flatnonzero(numeric)
     table = frame.iloc[:, places].to_numpy(dtype=np.float64, na_value=np.nan)
-    total = _mixed(_bits(table), places).sum(axis=1, dtype=np.uint64)
+    total = _hash_values(_to_bits(table), places).sum(axis=1, dtype=np.uint64)
     for place in np.flatnonzero(~numeric):
         column: pd.Series = frame.iloc[:, int(place)]
         column = column.map(str) if column.dtype == object else column  # lists have no hash
         if column.dtype.kind == "M" and isinstance(column.dtype, np.dtype):
-            column = column.astype("datetime64[ns]")  # a moment has one hash in every unit
+            column = column.astype(
+                "datetime64[ns]"
+            )  # the same time has the same hash in every unit
         hashes = pd.util.hash_pandas_object(column, index=False, categorize=False)
-        total += _mixed(hashes.to_numpy().astype(np.uint64), np.array([place]))
+        total += _hash_values(hashes.to_numpy().astype(np.uint64), np.array([place]))
     return np.asarray(total)
 
 
-def _bits(values: NDArray[Any]) -> Hashes:
+def _to_bits(values: NDArray[Any]) -> Hashes:
     """Return numbers as the bits of float64; -0.0 is 0.0, and there is one nan."""
     exact: FloatArray = values.astype(np.float64)
     with np.errstate(over="ignore"):
@@ -143,7 +145,7 @@ def _bits(values: NDArray[Any]) -> Hashes:
     return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
 
 
-def _mixed(bits: Hashes, places: NDArray[Any]) -> Hashes:
+def _hash_values(bits: Hashes, places: NDArray[Any]) -> Hashes:
     """Return a hash of each value and its column, 0 for the number 0 (splitmix64)."""
     x = bits + (places.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""Find the threshold from which on a classifier may decide alone."""
+"""Find the confidence above which a classifier may decide alone."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     ----------
     estimator : classifier
         A plain classifier or a :class:`SelectiveClassifier`, whose own threshold is ignored.
-        ``FrozenEstimator`` of a fitted one is used as it is: all rows given to ``fit`` then
+        ``FrozenEstimator`` of a fitted one is not fitted again: all rows given to ``fit`` then
         choose the threshold, and the certificate is exact if they are fresh.
     objective : str, default="cwsa_plus"
         ============================================  =======================================
@@ -97,13 +97,13 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails. Subgroups share it evenly.
     looks : int, default=1
-        How often you will call `fit` at most, each time with more rows added to the old ones.
-        Plan it, with the numbers of rows, before the first call. Each look uses `delta` over
-        their number. Fresh rows alone need no plan.
+        How often at most you will call `fit` while adding rows to the same set. Plan this
+        number, and how many rows each call takes, before the first call. Each look uses
+        `delta` / `looks`. Calls with fresh rows only need no plan.
     method : str, FixedSequence or Betting, default="auto"
         How the threshold is found, and what is promised; "auto" takes the first one.
 
-        - "risk", certified: "combined" accepts most as a rule; "band" is for classifiers that
+        - "risk", certified: "combined" usually accepts most; "band" is for classifiers that
           are worst where they are surest; "fixed_sequence" begins at 25 % of the rows, or where
           a :class:`~skselect.thresholds.FixedSequence` says; "bonferroni"; "betting", or a
           :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
@@ -112,14 +112,14 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         - "generalized_risk", certified: "binomial"; "betting", as above. No promise: "empirical".
         - "coverage", certified: "order_statistic". An estimate: "mean". No promise: "empirical".
         - "cost": "empirical", the least cost on these rows; "chow", the threshold 1 - `target`,
-          which is best where confidences are honest.
+          which is best where confidences are calibrated.
         - a metric: "empirical", the largest value on these rows; "lower_bound", the largest
-          value less 1.645 standard errors, which does not fall for a few lucky rows.
+          value less 1.645 standard errors, which a few lucky rows cannot mislead.
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. For a metric or a risk target. "auto": 0.5 for
         a metric, 0.1 for a certified risk, else 0.
     constraint : tuple (str, float) or list of them, default=None
-        For a metric: what the rows that choose must also keep, ("risk", .05),
+        For a metric: what must also hold on the rows that choose, ("risk", .05),
         ("generalized_risk", .01), ("coverage", .7) or ("selective_accuracy", .9). It promises
         nothing for new rows.
     among : tuple ("predicted" or "true", label), default=None
@@ -129,7 +129,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
         ``(y_true, y_pred) -> loss`` returns values in [0, 1].
     decision : {"argmax", "estimator", "min_cost"} or None, default=None
-        What is answered: the most probable class, what the classifier's own ``predict`` says, or
+        The answer: the most probable class, what the classifier's own ``predict`` returns, or
         the class of the least expected cost. None takes that of a SelectiveClassifier, else
         "argmax".
     cost_matrix : array-like of shape (K, K), DataFrame or None, default=None
@@ -137,16 +137,17 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         `classes_` (a DataFrame is matched by name). None takes that of a SelectiveClassifier.
     group_by : column name, list of them, callable or "predicted_class", default=None
         One threshold per subgroup, each certified by itself: columns of X (positions for
-        arrays), a function of X that returns the subgroup of each row, or the answers. A
-        function must decide each row by itself: one that compares rows (``X.age >
-        X.age.median()``, ``pd.qcut``) is refused. Rows of no subgroup choose no threshold.
+        arrays), a function of X that returns the subgroup of each row, or the answers. The
+        function must find the subgroup of a row from that row alone: one that compares rows
+        (``X.age > X.age.median()``, ``pd.qcut``) is refused. Rows without a subgroup choose no
+        threshold.
     unseen : {"abstain", "raise"}, default="abstain"
-        Rows of other subgroups, or of none: hand them over with a warning, or stop.
+        Rows of other subgroups, or of none: hand them over with a warning, or raise an error.
     cv : int, splitter, iterable or float in (0, 1), default=5
-        An integer or splitter: out-of-fold predictions choose the threshold. Rows of a class
-        that their fold was not trained on count as wrong answers, with a warning; where these
-        are most rows of a class it is an error. A float: one split, that share held out (at
-        least 10 rows) chooses it. Not used for a FrozenEstimator.
+        An integer or splitter: out-of-fold predictions choose the threshold. A row whose class
+        no training row of its fold has counts as a wrong answer, with a warning; if these are
+        most rows of a class, it is an error. A float: that share of the rows (at least 10) is
+        held out once and chooses it. Not used for a FrozenEstimator.
     refit : bool, default=True
         Fit the classifier on all rows afterwards. With a float `cv` and ``refit=False`` the
         classifier that saw the other rows is kept, and the certificate is exact.
@@ -172,7 +173,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     certificates_ : dict
         The certificates by subgroup.
     policy_ : AbstentionPolicy
-        Calibration, threshold and certificate; ``policy_.to_json("policy.json")``.
+        Calibration, threshold and certificate; ``policy_.to_json("policy.json")`` saves them.
     selection_ : ThresholdSelection or GroupedSelection
         ``selection_.to_frame()`` shows every threshold, or every subgroup.
     curve_ : RiskCoverageCurve
@@ -193,7 +194,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     Notes
     -----
     The certificate of a risk target holds for every threshold at once, so the choice among
-    them is paid for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
+    them is accounted for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
 
     Examples
     --------
@@ -260,7 +261,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     # Fitting -----------------------------------------------------------------------------
 
-    # Groups are for the splitter: with metadata routing, too, they need no request.
+    # Groups go to the splitter; they need no request, even with metadata routing.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": True}
 
     def fit(
@@ -295,7 +296,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         """
         check_has_fit(self.estimator)
         base, fitted = self._base()
-        goal = self._checked_goal(base)
+        goal = self._check_goal(base)
         base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
         y = check_y(y)
@@ -311,7 +312,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         routed, split_params = self._route(base, fitted, weight, groups, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
 
-        model, parts, doubts = self._predicted(base, fitted, rows, split_params, goal)
+        model, parts, doubts = self._predict_rows(base, fitted, rows, split_params, goal)
         if groups is not None:
             doubts = (certificates.GROUPED, *doubts)
         pooled = pool(parts, rows)
@@ -321,13 +322,13 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             subgroups = pooled.predictions.answers
         elif subgroups is not None:
             subgroups = take_rows(subgroups, pooled.rows)
-        found = self._found(base, goal, pooled.predictions, outcomes, subgroups, doubts)
+        found = self._select(base, goal, pooled.predictions, outcomes, subgroups, doubts)
         if model is None:
             model = fit_clone(base, rows)
         self._keep(model, base, found, pooled, outcomes, subgroups)
         return self
 
-    def _predicted(
+    def _predict_rows(
         self,
         base: SelectiveClassifier,
         fitted: bool,
@@ -335,7 +336,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         split_params: Mapping[str, Any],
         goal: Goal,
     ) -> tuple[SelectiveClassifier | None, list[Part], tuple[Doubt, ...]]:
-        """Return the final model if there is one, predictions to choose by, and doubts."""
+        """Return the final model (None: not fitted yet), predictions to choose by, and doubts."""
         frozen = fitted or is_ready(base.estimator)
         n = len(rows.codes)
         if frozen and (fitted or base.calibration is None):
@@ -356,7 +357,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
         return None, predict_folds(base, rows, self.cv, split_params, self.n_jobs), (doubt,)
 
-    def _found(
+    def _select(
         self,
         base: SelectiveClassifier,
         goal: Goal,
@@ -386,7 +387,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     # What is looked for ------------------------------------------------------------------
 
-    def _checked_goal(self, base: SelectiveClassifier) -> Goal:
+    def _check_goal(self, base: SelectiveClassifier) -> Goal:
         """Check every argument before anything is trained; return the goal without target."""
         check_cv(self.cv, takes_share=True)
         if isinstance(self.cv, float | np.floating):
@@ -426,7 +427,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             check_is_fitted(inner)
             base, fitted = copy.copy(inner), True
         elif isinstance(self.estimator, SelectiveClassifier):
-            self._warn_if_trained_in_vain()
+            self._warn_if_refitted()
             base, fitted = clone(self.estimator), False
         else:
             if not isinstance(self.estimator, FrozenEstimator):
@@ -440,7 +441,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             base.set_params(abstain_label=self.abstain_label)
         return base, fitted
 
-    def _warn_if_trained_in_vain(self) -> None:
+    def _warn_if_refitted(self) -> None:
         inner = self.estimator.estimator
         if hasattr(self.estimator, "estimator_"):
             warn_if_fitted(self.estimator)
@@ -455,10 +456,10 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         groups: Any,
         fit_params: Mapping[str, Any],
     ) -> tuple[tuple[dict[str, Any], dict[str, Any]], dict[str, Any]]:
-        """Return the arguments of the classifier's fit and its calibration's splitter; of `cv`.
+        """Return the arguments of `base`'s fit and of its calibration's splitter, and of `cv`.
 
-        Groups keep the folds of the calibration apart as well. A fitted classifier is not
-        trained again: weights then only choose the threshold.
+        Groups stay together in the folds of the calibration as well. A fitted classifier is not
+        fitted again: weights then only choose the threshold.
         """
         grouped = {} if groups is None else {"groups": groups}
         given, split = dict(fit_params) | grouped, grouped
@@ -540,7 +541,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         return self._single("certificate")
 
     def _single(self, name: str) -> Any:
-        """Return the one value there is; an error where there is one per subgroup."""
+        """Return the value for all rows; raise where there is one per subgroup."""
         check_is_fitted(self)
         if self.policy_.groups is not None:
             raise AttributeError(
@@ -550,7 +551,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     @property
     def abstains(self) -> bool:
-        """Whether it has a threshold; always."""
+        """Whether it has a threshold: always."""
         return True
 
     def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any]:

@@ -61,7 +61,7 @@ SAME_ROWS = Doubt(
 
 
 def trained_here(n_seen: int, n: int) -> Doubt:
-    """Return the doubt about rows that certify, some of which trained the classifier."""
+    """Return the doubt about `n` rows of which about `n_seen` trained the classifier."""
     which = "these rows" if n_seen >= n else f"about {n_seen} of these {n} rows"
     return Doubt(f"{which} also trained the classifier; only fresh rows can certify", FRESH)
 
@@ -117,8 +117,8 @@ class Certificate:
         Share of accepted rows; their mean loss (nan when none is accepted).
     pointwise_bound : float
         Bound for this threshold as if it had been fixed beforehand. Not the promise:
-        it ignores that the threshold was chosen. (Bets aim at the target, this bound at none
-        in particular, so that it may lie a little above a target that is certified.)
+        it ignores that the threshold was chosen. (Method "betting" tests the target itself, so
+        that this bound may lie slightly above a certified target.)
     rows_needed : int
         The least number of rows that could certify the target at all.
     min_coverage : float
@@ -130,10 +130,10 @@ class Certificate:
     cases : str
         Which cases it is about, "" for all: "of subgroup 'F'" or "whose answer is 'healthy'".
     assumptions : tuple of str
-        What has to be taken on trust.
+        What the rows cannot show.
     notice : str
-        What newly labelled rows say against the promise that the policy itself made, "" where
-        there is nothing to say; see :func:`certify`.
+        Where these rows contradict the policy's own promise, or do not confirm it; else "".
+        See :func:`certify`.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -202,15 +202,15 @@ class Certificate:
         method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
         if self.looks > 1:
             method += f" Planned for up to {self.looks} looks: each uses delta / {self.looks}."
-        said = [*heads, self._sentence(), self._facts(), trust, method]
-        return "\n".join(line for line in said if line)
+        lines = [*heads, self._sentence(), self._facts(), trust, method]
+        return "\n".join(line for line in lines if line)
 
     def _sentence(self) -> str:
         """Return the promise in plain words, "" where nothing is promised."""
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
         start = "If" if self.exact else "A certificate would say: if"
-        how_often = f"in {_of_hundred(self.delta)} of 100 such calibrations"
+        how_often = f"in {_percent_kept(self.delta)} of 100 such calibrations"
         if self.looks > 1:
             how_often += f" (each of up to {self.looks} looks)"
         if self.guarantee == "mean":
@@ -320,7 +320,7 @@ def now() -> str:
 
 
 def threshold_to_json(threshold: float) -> float | str | None:
-    """Return a threshold as JSON can hold it: None accepts nothing, "-inf" everything."""
+    """Return a threshold for JSON: inf as None, -inf as "-inf"."""
     if math.isinf(threshold):
         return None if threshold > 0 else "-inf"
     return threshold
@@ -347,18 +347,18 @@ def percent(share: float, *, up: bool | None = None) -> str:
 
 
 def rounded(value: float, digits: int, *, up: bool | None = None) -> str:
-    """Return a number with so many digits: a proven bound is never printed closer than it is.
+    """Return a number with so many digits, rounded so that no bound is overstated.
 
-    An upper bound is rounded up, a lower bound down (`up` false), what was merely counted to
-    the nearest (None). The last bits of a float, as in 100 * 0.07, are no reason to round.
+    `up` is True for an upper bound, False for a lower bound, None for the nearest number.
+    Float noise, as in 100 * 0.07, is removed before rounding.
     """
     way = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}[up]
     exact = Decimal(f"{value:.12g}")
     return f"{float(Context(prec=digits, rounding=way).plus(exact)):.{digits}g}"
 
 
-def _of_hundred(delta: float) -> str:
-    """Return 100 (1 - delta), rounded down: a promise must not be overstated."""
+def _percent_kept(delta: float) -> str:
+    """Return 100 (1 - delta), rounded down so that no promise is overstated."""
     down = Context(rounding=ROUND_FLOOR)
     share = down.subtract(Decimal(100), down.multiply(Decimal(100), Decimal(f"{delta:.12g}")))
     place = Decimal("0.01") if delta > 1e-4 else Decimal("1e-10")
@@ -377,7 +377,7 @@ def check_certified(certificate: Any, threshold: float, what: str, remedy: str) 
 
 # Stored certificates ------------------------------------------------------------------------
 
-# Numbers: the lowest and the highest value, and which of the two are possible.
+# Numbers: lowest value, highest value, and which of these two are allowed.
 _NUMBERS = (
     ("target", 0.0, math.inf, "left"),
     ("delta", 0.0, 0.5, "right"),
@@ -386,9 +386,9 @@ _NUMBERS = (
     ("min_coverage", 0.0, 1.0, "both"),
     ("unit", 0.0, math.inf, "neither"),
 )
-# Counts: the least of each.
+# Counts: the smallest allowed.
 _COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "looks": 1}
-# Names: the known ones, the default first.
+# Names: those allowed, the default first.
 _NAMES = {
     "objective": ("risk", "generalized_risk", "coverage"),
     "guarantee": ("high_probability", "mean", "none"),
@@ -413,7 +413,7 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
     if not isinstance(fields["exact"], bool) or fields["exact"] == bool(fields["why_not"]):
         raise ValueError("certificate: exact must be true where why_not is empty, else false.")
     if fields["n_errors"] > fields["n_accepted"] or fields["n_accepted"] > fields["n"]:
-        raise ValueError("certificate: n_errors, n_accepted and n must rise in this order.")
+        raise ValueError("certificate: n_errors, n_accepted and n must not decrease in this order.")
     _check_text("certificate: method", fields["method"])
     _check_text("certificate: cases", fields.get("cases", ""))
     _check_text("certificate: notice", fields.get("notice", ""))
@@ -421,7 +421,7 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
 
 
 def check_made(created: Any, fingerprints: Any, where: str = "") -> None:
-    """Refuse a date, or digests, that are no text."""
+    """Check that the date and the digests are text."""
     _check_text(f"{where}created", created)
     check_mapping(f"{where}fingerprints", fingerprints)
     for name, digest in fingerprints.items():
@@ -429,7 +429,7 @@ def check_made(created: Any, fingerprints: Any, where: str = "") -> None:
 
 
 def check_mapping(name: str, value: Any) -> None:
-    """Refuse what has no keys."""
+    """Check that a value is a mapping."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{name} must be a mapping, got {value!r}.")  # noqa: TRY004 - one kind
 
@@ -440,7 +440,7 @@ def _check_text(name: str, value: Any) -> None:
 
 
 def check_texts(name: str, values: Any) -> list[str]:
-    """Return a list of texts."""
+    """Check that a value is a list of texts."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"{name} must be a list of texts.")
     return values

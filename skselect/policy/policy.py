@@ -1,7 +1,7 @@
-"""A frozen decision: from raw scores to answers and hand-overs, saved as JSON.
+"""Policies: from raw scores to decisions, saved as JSON.
 
-Estimators in memory and a service that only has the JSON file decide through the same code,
-so they give the same rows.
+An estimator and a service that has only the JSON file run the same code, so they accept the
+same rows.
 """
 
 from __future__ import annotations
@@ -59,25 +59,25 @@ from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, con
 from skselect.predictions.decisions import DecisionRule
 
 SCHEMA = "skselect.policy"
-#: Version 2 added how answers are decided and a threshold per subgroup.
+#: Version 2 added `decision`, `cost_matrix` and `groups`.
 VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a policy makes of raw scores: one entry per row.
+    """What a policy decides, one entry per row.
 
     Parameters
     ----------
     y_proba : ndarray of shape (n, K)
         Calibrated probabilities, never masked.
     y_pred : ndarray of shape (n,)
-        Code of the answer, also where abstained.
+        Code of the answer, also where the policy abstains.
     confidence : ndarray of shape (n,)
         What the threshold is applied to.
     claim : ndarray of shape (n,)
-        The chance of being right that it claims: the calibrated confidence if that is what is
-        calibrated, else the probability of the answer.
+        Claimed probability of being right: the confidence where the confidence is calibrated,
+        else the probability of the answer.
     accepted : ndarray of shape (n,)
     threshold : ndarray of shape (n,)
     """
@@ -99,13 +99,14 @@ class AbstentionPolicy:
     classes : ndarray of shape (K,)
         Class labels in the order of the raw scores' columns.
     threshold : float
-        Rows with confidence >= threshold are answered; inf answers none. Not used where there
+        Rows with confidence >= threshold are accepted; inf accepts none. Not used where there
         are `groups`.
     confidence : str or callable, default="max_proba"
-        Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini",
-        or "chosen_proba" and "expected_cost", which are about the answer.
+        Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini";
+        or, for the answer alone, "chosen_proba" or "expected_cost".
     calibration : ClassCalibration, ConfidenceCalibration or None, default=None
-        Map from raw scores to honest probabilities, or from the confidence to an honest one.
+        Map from raw scores to calibrated probabilities, or from confidence to calibrated
+        confidence.
     response : {"predict_proba", "decision_function"}, default="predict_proba"
         What the raw scores are.
     rule : DecisionRule, default=DecisionRule()
@@ -115,7 +116,7 @@ class AbstentionPolicy:
     abstain_label : label, default=None
         What an estimator's ``predict`` returns where it abstains.
     certificate : Certificate or None, default=None
-        What is promised of this threshold; of another one it is refused.
+        What is promised about this threshold. A certificate for another one is refused.
     coverage : float or None, default=None
         Share of accepted rows when the threshold was tuned (for drift checks).
     n : int or None, default=None
@@ -123,7 +124,7 @@ class AbstentionPolicy:
     confidence_quantiles : dict, default={}
         Quantiles of the confidence on those rows (for drift checks).
     metadata : dict, default={}
-        Anything of yours that JSON can hold.
+        Your own notes, of types that JSON can hold.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict, default={}
@@ -193,9 +194,8 @@ class AbstentionPolicy:
         y_proba : array-like of shape (n, K) or (n,)
             The classifier's raw output (`response`), columns in the order of `classes`; the
             columns of a DataFrame are matched by name and its index is kept. (n,) or (n, 1) is
-            the probability of the second of two classes. Two bare numbers are refused, for
-            they may be one row with both classes: pass [[.9, .1]], or [[.9], [.1]] for two rows.
-            No rows give an empty table.
+            the probability of the second of two classes. [.9, .1] is refused, because it may be
+            one row or two: pass [[.9, .1]] or [[.9], [.1]]. No rows give an empty table.
         y_pred : array-like of shape (n,), default=None
             The classifier's own answers, for a policy with ``decision="estimator"`` only.
         subgroups : array-like of shape (n,) or DataFrame, default=None
@@ -213,8 +213,8 @@ class AbstentionPolicy:
         ValueError
             If the scores, answers or subgroups do not fit the policy.
         """
-        scores = self._scores(y_proba)
-        decisions = apply_policy(self, scores, self._own_codes(y_pred, len(scores)), subgroups)
+        scores = self._check_scores(y_proba)
+        decisions = apply_policy(self, scores, self._check_answers(y_pred, len(scores)), subgroups)
         return self.frame(decisions, find_index(y_proba, len(scores)))
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
@@ -234,8 +234,8 @@ class AbstentionPolicy:
         values = np.empty(0) if none else check_confidence(confidence)
         return np.asarray(values >= _find_thresholds(self, subgroups, len(values)))
 
-    def _own_codes(self, y_pred: Any, n: int) -> IntArray | None:
-        """Return an estimator's own answers as codes."""
+    def _check_answers(self, y_pred: Any, n: int) -> IntArray | None:
+        """Check an estimator's own answers and return their codes."""
         if self.rule.decision != "estimator":
             refuse_answers(y_pred, self.rule.decision)
             return None
@@ -252,8 +252,8 @@ class AbstentionPolicy:
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted.
 
-        With an abstain label beside them False and True become 0 and 1: scikit-learn's metrics
-        take no array of booleans and numbers.
+        Where there is an abstain label, False and True become 0 and 1: scikit-learn's metrics
+        reject arrays that mix booleans and numbers.
 
         Raises
         ------
@@ -270,7 +270,7 @@ class AbstentionPolicy:
                     "or dataclasses.replace(policy, abstain_label=...)."
                 )
             return labels
-        # The dtype depends on the policy alone, not on whether a row of this batch is abstained.
+        # The dtype depends on the policy alone, not on whether this batch has rejected rows.
         if labels.dtype.kind in "US":
             width = max(len(self.abstain_label), labels.dtype.itemsize // 4)
             labels = labels.astype(f"U{width}")
@@ -280,7 +280,7 @@ class AbstentionPolicy:
         return labels
 
     def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
-        """Return decisions as a table for people and services."""
+        """Return decisions as a DataFrame."""
         suggestion = nullable(self.classes[decisions.y_pred])
         label = suggestion.copy()
         label[~decisions.accepted] = pd.NA
@@ -295,7 +295,7 @@ class AbstentionPolicy:
             index=index,
         )
 
-    def _scores(self, values: Any) -> FloatArray:
+    def _check_scores(self, values: Any) -> FloatArray:
         names = column_names(values)
         raw = given = as_array(values, "y_proba")
         n_classes = len(self.classes)
@@ -310,7 +310,7 @@ class AbstentionPolicy:
         elif column:
             raw = given[:, 0]
         if self.response == "decision_function":
-            return self._decision_values(raw)
+            return self._check_decision_values(raw)
         if raw.ndim == 1:
             positive = check_positive_proba(raw)
             refuse_one_row_or_two(given, n_classes)
@@ -331,7 +331,7 @@ class AbstentionPolicy:
         """Whether the raw scores are one decision value per row."""
         return self.response == "decision_function" and len(self.classes) == 2
 
-    def _decision_values(self, raw: LabelArray) -> FloatArray:
+    def _check_decision_values(self, raw: LabelArray) -> FloatArray:
         scores = raw.astype(np.float64)
         shape = (len(scores),) if self._takes_values else (len(scores), len(self.classes))
         if scores.shape != shape:
@@ -355,7 +355,7 @@ class AbstentionPolicy:
             if not allow_external:
                 raise ValueError(
                     "confidence: a function cannot be saved as JSON. Use a named confidence, or "
-                    "pass allow_external=True and hand the function over yourself after loading."
+                    "pass allow_external=True and pass the function again after loading."
                 )
             confidence = f"external:{getattr(confidence, '__name__', 'callable')}"
         calibration, costs = self.calibration, self.rule.cost_matrix
@@ -373,7 +373,7 @@ class AbstentionPolicy:
             "cost_matrix": None if costs is None else costs.tolist(),
             "threshold": threshold_to_json(self.threshold),
             "groups": None if self.groups is None else self.groups.to_dict(),
-            "abstain_label": _plain(self.abstain_label),
+            "abstain_label": _to_plain(self.abstain_label),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "coverage": self.coverage,
             "n": self.n,
@@ -397,10 +397,10 @@ class AbstentionPolicy:
         path : path, default=None
             Where to write. None returns the text instead.
         allow_external : bool, default=False
-            Save a policy whose confidence is a function, or whose calibrator an object, of
-            yours. The file then only names it, and says so: such a policy decides after you
-            have handed it over with ``dataclasses.replace(policy, confidence=function)`` (or
-            ``calibration=``).
+            Also save a policy whose confidence is your own function, or whose calibrator is
+            your own object. The file holds only its name. After loading, pass the function or
+            object with ``dataclasses.replace(policy, confidence=function)`` (or
+            ``calibration=``); the policy decides nothing before that.
 
         Returns
         -------
@@ -409,15 +409,15 @@ class AbstentionPolicy:
         Raises
         ------
         ValueError
-            If the confidence is a function or the calibrator an object of yours (see
-            `allow_external`), or `metadata` holds what JSON cannot.
+            If the confidence is your own function or the calibrator your own object (see
+            `allow_external`), or if JSON cannot hold `metadata`.
         """
         stored = self.to_dict(allow_external=allow_external)
         try:
             json.dumps(self.metadata, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"metadata must hold plain JSON values: {error}") from error
-        stored["digest"] = _digest(stored)
+        stored["digest"] = _compute_digest(stored)
         text = json.dumps(stored, indent=2, allow_nan=False)
         if path is None:
             return text
@@ -429,7 +429,7 @@ class AbstentionPolicy:
 
         Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
         same decisions: ``decide(y_proba, y_pred=, subgroups=)`` returns a dict of arrays, and
-        ``accepts(confidence)`` a mask. ``skselect apply`` decides the rows of a table.
+        ``accepts(confidence)`` a mask. For the rows of a file, use ``skselect apply``.
 
         Parameters
         ----------
@@ -451,7 +451,7 @@ class AbstentionPolicy:
         one numpy accepted rows, answers and confidences are equal bit by bit. Another
         processor or numpy may change the last bit of exp and log, here as there; then a row
         exactly on a threshold or a step of the calibration may fall on its other side. The
-        data of the policy, metadata included, stand in the file as a literal.
+        file holds all data of the policy, metadata included, as a readable literal.
 
         Examples
         --------
@@ -463,22 +463,22 @@ class AbstentionPolicy:
         >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
         array(['no', None], dtype=object)
         """
-        text = _python_source(json.loads(str(self.to_json())), self._promises())
+        text = _write_source(json.loads(str(self.to_json())), self._describe_promises())
         if path is None:
             return text
         write_whole(Path(path), text)
         return None
 
-    def _promises(self) -> str:
+    def _describe_promises(self) -> str:
         """Return what is promised, in words: for all rows, and for each subgroup."""
-        said = [] if self.certificate is None else [str(self.certificate)]
+        texts = [] if self.certificate is None else [str(self.certificate)]
         if self.groups is not None:
-            said += [
+            texts += [
                 f"{self.groups.by} {group!r}\n{certificate}"
                 for group, certificate in self.groups.certificates.items()
                 if certificate is not None
             ]
-        return "\n\n".join(said) or "PROMISES NOTHING for new rows: there is no certificate."
+        return "\n\n".join(texts) or "PROMISES NOTHING for new rows: there is no certificate."
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
@@ -510,7 +510,7 @@ class AbstentionPolicy:
                 ) from error
         try:
             # Bytes may be UTF-16 or begin with a byte order mark, as Windows writes them.
-            stored = json.loads(source, parse_float=_finite, parse_constant=_finite)
+            stored = json.loads(source, parse_float=_parse_finite, parse_constant=_parse_finite)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"This is not a policy file; it is damaged JSON: {error}") from error
         return cls._from_dict(stored)
@@ -536,7 +536,7 @@ class AbstentionPolicy:
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
         # Files of older versions have no digest.
-        if "digest" in stored and stored["digest"] != _digest(stored):
+        if "digest" in stored and stored["digest"] != _compute_digest(stored):
             raise ValueError(
                 "it was changed after it was saved, for its digest does not match; use the file as "
                 "it was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
@@ -573,7 +573,7 @@ def apply_policy(
     y_pred: IntArray | None = None,
     subgroups: Any = None,
 ) -> Decisions:
-    """Decide on checked raw scores: the one path of policies, estimators and reports.
+    """Decide on checked raw scores: used by policies, estimators and reports alike.
 
     Parameters
     ----------
@@ -583,7 +583,7 @@ def apply_policy(
         Codes of the estimator's own answers, where the policy asks for them.
     subgroups : array-like of shape (n,) or DataFrame, default=None
     """
-    # The sums of a row's numbers must not depend on how the table lies in memory.
+    # Sums over columns must not depend on the memory layout.
     scores = np.ascontiguousarray(scores)
     rule, calibration = policy.rule, policy.calibration
     proba = scores if calibration is None else calibration.predict_proba(scores)
@@ -593,7 +593,7 @@ def apply_policy(
         subgroups = policy.classes[chosen]
     threshold = _find_thresholds(policy, subgroups, len(proba))
     confidence = np.empty(0)
-    if len(proba):  # a function of the user's is not asked about no rows
+    if len(proba):  # a user's function is not called without rows
         confidence = confidence_of_answers(proba, chosen, policy.confidence, rule)
         confidence = confidence if calibration is None else calibration.honest(confidence)
     claim = confidence
@@ -611,51 +611,51 @@ def _find_thresholds(policy: AbstentionPolicy, subgroups: Any, n: int) -> FloatA
 
 
 class External:
-    """Stands for a function, or a column, that the JSON file can only name."""
+    """Placeholder for a function, or a column, of which the JSON file holds only the name."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
     def __call__(self, _: FloatArray) -> FloatArray:
-        """Say what to do instead."""
+        """Refuse to compute, and say what to do instead."""
         raise ValueError(
             f"confidence: this policy uses your function {self.__name__!r}, which its file only "
-            "names. Hand it over with dataclasses.replace(policy, confidence=function), or, where "
-            "the confidences are at hand, ask policy.accepts(confidence)."
+            "names. Pass it with dataclasses.replace(policy, confidence=function), or, if you have "
+            "the confidences, call policy.accepts(confidence)."
         )
 
 
-def _finite(text: str) -> float:
-    """Return a number of a JSON file; NaN and what no float can hold are none."""
+def _parse_finite(text: str) -> float:
+    """Parse a number of a JSON file; refuse NaN and numbers too large for a float."""
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no finite number")
+        raise ValueError(f"{text} is not a finite number")
     return number
 
 
-def _digest(stored: dict[str, Any]) -> str:
-    """Return a digest of what a policy's file says, however it is laid out."""
-    plain = json.loads(json.dumps(stored), parse_float=_whole_or_float)
+def _compute_digest(stored: dict[str, Any]) -> str:
+    """Return a digest of the content of a policy file, whatever its layout."""
+    plain = json.loads(json.dumps(stored), parse_float=_parse_number)
     plain.pop("digest", None)
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _whole_or_float(text: str) -> float:
-    """Return 1.0 as 1: they are one number, and some programs write the one for the other."""
+def _parse_number(text: str) -> float:
+    """Parse a number, 1.0 as the integer 1: some programs rewrite one as the other."""
     number = float(text)
     return int(number) if number.is_integer() else number
 
 
-def _python_source(stored: dict[str, Any], certificate: str) -> str:
-    """Return the source of `standalone`, with a policy and its promise in words in their place."""
+def _write_source(stored: dict[str, Any], certificate: str) -> str:
+    """Return the source of `standalone` with its example replaced by a policy."""
     source = inspect.getsource(standalone)
     start, end = source.index("\nPOLICY: ") + 1, source.index("\n# The end of the policy")
     policy = pprint.pformat(stored, width=100, compact=True, sort_dicts=False)
-    words = pprint.pformat(certificate, width=100)
+    promise = pprint.pformat(certificate, width=100)
     digest = standalone.compute_digest(stored, certificate)
-    slot = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {words}\n\nDIGEST = {digest!r}\n"
-    return source[:start] + slot + source[end:]
+    data = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {promise}\n\nDIGEST = {digest!r}\n"
+    return source[:start] + data + source[end:]
 
 
 def nullable(labels: LabelArray) -> Any:
@@ -671,19 +671,19 @@ def find_index(table: Any, n: int) -> pd.Index:
     return index if isinstance(index, pd.Index) else pd.RangeIndex(n)
 
 
-def _plain(label: Any) -> Any:
+def _to_plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
 def _refuse_subgroups(subgroups: Any, why: str) -> None:
-    """Refuse subgroups where they would be ignored."""
+    """Refuse subgroups that would be ignored."""
     if subgroups is not None:
         raise ValueError(f"subgroups: {why}; leave them out.")
 
 
 def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
-    """Return class labels in their dtype, if it holds them."""
-    with np.errstate(invalid="ignore"):  # 1e308 becomes some integer, and is refused below
+    """Return class labels in their dtype; refuse a dtype that changes them."""
+    with np.errstate(invalid="ignore"):  # 1e308 becomes an arbitrary integer, refused below
         labels = np.asarray(classes).astype(dtype)
     if labels.tolist() != list(classes):
         raise ValueError(f"classes_dtype: {dtype!r} cannot hold the classes {classes[:10]!r}.")
@@ -691,7 +691,7 @@ def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:
 
 
 def _check_facts(policy: Any) -> None:
-    """Refuse what a policy cannot remember of the rows that tuned it."""
+    """Check what a policy records about the rows that tuned it, and when."""
     for name in ("confidence_quantiles", "metadata"):
         check_mapping(name, getattr(policy, name))
     if policy.coverage is not None:

@@ -1,4 +1,4 @@
-"""Decide by a frozen policy: an answer, or none, for each row of a classifier's raw scores.
+"""Decide by a policy: from a classifier's raw scores to an answer, or none, for each row.
 
 skselect wrote this file; it runs without skselect. It needs numpy and Python 3.10 or newer.
 
@@ -7,10 +7,10 @@ skselect wrote this file; it runs without skselect. It needs numpy and Python 3.
 
 The policy stands at the end of the file. `POLICY` holds the classes, the calibration, the
 threshold, the day it was made ("created") and the certificate with its guarantee;
-`CERTIFICATE` says in words what is promised of these decisions. Do not edit them: `DIGEST` says
-whether they are as they were written, and the file stops where they are not.
+`CERTIFICATE` says in words what is promised about these decisions. Do not edit them: where they
+do not match `DIGEST`, the import fails.
 
-Every number is computed by the operations of skselect in their order. So with the same numpy on
+The file performs the same numpy operations in the same order as skselect. So with the same numpy on
 the same kind of processor accepted rows, answers and confidences are those of skselect, bit by bit.
 Elsewhere numpy's exp and log may differ in the last bit, as they do for skselect itself: a row
 that lies exactly on a threshold or a step of the calibration may then fall on its other side.
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 SUM_TOLERANCE = 1e-3
 #: How far a single probability may leave [0, 1] by rounding inside a model.
 RANGE_TOLERANCE = 1e-6
-#: Up to here columns are summed one after the other.
+#: Up to this number, columns are summed one by one.
 FEW = 4
 
 
@@ -47,9 +47,9 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
     y_proba : array-like of shape (n, K) or (n,)
         The classifier's raw output (``POLICY["response"]``), columns in the order of
         ``POLICY["classes"]``; columns of a DataFrame are matched by name. (n,) or (n, 1) is the
-        probability (or decision value) of the second of two classes. Two bare probabilities
-        are refused, for they may be one row with both classes: pass [[.9, .1]], or
-        [[.9], [.1]] for two rows. No rows give empty arrays.
+        probability (or decision value) of the second of two classes. The probabilities [.9, .1]
+        are refused, because they may be one row or two: pass [[.9, .1]] or [[.9], [.1]]. No
+        rows give empty arrays.
     y_pred : array-like of shape (n,), default=None
         The classifier's own answers, where ``POLICY["decision"]`` is "estimator" only.
     subgroups : array-like of shape (n,), mapping or DataFrame, default=None
@@ -67,12 +67,12 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
     ValueError
         If the scores, answers or subgroups do not fit the policy.
     """
-    # The sums of a row's numbers must not depend on how the table lies in memory.
-    scores = np.ascontiguousarray(_scores(y_proba))
-    given = _given_answers(y_pred, len(scores))
-    proba = _calibrated(scores)
-    answers = _answers(proba) if given is None else given
-    confidence = _honest(CONFIDENCES[POLICY["confidence"]](proba, answers))
+    # Sums over columns must not depend on the memory layout.
+    scores = np.ascontiguousarray(_check_scores(y_proba))
+    given = _check_answers(y_pred, len(scores))
+    proba = _calibrate(scores)
+    answers = _choose_answers(proba) if given is None else given
+    confidence = _calibrate_confidence(CONFIDENCES[POLICY["confidence"]](proba, answers))
     suggestion = _classes()[answers]
     if POLICY["groups"] is not None and POLICY["groups"]["by_answer"]:
         if subgroups is not None:
@@ -80,7 +80,7 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
                 "subgroups: the answers are the subgroups of this policy; leave them out."
             )
         subgroups = suggestion
-    threshold = _thresholds(subgroups, len(scores))
+    threshold = _find_thresholds(subgroups, len(scores))
     accepted = np.asarray(confidence >= threshold)
     label = suggestion.astype(object)
     label[~accepted] = None
@@ -107,10 +107,10 @@ def accepts(confidence: Any, *, subgroups: Any = None) -> NDArray[np.bool_]:
     ndarray of bool, shape (n,)
     """
     none = np.shape(confidence) == (0,)
-    values = np.empty(0) if none else _vector(confidence, "confidence")
+    values = np.empty(0) if none else _check_vector(confidence, "confidence")
     if not np.all(np.isfinite(values)):
         raise ValueError("confidence has NaN or infinite values.")
-    return np.asarray(values >= _thresholds(subgroups, len(values)))
+    return np.asarray(values >= _find_thresholds(subgroups, len(values)))
 
 
 # Scores -----------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def _classes() -> Array:
     return np.asarray(POLICY["classes"]).astype(POLICY["classes_dtype"])
 
 
-def _scores(values: Any) -> Array:
+def _check_scores(values: Any) -> Array:
     """Return checked raw scores, one column per class (or one decision value for two classes)."""
     columns = getattr(values, "columns", None)
     raw = given = np.asarray(values)
@@ -136,14 +136,14 @@ def _scores(values: Any) -> Array:
     elif column:
         raw = given[:, 0]
     if POLICY["response"] == "decision_function":
-        return _decision_values(raw)
+        return _check_decision_values(raw)
     if raw.ndim == 1:
         if raw.dtype.kind in "iubUSO" and not _holds_floats(raw):
             raise ValueError(
                 f"y_proba is one-dimensional and holds {raw.dtype} values: these look like labels, "
                 "not probabilities."
             )
-        positive = _vector(raw, "y_proba")
+        positive = _check_vector(raw, "y_proba")
         if given.shape == (2,) and len(_classes()) == 2:
             first, second = given
             raise ValueError(
@@ -153,8 +153,8 @@ def _scores(values: Any) -> Array:
             )
         raw, columns = np.column_stack([1.0 - positive, positive]), None
     if columns is not None:
-        raw = raw[:, _places(list(columns))]
-    proba = _checked_proba(raw) if len(raw) else raw.astype(np.float64)
+        raw = raw[:, _match_columns(list(columns))]
+    proba = _check_proba(raw) if len(raw) else raw.astype(np.float64)
     if proba.shape[1] != len(_classes()):
         raise ValueError(
             f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
@@ -168,7 +168,7 @@ def _takes_values() -> bool:
     return POLICY["response"] == "decision_function" and len(_classes()) == 2
 
 
-def _decision_values(raw: Array) -> Floats:
+def _check_decision_values(raw: Array) -> Floats:
     scores = raw.astype(np.float64)
     shape = (len(scores),) if _takes_values() else (len(scores), len(_classes()))
     if scores.shape != shape:
@@ -188,7 +188,7 @@ def _holds_floats(raw: Array) -> bool:
     return raw.dtype.kind == "O" and all(isinstance(x, float | np.floating) for x in raw.tolist())
 
 
-def _vector(values: Any, name: str) -> Floats:
+def _check_vector(values: Any, name: str) -> Floats:
     try:
         vector = np.asarray(values).astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -198,8 +198,8 @@ def _vector(values: Any, name: str) -> Floats:
     return vector
 
 
-def _places(names: list[Any]) -> list[int]:
-    """Return where each class stands among the names of columns."""
+def _match_columns(names: list[Any]) -> list[int]:
+    """Return the position of each class among the column names."""
     wanted: list[Any] = POLICY["classes"]
     if not all(label in names for label in wanted):
         names, wanted = [str(name) for name in names], [str(label) for label in wanted]
@@ -211,7 +211,7 @@ def _places(names: list[Any]) -> list[int]:
     return [names.index(label) for label in wanted]
 
 
-def _checked_proba(proba: Array) -> Array:
+def _check_proba(proba: Array) -> Array:
     """Return probabilities, float32 as they are, other dtypes as float64."""
     if proba.dtype not in (np.float32, np.float64):
         if proba.dtype.kind not in "fiuO":
@@ -259,7 +259,7 @@ def _maps() -> list[dict[str, Floats]]:
     ]
 
 
-def _calibrated(scores: Array) -> Array:
+def _calibrate(scores: Array) -> Array:
     """Return class probabilities that sum to one in each row."""
     if POLICY["calibration"] is None or POLICY["calibration"]["scope"] == "confidence":
         return scores
@@ -269,7 +269,7 @@ def _calibrated(scores: Array) -> Array:
     first = _maps()[0]
     if "prior" in first and first["prior"].ndim:  # one map for all classes
         logits = np.log(scores + offset) if are_proba else scores
-        return _mixed(first, _softmax(logits / first["temperature"]))
+        return _mix_prior(first, _softmax(logits / first["temperature"]))
     columns = [scores] if scores.ndim == 1 else list(scores.T)
     columns = columns[1:] if len(columns) == 2 else columns
     if are_proba and kind in READ_LOG_ODDS:
@@ -283,8 +283,8 @@ def _calibrated(scores: Array) -> Array:
     return np.divide(proba, total, out=uniform, where=total > 0)
 
 
-def _honest(confidence: Floats) -> Floats:
-    """Return the chance of being right, where the confidence itself is calibrated."""
+def _calibrate_confidence(confidence: Floats) -> Floats:
+    """Return the calibrated confidence, where the confidence itself is calibrated."""
     calibration = POLICY["calibration"]
     if calibration is None or calibration["scope"] == "probabilities":
         return confidence
@@ -306,25 +306,25 @@ def _softmax(logits: Floats) -> Floats:
     return np.asarray(relative / np.sum(relative, axis=1, keepdims=True))
 
 
-def _mixed(fitted: dict[str, Floats], q: Floats) -> Floats:
-    """Return the map q, mixed with a guess that keeps it from certainty."""
+def _mix_prior(fitted: dict[str, Floats], q: Floats) -> Floats:
+    """Return the probabilities q, mixed with the prior, which keeps them from 0 and 1."""
     return np.asarray((1.0 - fitted["share"]) * q + fitted["share"] * fitted["prior"])
 
 
 def _temperature(fitted: dict[str, Floats], score: Floats) -> Floats:
-    with np.errstate(over="ignore"):  # as certain as can be
-        return _mixed(fitted, _expit(score / fitted["temperature"]))
+    with np.errstate(over="ignore"):  # the probability is then 0
+        return _mix_prior(fitted, _expit(score / fitted["temperature"]))
 
 
 def _platt(fitted: dict[str, Floats], score: Floats) -> Floats:
     with np.errstate(over="ignore"):
-        return _mixed(fitted, _expit(fitted["slope"] * score + fitted["intercept"]))
+        return _mix_prior(fitted, _expit(fitted["slope"] * score + fitted["intercept"]))
 
 
 def _beta(fitted: dict[str, Floats], score: Floats) -> Floats:
     low, high = -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
     with np.errstate(over="ignore"):
-        return _mixed(fitted, _expit(fitted["a"] * low + fitted["b"] * high + fitted["c"]))
+        return _mix_prior(fitted, _expit(fitted["a"] * low + fitted["b"] * high + fitted["c"]))
 
 
 def _isotonic(fitted: dict[str, Floats], score: Floats) -> Floats:
@@ -352,15 +352,15 @@ READ_LOG_ODDS = ("temperature", "platt", "beta")
 # Answers and confidence -------------------------------------------------------------------------
 
 
-def _answers(proba: Array) -> NDArray[np.int64]:
-    """Return the position of the class that each row is answered with."""
+def _choose_answers(proba: Array) -> NDArray[np.int64]:
+    """Return the code of each row's answer."""
     if POLICY["decision"] == "min_cost":
         return np.argmin(_expected_costs(proba), axis=1)
     return np.argmax(proba, axis=1)
 
 
-def _given_answers(y_pred: Any, n: int) -> NDArray[np.int64] | None:
-    """Return the positions of the classifier's own answers, None where it is not asked."""
+def _check_answers(y_pred: Any, n: int) -> NDArray[np.int64] | None:
+    """Return the codes of the classifier's own answers, None where the policy decides."""
     if POLICY["decision"] != "estimator":
         if y_pred is not None:
             raise ValueError(
@@ -445,37 +445,39 @@ CONFIDENCES: dict[str, Callable[[Array, Array], Floats]] = {
 # Thresholds -------------------------------------------------------------------------------------
 
 
-def _number(stored: Any) -> float:
-    """Return a stored threshold: None answers no row, "-inf" every row."""
+def _restore_threshold(stored: Any) -> float:
+    """Return a stored threshold: None accepts no row, "-inf" every row."""
     return math.inf if stored is None else float(stored)
 
 
 @cache
-def _thresholds_of_groups() -> dict[Any, float]:
+def _group_thresholds() -> dict[Any, float]:
     members = POLICY["groups"]["members"]
     return {
-        tuple(m["group"]) if isinstance(m["group"], list) else m["group"]: _number(m["threshold"])
+        tuple(m["group"]) if isinstance(m["group"], list) else m["group"]: _restore_threshold(
+            m["threshold"]
+        )
         for m in members
     }
 
 
-def _thresholds(subgroups: Any, n: int) -> Floats:
+def _find_thresholds(subgroups: Any, n: int) -> Floats:
     """Return the threshold of each row, inf for rows of a subgroup without one."""
     if POLICY["groups"] is None:
         if subgroups is not None:
             raise ValueError(
                 "subgroups: this policy has one threshold for all rows; leave them out."
             )
-        return np.full(n, _number(POLICY["threshold"]))
-    known = _thresholds_of_groups()
-    keys = _keys(subgroups, n)
+        return np.full(n, _restore_threshold(POLICY["threshold"]))
+    known = _group_thresholds()
+    keys = _find_subgroups(subgroups, n)
     unknown = [key for key in keys if key not in known]
     if unknown:
-        _report(unknown, list(known))
+        _report_unknown(unknown, list(known))
     return np.array([known.get(key, math.inf) for key in keys])
 
 
-def _report(unknown: list[Any], known: list[Any]) -> None:
+def _report_unknown(unknown: list[Any], known: list[Any]) -> None:
     names = sorted({str(key) for key in unknown if key is not None})[:5] or ["missing"]
     message = (
         f"subgroups: {len(unknown)} rows belong to no {POLICY['groups']['by']} that has a "
@@ -486,9 +488,9 @@ def _report(unknown: list[Any], known: list[Any]) -> None:
     warnings.warn(f"{message}; they are handed over.", stacklevel=4)
 
 
-def _keys(subgroups: Any, n: int) -> list[Any]:
-    """Return the subgroup of each row, a tuple of several attributes, None where one is missing."""
-    columns = _group_columns(subgroups)
+def _find_subgroups(subgroups: Any, n: int) -> list[Any]:
+    """Return each row's subgroup: a value, or a tuple of several; None where one is missing."""
+    columns = _check_columns(subgroups)
     if not columns or any(len(column) != n for column in columns):
         raise ValueError(f"subgroups must hold one value per row, {n}.")
     keys: list[Any] = []
@@ -498,13 +500,13 @@ def _keys(subgroups: Any, n: int) -> list[Any]:
     return keys
 
 
-def _group_columns(subgroups: Any) -> list[list[Any]]:
-    """Return one list per attribute, in the order in which they name a subgroup."""
+def _check_columns(subgroups: Any) -> list[list[Any]]:
+    """Return one list per attribute, in the order of the policy."""
     groups = POLICY["groups"]
     if subgroups is None:
         raise ValueError(
             f"subgroups is missing: this policy has one threshold per {groups['by']}; pass the "
-            f"{groups['by']} of each row, one of {list(_thresholds_of_groups())[:10]}."
+            f"{groups['by']} of each row, one of {list(_group_thresholds())[:10]}."
         )
     is_mapping = isinstance(subgroups, Mapping)
     names = list(subgroups if is_mapping else getattr(subgroups, "columns", []))
@@ -520,12 +522,12 @@ def _group_columns(subgroups: Any) -> list[list[Any]]:
 
 
 def _is_missing(value: Any) -> bool:
-    # pandas' NA is known by name: comparing it gives no answer.
+    # pandas' NA is recognised by name: `NA != NA` has no truth value.
     return value is None or type(value).__name__ == "NAType" or bool(value != value)  # noqa: PLR0124
 
 
 def _plain(value: Any, name: str) -> Any:
-    """Return a label as text, number or boolean of Python."""
+    """Return a label as a plain Python value."""
     plain = value.item() if isinstance(value, np.generic) else value
     finite = not isinstance(plain, float) or math.isfinite(plain)
     if not isinstance(plain, str | int | float | bool) or not finite:
@@ -540,7 +542,7 @@ def _plain(value: Any, name: str) -> Any:
 
 
 def compute_digest(policy: dict[str, Any], certificate: str) -> str:
-    """Return a digest of a policy and of what is promised."""
+    """Return a digest of a policy and its certificate."""
     return hashlib.sha256(ascii((policy, certificate)).encode()).hexdigest()
 
 

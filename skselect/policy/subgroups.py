@@ -1,4 +1,4 @@
-"""One threshold per subgroup: which rows belong to which, and what holds for them."""
+"""One threshold per subgroup, and which rows belong to which subgroup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skselect.policy.certificate import (
     threshold_to_json,
 )
 
-# The name that makes the answers the subgroups.
+# What users pass to make the answers the subgroups.
 _BY_ANSWER = "predicted_class"
 UNSEEN = ("abstain", "raise")
 
@@ -38,11 +38,11 @@ class GroupThresholds:
     by : str
         What the subgroups are called.
     thresholds : dict
-        By subgroup: a string, number or boolean, or a tuple of them.
+        The threshold of each subgroup; a key is a string, number or boolean, or a tuple of them.
     certificates : dict, default={}
-        By subgroup; None where nothing is promised.
+        The certificate of each subgroup; None where nothing is promised.
     unseen : {"abstain", "raise"}, default="abstain"
-        What to do with rows of other subgroups, or of none.
+        What to do with rows whose subgroup is missing or has no threshold.
     by_answer : bool, default=False
         Whether the answers are the subgroups.
     columns : tuple of str, default=()
@@ -63,12 +63,12 @@ class GroupThresholds:
         checked = {group: check_threshold(t) for group, t in self.thresholds.items()}
         object.__setattr__(self, "thresholds", checked)
         for group, certificate in self.certificates.items():
-            threshold = checked.get(group, np.inf)  # rows of an unknown subgroup are not answered
+            threshold = checked.get(group, np.inf)  # rows of an unknown subgroup are not accepted
             what = f"The subgroup {group!r} has the threshold {threshold!r}"
             check_certified(certificate, threshold, what, f"certificates={{{group!r}: None}}")
 
     def find_thresholds(self, subgroups: Any, n: int) -> FloatArray:
-        """Return the threshold of each row; for one of an unknown subgroup inf, with a warning.
+        """Return the threshold of each row; inf, with a warning, for unknown subgroups.
 
         Parameters
         ----------
@@ -84,23 +84,23 @@ class GroupThresholds:
         ValueError
             If there are no subgroups, or an unknown one and ``unseen="raise"``.
         """
-        codes, keys = self._codes(subgroups, n)
+        codes, keys = self._encode(subgroups, n)
         unknown = np.array([key not in self.thresholds for key in keys] + [True])[codes]
         if np.any(unknown):
             names = sorted({str(keys[code]) for code in codes[unknown] if code >= 0})[:5]
-            self._report(int(np.sum(unknown)), names or ["missing"])
+            self._report_unknown(int(np.sum(unknown)), names or ["missing"])
         return self._thresholds(codes, keys)
 
     def look_up(self, subgroups: Any, n: int) -> FloatArray:
-        """Return the threshold of each row, inf for rows of an unknown subgroup, silently."""
-        return self._thresholds(*self._codes(subgroups, n))
+        """Return the threshold of each row; inf, without a warning, for unknown subgroups."""
+        return self._thresholds(*self._encode(subgroups, n))
 
     def members(self, subgroups: Any, n: int) -> dict[Any, BoolArray]:
-        """Return which rows belong to each subgroup that the rows hold."""
-        codes, keys = self._codes(subgroups, n)
+        """Return for each subgroup that occurs a mask of its rows."""
+        codes, keys = self._encode(subgroups, n)
         return {key: codes == code for code, key in enumerate(keys)}
 
-    def _codes(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
+    def _encode(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         """Return the subgroup of each row as a code, and the subgroups."""
         if subgroups is None:
             raise ValueError(
@@ -108,14 +108,14 @@ class GroupThresholds:
                 f"{self.by} of each row, one of {list(self.thresholds)[:10]}."
             )
         if self.columns:
-            subgroups = _check_group_order(subgroups, self.columns)
+            subgroups = _order_columns(subgroups, self.columns)
         return subgroup_codes(subgroups, n)
 
     def _thresholds(self, codes: IntArray, keys: list[Any]) -> FloatArray:
         known = [self.thresholds.get(key, np.inf) for key in keys]
         return np.array([*known, np.inf])[codes]  # the last one is for code -1
 
-    def _report(self, n_rows: int, names: list[str]) -> None:
+    def _report_unknown(self, n_rows: int, names: list[str]) -> None:
         message = (
             f"subgroups: {n_rows} rows belong to no {self.by} that has a threshold ({names}; "
             f"known: {list(self.thresholds)[:10]})"
@@ -135,7 +135,9 @@ class GroupThresholds:
                 {
                     "group": list(group) if isinstance(group, tuple) else group,
                     "threshold": threshold_to_json(threshold),
-                    "certificate": _stored(self.certificates.get(group)),
+                    "certificate": None
+                    if (own := self.certificates.get(group)) is None
+                    else own.to_dict(),
                 }
                 for group, threshold in self.thresholds.items()
             ],
@@ -176,7 +178,7 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         Plain values, tuples where there are several attributes, in a fixed order.
     """
     frame = check_subgroups(subgroups, n, other="the table of predictions")
-    if n == 0:  # pandas 2 makes no index with several levels of no rows
+    if n == 0:  # pandas 2 cannot make a MultiIndex without rows
         return np.empty(0, dtype=np.int64), []
     missing = frame.isna().any(axis=1).to_numpy()
     if frame.shape[1] == 1:
@@ -187,14 +189,14 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         uniques = list(index)
     present = np.unique(codes[~missing]).tolist()
     keys = {code: _check_subgroup_key(uniques[code]) for code in present}
-    ordered = sorted(present, key=lambda code: _order(keys[code]))
+    ordered = sorted(present, key=lambda code: _sort_key(keys[code]))
     place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))
     return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
 
 
 def asks_for_answers(group_by: Any) -> bool:
-    """Tell whether the answers themselves are to be the subgroups."""
+    """Tell whether the user asks for the answers as subgroups."""
     return isinstance(group_by, str) and group_by == _BY_ANSWER
 
 
@@ -205,20 +207,16 @@ def names_of_columns(subgroups: Any) -> tuple[str, ...]:
 
 
 def name_of_subgroups(subgroups: Any) -> str:
-    """Return what subgroups are called, for messages."""
+    """Return a name for the subgroups, for messages."""
     columns = getattr(subgroups, "columns", None)
     names = list(columns) if columns is not None else [getattr(subgroups, "name", None)]
     named = [str(name) for name in names if name is not None]
     return " and ".join(named) or "subgroup"
 
 
-def _order(key: Any) -> list[tuple[str, Any]]:
-    """Return what sorts subgroups of mixed kinds."""
+def _sort_key(key: Any) -> list[tuple[str, Any]]:
+    """Return a sort key for subgroups of mixed types."""
     return [(type(part).__name__, part) for part in (key if isinstance(key, tuple) else (key,))]
-
-
-def _stored(certificate: Certificate | None) -> dict[str, Any] | None:
-    return None if certificate is None else certificate.to_dict()
 
 
 def _check_subgroup_key(key: Any) -> Any:
@@ -237,7 +235,7 @@ def _check_subgroup_key(key: Any) -> Any:
 
 
 def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any) -> None:
-    """Refuse subgroups that could not be told apart, or not be named."""
+    """Refuse subgroups without a name, or with different numbers of attributes."""
     if not isinstance(by, str):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"by must be text that names the subgroups, got {shown(by)}."
@@ -260,8 +258,8 @@ def _check_group_names(by: Any, groups: list[Any], by_answer: Any, columns: Any)
         )
 
 
-def _check_group_order(subgroups: Any, columns: tuple[str, ...]) -> Any:
-    """Return several attributes in the order in which they name a subgroup."""
+def _order_columns(subgroups: Any, columns: tuple[str, ...]) -> Any:
+    """Return the attributes in the order of `columns`."""
     names = column_names(subgroups)
     if names is None and isinstance(subgroups, Mapping):
         names = list(subgroups)

@@ -1,4 +1,4 @@
-"""Tables and pages for people."""
+"""Reports on models: tables, text and web pages."""
 
 from skselect.report.calibration import calibration_report
 from skselect.report.selective import SelectiveReport, selective_report

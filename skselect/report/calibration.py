@@ -36,7 +36,7 @@ from skselect.estimators.classifier import (
 from skselect.estimators.fitting import (
     Parts,
     TrainingRows,
-    assembled,
+    assemble,
     folds,
     is_ready,
     route_fit,
@@ -72,13 +72,13 @@ def calibration_report(
     n_draws: int = 999,
     random_state: Any = None,
 ) -> pd.DataFrame:
-    """Compare calibrations of one classifier on rows that neither it nor they have seen.
+    """Compare calibrations of one classifier, on rows that did not fit either.
 
     Parameters
     ----------
     estimator : classifier
-        As in :class:`SelectiveClassifier`. A FrozenEstimator is used as it is, so the rows must
-        be fresh.
+        As in :class:`SelectiveClassifier`. A FrozenEstimator is not fitted again, so the rows
+        must be fresh.
     X : array-like, data frame or sparse matrix of shape (n, n_features)
     y : array-like of shape (n,)
     calibrations : list of names, or mapping of str to name or calibrator, default=None
@@ -86,13 +86,13 @@ def calibration_report(
     calibration_scope : {"probabilities", "confidence"}, default="probabilities"
         As in :class:`SelectiveClassifier`.
     cv : int, splitter or iterable, default=5
-        Folds: each row is scored by a classifier, and calibrated by a map, fitted without it.
+        Folds: the classifier and the calibration of a row are fitted without its fold.
     sample_weight : array-like of shape (n,), default=None
         Weights for the classifier, the calibrations and the metrics.
     groups : array-like of shape (n,), default=None
         For the splitter.
     n_draws : int, default=999
-        Honest classifiers simulated for `csr_p_value`.
+        Calibrated classifiers simulated for `csr_p_value`.
     random_state : int, Generator or None, default=None
         Seed of the simulation.
 
@@ -103,7 +103,7 @@ def calibration_report(
         ``predict_proba``):
 
         ===============================  ==================================================
-        ``ece``, ``smooth_ece``          distance of confidence and accuracy
+        ``ece``, ``smooth_ece``          difference between confidence and accuracy
         ``log_loss``, ``brier``          of the class probabilities (Brier: summed over classes)
         ``top_label_brier``              of the confidence
         ``csr``, ``p_risk``              overconfidence near certainty, as published
@@ -115,7 +115,7 @@ def calibration_report(
     Raises
     ------
     ValueError
-        If an argument is malformed, or the classifier states no confidence.
+        If an argument is malformed, or the classifier has no scores.
 
     See Also
     --------
@@ -125,7 +125,7 @@ def calibration_report(
     -----
     The classifier is fitted once per fold, whatever the number of calibrations: the map for a
     fold learns from the out-of-fold scores of the other folds. The metrics are those of all
-    rows together. CWSA+ rewards sharpness as such; choose by log loss and by CSR.
+    rows together. CWSA+ also rewards overconfidence; choose by log loss and by CSR.
 
     Examples
     --------
@@ -148,16 +148,16 @@ def calibration_report(
     rng = check_generator(random_state)
     check_has_fit(estimator)
     X, y = indexable(X, y)
-    rows = _scored(estimator, X, check_y(y), cv, sample_weight, groups)
+    rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups)
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
     with silence_weight_warning():
         if rows.response == "predict_proba":
-            table["raw"] = _judged(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
+            table["raw"] = _measure(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
         for name, calibrator in candidates.items():
-            proba, claim = _calibrated(rows, calibrator, calibration_scope)
-            table[name] = _judged(rows, proba, claim, n_draws, rng)
+            proba, claim = _cross_fit(rows, calibrator, calibration_scope)
+            table[name] = _measure(rows, proba, claim, n_draws, rng)
     return pd.DataFrame(table).T
 
 
@@ -184,14 +184,14 @@ def _check_calibrations(calibrations: Any) -> dict[str, Any]:
         )
     for calibration in given:
         if calibration is None:
-            raise ValueError("calibrations: raw probabilities are shown anyway; leave None out.")
+            raise ValueError("calibrations: raw probabilities are always shown; leave None out.")
         check_calibration(calibration, known)
     return dict(zip(names, given, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
-    """Raw scores of every row by a classifier fitted without it, and the folds."""
+class _Scores:
+    """Out-of-fold raw scores of every row, and the folds."""
 
     scores: FloatArray
     response: str
@@ -202,8 +202,10 @@ class _Scored:
     seen: BoolArray
 
 
-def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any) -> _Scored:
-    """Score every row once, by a classifier fitted without it."""
+def _score_rows(
+    estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any
+) -> _Scores:
+    """Score every row out of fold."""
     classes = task_classes(estimator, y)
     check_more_classes(classes, "there is nothing to calibrate")
     codes = encode_y(y, classes)
@@ -226,11 +228,11 @@ def _scored(estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups:
         found.append((test, raw.scores(X_test)))
         raw.check_decision(X_test, found[-1][1], "argmax")
         response = raw.response
-    return _Scored(assembled(found), response, codes, classes, weight, parts, seen)
+    return _Scores(assemble(found), response, codes, classes, weight, parts, seen)
 
 
-def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
-    """Return class probabilities and the claimed chance of being right, cross-fitted."""
+def _cross_fit(rows: _Scores, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
+    """Return cross-fitted class probabilities and claimed probabilities of being right."""
     raw = rows.scores
     proba = np.empty((len(rows.codes), len(rows.classes)))
     claim = np.empty(len(rows.codes))
@@ -246,8 +248,8 @@ def _calibrated(rows: _Scored, calibrator: Any, scope: str) -> tuple[FloatArray,
     return proba, claim
 
 
-def _judged(
-    rows: _Scored, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
+def _measure(
+    rows: _Scores, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the metrics of one calibration."""
     outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)

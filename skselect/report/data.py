@@ -1,4 +1,4 @@
-"""What a report says, as plain values; `render` makes text and pages of them."""
+"""The contents of a report as plain values, which `render` turns into text and a page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DRAWS = 999
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One model of a report: its predictions, and what a policy makes of them.
+    """One model of a report: its predictions, and what its policy decides.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ class Case:
         As given.
     policy : AbstentionPolicy or None
     threshold : float or None
-        None if none was passed and no policy, or if there is one per subgroup.
+        None without threshold and policy, and where there is one threshold per subgroup.
     judged : Judged
-        After the policy's calibration, with the confidence that is compared with the threshold.
+        Predictions after the policy's calibration, with the confidence that has the threshold.
     accepted : ndarray of bool, shape (n,), or None
-        None: it answers everything.
+        None: it accepts everything.
     """
 
     name: str
@@ -74,7 +74,7 @@ def make_case(
     threshold: float | None,
     subgroups: Any,
 ) -> Case:
-    """Apply a policy, or a threshold, to what a model said."""
+    """Apply a policy, or a threshold, to the predictions of a model."""
     if policy is None:
         judged = judge(raw)
         confidence = judged.outcomes.confidence
@@ -121,7 +121,7 @@ def _check_policy_fits(policy: AbstentionPolicy, raw: Predictions, name: str) ->
 def make_contents(
     case: Case, subgroups: Any, features: Any, n_errors: int, level: float, seed: Any
 ) -> dict[str, Any]:
-    """Return everything that the report says about one model."""
+    """Return the contents of the report about one model."""
     errors = case.judged.outcomes.loss
     return {
         "n_rows": len(errors),
@@ -167,7 +167,7 @@ def _closed_interval(
     if influence is None or np.isnan(influence.estimate):
         return np.nan, np.nan
     low, high, _, used = interval_around(influence, level)
-    if used == "wilson":  # in a report all intervals of shares are the exact ones
+    if used == "wilson":  # a report has exact intervals for all shares
         assert influence.n_trials is not None
         n_hits = round(influence.estimate * influence.n_trials)
         return clopper_pearson_interval(n_hits, influence.n_trials, level)
@@ -175,7 +175,7 @@ def _closed_interval(
 
 
 def _decisions(case: Case, level: float) -> dict[str, Any] | None:
-    """Return what is decided alone and how often that is wrong; None if everything is."""
+    """Return coverage and risk; None if everything is accepted."""
     if case.accepted is None:
         return None
     found = _counts(case.judged.outcomes.loss, case.accepted, level)
@@ -201,7 +201,7 @@ def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, An
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:
-    """Return the risk at a few coverages, and the thresholds that give them."""
+    """Return risk and threshold at a few coverages."""
     curve = case.judged.curve
     rows: list[dict[str, float]] = []
     for wanted in _COVERAGES:
@@ -221,8 +221,8 @@ def is_unit(outcomes: Outcomes) -> bool:
     return bool(outcomes.confidence.min() >= 0 and outcomes.confidence.max() <= 1)
 
 
-def honest_states(case: Case) -> list[tuple[str, Outcomes]]:
-    """Return the claimed chances of being right, before and after the policy's calibration."""
+def find_claims(case: Case) -> list[tuple[str, Outcomes]]:
+    """Return outcomes with claimed probabilities, before and after the policy's calibration."""
     policy = case.policy
     if policy is None or policy.calibration is None:
         return [("as given", case.judged.claimed.outcomes)]
@@ -231,13 +231,13 @@ def honest_states(case: Case) -> list[tuple[str, Outcomes]]:
 
 
 def _calibration(case: Case, seed: Any) -> list[dict[str, Any]]:
-    """Return how honest the confidence is, before and after the policy's calibration."""
+    """Return how well the confidence is calibrated, before and after the policy's calibration."""
     if not is_unit(case.judged.claimed.outcomes):
         return []
-    return [_honesty(state, outcomes, seed) for state, outcomes in honest_states(case)]
+    return [_measure_calibration(state, outcomes, seed) for state, outcomes in find_claims(case)]
 
 
-def _honesty(state: str, outcomes: Outcomes, seed: Any) -> dict[str, Any]:
+def _measure_calibration(state: str, outcomes: Outcomes, seed: Any) -> dict[str, Any]:
     values = evaluate(outcomes, ["ece", "smooth_ece", "top_label_brier", "csr"])
     test = run_csr_test(outcomes, n_draws=_DRAWS, random_state=np.random.default_rng(seed))
     found = {
@@ -266,7 +266,7 @@ def _certificate(case: Case, subgroups: Any, level: float) -> dict[str, Any] | N
     same = tuned_on is not None and tuned_on == fingerprint(case.judged.curve)
     notice = ""
     if not same and case.accepted is not None and case.raw.sample_weight is None:
-        delta = (1.0 - level) / 2.0  # each end of an interval
+        delta = (1.0 - level) / 2.0  # for each end of an interval
         notice = own_promise(policy, case.predictions, case.accepted, subgroups, delta)
     return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
             "same_rows": same, "notice": notice}  # fmt: skip
@@ -288,21 +288,23 @@ def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
             "confidence": float(outcomes.confidence[row]),
         }
         columns = [] if features is None else list(features.columns)
-        # Column by column: a row of numbers of several kinds would turn integers into floats.
-        known["features"] = {str(name): _json_value(features[name].iloc[row]) for name in columns}
+        # Column by column: a row with integers and floats would become all floats.
+        known["features"] = {
+            str(name): _to_json_value(features[name].iloc[row]) for name in columns
+        }
         found.append(known)
     return found
 
 
-def _json_value(value: Any) -> Any:
-    """Return a feature's value as one that JSON knows."""
+def _to_json_value(value: Any) -> Any:
+    """Return a value that JSON can hold."""
     if isinstance(value, np.generic):
         return value.item()
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]:
-    """Return what is decided alone in each subgroup, attribute by attribute."""
+    """Return coverage and risk of each subgroup, attribute by attribute."""
     loss = case.judged.outcomes.loss
     accepted = np.ones(len(loss), dtype=bool) if case.accepted is None else case.accepted
     frame = check_subgroups(subgroups, len(loss))
@@ -321,7 +323,7 @@ def _subgroups(case: Case, subgroups: Any, level: float) -> list[dict[str, Any]]
 
 
 def replace_nan(value: Any) -> Any:
-    """Return nested values with None in the place of nan, which JSON does not know."""
+    """Replace nan, which JSON cannot hold, by None in nested values."""
     if isinstance(value, dict):
         return {key: replace_nan(held) for key, held in value.items()}
     if isinstance(value, list):
@@ -330,7 +332,7 @@ def replace_nan(value: Any) -> Any:
 
 
 def count_classes(y_true: IntArray, classes: Any) -> dict[str, int]:
-    """Return the rows of each class."""
+    """Return the number of rows of each class."""
     counts = {str(label): int(np.sum(y_true == k)) for k, label in enumerate(classes.tolist())}
     unknown = int(np.sum(y_true < 0))
     return counts | ({"unknown class": unknown} if unknown else {})

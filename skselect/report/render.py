@@ -19,7 +19,7 @@ from skselect.display import (
     ThresholdDisplay,
 )
 from skselect.policy.certificate import rounded
-from skselect.report.data import Case, honest_states, is_unit
+from skselect.report.data import Case, find_claims, is_unit
 
 _WIDTH = 96
 
@@ -32,14 +32,14 @@ def render_text(contents: dict[str, Any]) -> str:
         textwrap.fill(f"{contents['n_rows']:,} rows; classes {classes}", _WIDTH),
     ]
     for name, model in contents["models"].items():
-        parts += _model(name, model, contents["confidence_level"])
+        parts += _describe_model(name, model, contents["confidence_level"])
     if contents["comparison"]:
         parts.append("Comparison by AUGRC, the best first; p-values adjusted by Holm")
         parts.append(format_table(contents["comparison"]))
     return "\n\n".join(parts)
 
 
-def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
+def _describe_model(name: str, model: dict[str, Any], level: float) -> list[str]:
     parts = [
         f"{name}\n{'-' * len(name)}",
         f"Always answering, it is right in {_percent(model['accuracy'])} of the rows "
@@ -55,9 +55,9 @@ def _model(name: str, model: dict[str, Any], level: float) -> list[str]:
         for key, text in model["certificate"]["texts"].items():
             parts.append(f"[{key}] {text}" if key else text)
     parts.append(format_table(model["metrics"], ["metric", "value", "low", "high", "better"]))
-    parts.append("If it answers only its surest rows\n" + format_table(model["coverages"]))
+    parts.append("If it accepts only its surest rows\n" + format_table(model["coverages"]))
     if model["calibration"]:
-        parts.append("Is the confidence honest?\n" + format_table(model["calibration"]))
+        parts.append("Is the confidence calibrated?\n" + format_table(model["calibration"]))
     if model["subgroups"]:
         wanted = ["attribute", "subgroup", "n_rows", "coverage", "risk", "low", "high"]
         parts.append("Subgroups\n" + format_table(model["subgroups"], wanted))
@@ -77,17 +77,14 @@ def _as_text(row: dict[str, Any]) -> dict[str, Any]:
 def describe_origin(certificate: dict[str, Any]) -> str:
     """Say which rows a certificate is about."""
     if certificate["same_rows"]:
-        return (
-            "These are the rows that chose the threshold: only the certificate says what to expect "
-            "of others."
-        )
+        return "These rows chose the threshold; only the certificate says what to expect of others."
     rows = "" if certificate["n"] is None else f" with {certificate['n']:,} rows"
     promised = " Its certificate is about those rows:" if certificate["texts"] else ""
     return f"The policy was made on {certificate['created'][:10]}{rows}.{promised}"
 
 
 def describe_decisions(decided: dict[str, Any], level: float) -> str:
-    """Say what is decided alone."""
+    """Say how much is accepted and how much of that is wrong."""
     if not decided["n_accepted"]:
         return f"It decides none of the {decided['n_rows']:,} rows alone."
     interval = ""
@@ -115,7 +112,7 @@ def _percent(share: float, *, up: bool | None = None) -> str:
 
 
 def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
-    """Return the page."""
+    """Return a report as a web page."""
     jinja2 = import_extra("jinja2", "jinja2", "report")
     source = resources.files("skselect.report").joinpath("report.html.jinja").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -123,7 +120,7 @@ def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
         "number": _number, "percent": _percent_cell, "decided": describe_decisions,
         "origin": describe_origin,
     }  # fmt: skip
-    pictures = {case.name: _pictures(case, contents["confidence_level"]) for case in cases}
+    pictures = {case.name: _draw_pictures(case, contents["confidence_level"]) for case in cases}
     together = _draw_together(cases) if len(cases) > 1 else None
     return str(
         environment.from_string(source).render(
@@ -132,8 +129,8 @@ def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
     )
 
 
-def _pictures(case: Case, level: float) -> list[tuple[str, str]]:
-    """Return the pictures of one model with what they show."""
+def _draw_pictures(case: Case, level: float) -> list[tuple[str, str]]:
+    """Return the plots of one model with their captions."""
     curve, outcomes, threshold = case.judged.curve, case.judged.outcomes, case.threshold
     countable = curve.counted and not curve.is_graded
     risk = RiskCoverageDisplay(
@@ -142,31 +139,31 @@ def _pictures(case: Case, level: float) -> list[tuple[str, str]]:
     sure = ConfidenceHistogramDisplay.from_outcomes(outcomes, threshold=threshold)
     shown = [
         (
-            "How often it errs among the rows it answers, from its surest answers on.",
+            "The share of errors among accepted rows, from the surest rows to all.",
             _encode_picture(risk.plot().figure_),
         ),
-        ("How sure it is where it is right, and where it is wrong.", _encode_picture(sure.figure_)),
+        ("Its confidence where it is right, and where it is wrong.", _encode_picture(sure.figure_)),
     ]
     if is_unit(case.judged.claimed.outcomes):
-        caption = "How often it is right at each confidence: on the line, it is honest."
-        shown.append((caption, _reliability(case)))
+        caption = "How often it is right at each confidence; on the line it is calibrated."
+        shown.append((caption, _draw_reliability(case)))
     if is_unit(outcomes):
         at_all = ThresholdDisplay(curve, threshold=threshold).plot()
-        shown.append(("What every threshold would give.", _encode_picture(at_all.figure_)))
+        shown.append(("Coverage and metrics at every threshold.", _encode_picture(at_all.figure_)))
     return shown
 
 
-def _reliability(case: Case) -> str:
+def _draw_reliability(case: Case) -> str:
     """Return the reliability diagram, before and after the policy's calibration."""
     ax = None
-    for state, outcomes in honest_states(case):
+    for state, outcomes in find_claims(case):
         ax = ReliabilityDisplay.from_outcomes(outcomes, name=state, ax=ax).ax_
     assert ax is not None  # there is at least one state
     return _encode_picture(ax.figure)
 
 
 def _draw_together(cases: tuple[Case, ...]) -> str:
-    """Return all risk-coverage curves in one picture."""
+    """Return all risk-coverage curves in one plot."""
     ax = None
     for case in cases:
         ax = RiskCoverageDisplay(case.judged.curve, name=case.name).plot(ax).ax_
@@ -175,18 +172,18 @@ def _draw_together(cases: tuple[Case, ...]) -> str:
 
 
 def _encode_picture(figure: Any) -> str:
-    """Return a picture as a data address, and close it."""
+    """Return a figure as a data URL, and close it."""
     plt = import_extra("matplotlib.pyplot", "matplotlib", "report")
     held = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # letters that the font lacks become boxes
+        warnings.filterwarnings("ignore", "Glyph")  # about letters that the font lacks
         figure.savefig(held, format="svg", metadata={"Date": None})
     plt.close(figure)
     return "data:image/svg+xml;base64," + base64.b64encode(held.getvalue()).decode("ascii")
 
 
 def _number(value: Any) -> str:
-    """Return a number with four digits, nothing where there is none."""
+    """Return a number with four digits, "" for None."""
     if value is None:
         return ""
     if isinstance(value, float):

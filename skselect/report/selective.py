@@ -1,4 +1,4 @@
-"""One report on one or several models: text, table, web page."""
+"""A report on one or several models, as text, table or web page."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from skselect.report.render import render_page, render_text
 
 @dataclass(frozen=True, eq=False)
 class SelectiveReport:
-    """What :func:`~skselect.selective_report` found.
+    """The result of :func:`~skselect.selective_report`.
 
     Parameters
     ----------
     contents : dict
-        Everything it says, as plain values.
+        The whole report, as plain values.
     cases : tuple of Case
-        What the pictures are drawn from.
+        The models, from which the plots are drawn.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class SelectiveReport:
         return f"<SelectiveReport: {names}; {self.contents['n_rows']} rows>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything it says as plain values."""
+        """Return the whole report as plain values."""
         return self.contents
 
     def to_frame(self) -> pd.DataFrame:
@@ -82,14 +82,14 @@ class SelectiveReport:
         return pd.DataFrame(rows).drop(columns="meaning")
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Write one web page that holds everything, pictures included.
+        """Write the report as one web page, plots included.
 
-        It asks the network for nothing, and is readable on a phone and in print.
+        The page needs no network, and is readable on a phone and in print.
 
         Parameters
         ----------
         path : path, default=None
-            Where to write. None returns the text instead.
+            Where to write. None returns the page as text.
 
         Returns
         -------
@@ -137,16 +137,16 @@ def selective_report(
     policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
         Its threshold, calibration and certificate are reported.
     threshold : float, default=None
-        Without a policy: answers with at least this confidence count as given.
+        Without a policy: rows with at least this confidence are accepted.
     subgroups : array-like of shape (n,), or DataFrame of shape (n, m), default=None
-        Risk and coverage are reported for each; policies with a threshold per subgroup read
+        Risk and coverage are reported for each; policies with a threshold per subgroup need
         them too.
     features : DataFrame of shape (n, d), default=None
         Shown beside the most confident errors.
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95
-        Of the intervals, each for itself. Those of shares of rows are exact (Clopper-Pearson).
+        Of each single interval. Those of shares of rows are exact (Clopper-Pearson).
     n_errors : int, default=10
         How many of the most confident errors are shown.
     title : str
@@ -161,7 +161,7 @@ def selective_report(
     Raises
     ------
     ValueError
-        If an argument is malformed, or models were judged on different rows.
+        If an argument is malformed, or models have different rows.
 
     See Also
     --------
@@ -188,11 +188,11 @@ def selective_report(
     given = y_proba if isinstance(y_proba, Mapping) else {"model": y_proba}
     _check_model_names(given)
     tables = {
-        str(name): _predictions(y_true, one, labels=labels, pos_label=pos_label)
+        str(name): _check_predictions(y_true, one, labels=labels, pos_label=pos_label)
         for name, one in given.items()
     }
     truth = check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
-    policies = _policies(policy, threshold, list(tables))
+    policies = _resolve_policies(policy, threshold, list(tables))
     threshold = None if threshold is None else check_threshold(threshold)
     if features is not None:
         features = pd.DataFrame(features)
@@ -227,7 +227,7 @@ def _check_model_names(models: Mapping[Any, Any]) -> None:
         raise ValueError(f"y_proba: each model needs a name of its own, got {shown(list(models))}.")
 
 
-def _predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
+def _check_predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
     if isinstance(given, Predictions):
         refuse_second_truth(y_true)
         refuse_weights(given.sample_weight, "a report")
@@ -235,7 +235,7 @@ def _predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
     return Predictions.from_proba(y_true, given, **options)
 
 
-def _policies(policy: Any, threshold: float | None, names: list[str]) -> dict[str, Any]:
+def _resolve_policies(policy: Any, threshold: float | None, names: list[str]) -> dict[str, Any]:
     """Return the policy of each model."""
     if policy is None:
         return dict.fromkeys(names)
@@ -246,7 +246,7 @@ def _policies(policy: Any, threshold: float | None, names: list[str]) -> dict[st
 
 
 def _check_policies(policies: Mapping[Any, Any], names: list[str]) -> None:
-    """Refuse policies of other models than those given, and what is no policy."""
+    """Refuse policies for other models, and objects that are not policies."""
     if set(policies) != set(names):
         raise ValueError(
             f"policy: a mapping needs one for each model of {names}, got "
@@ -255,7 +255,7 @@ def _check_policies(policies: Mapping[Any, Any], names: list[str]) -> None:
     for name, policy in policies.items():
         if policy is not None and not isinstance(policy, AbstentionPolicy):
             raise ValueError(
-                f"policy: that of {name!r} must be an AbstentionPolicy, such as policy_ of a "
+                f"policy: the one of {name!r} must be an AbstentionPolicy, such as policy_ of a "
                 f"ThresholdTuner, got {type(policy).__name__}."
             )
 

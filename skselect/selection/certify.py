@@ -21,7 +21,7 @@ from skselect.predictions.predictions import Predictions
 from skselect.selection.goal import Goal, check_is_predictions
 from skselect.selection.promise import betting_bound, counted_bound, issue
 
-# Promises that a notice names; the others are counted.
+# A notice spells out so many promises at most, and counts the others.
 _MANY = 10
 
 
@@ -36,8 +36,8 @@ def certify(
 ) -> Certificate:
     """Check a fixed policy on fresh rows.
 
-    The policy was fixed before these rows were seen, so one exact binomial bound suffices
-    and no price is paid for having chosen among thresholds.
+    The policy was fixed before these rows were seen, so one exact binomial bound is
+    enough, without a correction for choosing among thresholds.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def certify(
     Returns
     -------
     Certificate
-        About the share of errors among the rows it decides alone, or their mean cost. Begins
-        with "CERTIFIED" if the bound is at most the target. That these are fresh rows is taken
-        on trust; only exactly the rows that tuned the policy are recognised. Where the policy
-        made a promise of its own, `notice` says if these rows contradict it (an exact lower
-        bound at `delta` lies above its target: the text then begins with that), or do not
-        show that it is kept.
+        About the share of errors among the accepted rows, or their mean cost. Its text begins
+        with "CERTIFIED" if the bound is at most the target. Nothing checks that the rows are
+        fresh, except that exactly the rows that tuned the policy are recognised. Where the
+        policy has a certificate of its own, `notice` says if these rows contradict it (an exact
+        lower bound at `delta` lies above its target; the text then begins with the notice) or
+        do not confirm it.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def certify(
         check_number("target", target, 0.0, rule.unit, closed="neither")
         if rule.default_loss == "zero_one":
             check_risk_limit(target)
-    graded = rule.has_graded_costs  # whatever costs these rows happen to hold
+    graded = rule.has_graded_costs  # a property of the cost matrix, not of these rows
     goal = Goal(
         "risk",
         delta,
@@ -96,7 +96,7 @@ def certify(
         loss=rule.default_loss,
         unit=rule.unit,
     )
-    answered, accepted, outcomes = _decided(policy, predictions, subgroups)
+    answered, accepted, outcomes = _decide(policy, predictions, subgroups)
     bound, met = _test(outcomes, accepted, goal, target)
     own_bound = rule.unit * bound
     promised = own_bound if target is None else target
@@ -106,7 +106,7 @@ def certify(
     if not np.any(accepted):
         refusal = "the policy accepts none of these rows"
     else:
-        refusal = _refusal(own_bound, target, rule.default_loss, notice, met=met)
+        refusal = _explain_refusal(own_bound, target, rule.default_loss, notice, met=met)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     together = Outcomes(outcomes.loss, accepted.astype(np.float64))
     certificate = issue(
@@ -136,12 +136,14 @@ def _test(
     bound = betting_bound("risk", outcomes, accepted, goal.level)
     if target is None:
         return bound, True
-    # Bets that aim at the target say more than a bound.
+    # Betting against the target itself certifies it more often than the bound does.
     wealth = betting_log_wealth(outcomes.loss[accepted], target / goal.unit, goal.level)
     return bound, bool(wealth >= -math.log(goal.level))
 
 
-def _refusal(bound: float, target: float | None, loss: str, notice: str, *, met: bool) -> str:
+def _explain_refusal(
+    bound: float, target: float | None, loss: str, notice: str, *, met: bool
+) -> str:
     """Say why nothing is certified, "" where something is."""
     found = f"these rows certify a risk of at most {certificates.amount(bound, loss)}"
     if target is not None:
@@ -152,10 +154,10 @@ def _refusal(bound: float, target: float | None, loss: str, notice: str, *, met:
     return f"{found}, which promises nothing" if loss == "zero_one" and bound > 0.5 else ""
 
 
-def _decided(
+def _decide(
     policy: AbstentionPolicy, predictions: Predictions, subgroups: Any
 ) -> tuple[Predictions, BoolArray, Outcomes]:
-    """Return the policy's own answers, which it gives, and what came of them."""
+    """Return predictions with the policy's answers, which rows it accepts, and the outcomes."""
     check_is_predictions(predictions, "certify")
     if policy.response != "predict_proba":
         raise ValueError(
@@ -194,10 +196,10 @@ def own_promise(
     subgroups: Any,
     delta: float,
 ) -> str:
-    """Say which promises of a policy these rows contradict, and which they do not show to be kept.
+    """Say which promises of a policy these rows contradict, and which they do not confirm.
 
-    "" where they show that all are kept, or none was made: with high probability, about all
-    rows or about subgroups (which share `delta`), and about a loss that the policy knows.
+    "" where they confirm all of them. Only promises with high probability count, about all rows
+    or about subgroups (which share `delta`), and about a loss that the policy knows.
 
     Parameters
     ----------
@@ -208,7 +210,7 @@ def own_promise(
     subgroups : array-like of shape (n,), DataFrame or None
     delta : float
     """
-    made = _promises(policy, answered, subgroups)
+    made = _find_promises(policy, answered, subgroups)
     broken, unclear = [], []
     for certificate, rows in made:
         loss = compute_loss(answered, certificate.loss)[rows]
@@ -221,25 +223,25 @@ def own_promise(
         coverage = certificate.objective == "coverage"
         largest = 1.0 - certificate.target if coverage else certificate.target / certificate.unit
         found = (
-            f" It says: {certificate.promise}. {_evidence(certificate, values, low, high, level)}"
+            f" It says: {certificate.promise}. {_describe(certificate, values, low, high, level)}"
         )
         if low > largest:
             broken.append(f"{certificates.NOT_MET} by these rows.{found}")
         elif high > largest:
             unclear.append(f"These rows do not show that the policy keeps its own promise.{found}")
-    said = broken + unclear
+    texts = broken + unclear
     own = policy.certificate
     if policy.groups is None and own is not None and own.cases and own.n_accepted:
-        said.append(f"Not looked at here: the policy's own promise, which is about the cases "
+        texts.append(f"Not looked at here: the policy's own promise, which is about the cases "
                     f"{own.cases} alone.")  # fmt: skip
-    more = [f"The same is true of {len(said) - _MANY} more subgroups."] if said[_MANY:] else []
-    return "\n".join(said[:_MANY] + more)
+    more = [f"The same is true of {len(texts) - _MANY} more subgroups."] if texts[_MANY:] else []
+    return "\n".join(texts[:_MANY] + more)
 
 
-def _promises(
+def _find_promises(
     policy: AbstentionPolicy, answered: Predictions, subgroups: Any
 ) -> list[tuple[Certificate, BoolArray]]:
-    """Return the certificates of a policy that can be compared, each with its rows."""
+    """Return the certificates of a policy that these rows can check, each with its rows."""
     n = len(answered.y_pred)
     made: list[tuple[Certificate | None, BoolArray]]
     if policy.groups is None:
@@ -275,10 +277,10 @@ def _interval(values: FloatArray, delta: float, *, graded: bool) -> tuple[float,
     return 1.0 - clopper_pearson_upper(n - count, n, delta), clopper_pearson_upper(count, n, delta)
 
 
-def _evidence(
+def _describe(
     certificate: Certificate, values: FloatArray, low: float, high: float, delta: float
 ) -> str:
-    """Say what the rows show of a promise; `low` and `high` each fail at most at `delta`."""
+    """Say what the rows show about a promise; `low` and `high` are bounds, each at `delta`."""
     mean, n = float(np.mean(values)), len(values)
     count = int(np.count_nonzero(values))
     if certificate.objective == "coverage":

@@ -1,4 +1,4 @@
-"""From outcomes and a goal to a threshold: the one path of tables and estimators."""
+"""From outcomes and a goal to a threshold, for tables and estimators alike."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skselect.selection.goal import Goal
 from skselect.selection.promise import asking_again, promise, refusal
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 
-# A message tells of so many subgroups at most.
+# There are messages about so many subgroups at most.
 _FEW = 5
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -44,23 +44,23 @@ def pick(
     bounded : bool, default=True
         Whether confidences lie in [0, 1].
     """
-    return _unless_infeasible(_find(outcomes, goal, doubts, bounded=bounded))
+    return _report_infeasible(_find(outcomes, goal, doubts, bounded=bounded))
 
 
 def pick_on_curve(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
-    """Pick the threshold where nothing but the curve of unweighted errors is known."""
+    """Pick the threshold from a curve of unweighted errors, without its rows."""
     check_countable(curve)
     goal = goal.for_losses(graded=False, weighted=False)
     if goal.method == "betting":
         raise ValueError(
-            "method='betting' reads rows, and a curve holds their sums; use 'auto' for errors."
+            "method='betting' needs rows, and a curve holds only their sums; use 'auto' for errors."
         )
     bounded = goal.objective != "coverage"  # a curve does not say whether they lie in [0, 1]
-    return _unless_infeasible(_find_on_curve(curve, None, goal, (), bounded=bounded))
+    return _report_infeasible(_find_on_curve(curve, None, goal, (), bounded=bounded))
 
 
-def _unless_infeasible(found: ThresholdSelection) -> ThresholdSelection:
-    """Return what was found; raise or warn where that is nothing."""
+def _report_infeasible(found: ThresholdSelection) -> ThresholdSelection:
+    """Return the selection; raise or warn where it accepts nothing."""
     goal = found.goal
     if not found.accepts_nothing:
         return found
@@ -69,7 +69,7 @@ def _unless_infeasible(found: ThresholdSelection) -> ThresholdSelection:
         return found
     error = refusal(found.curve, goal)
     if goal.on_infeasible == "raise":
-        raise _with_remedy(error, goal)
+        raise _add_remedy(error, goal)
     warnings.warn(f"{error}{asking_again(goal)} Nothing will be accepted.", stacklevel=4)
     return found
 
@@ -82,7 +82,7 @@ def _abstaining_is_cheapest(goal: Goal) -> str:
     )
 
 
-def _with_remedy(error: InfeasibleTargetError, goal: Goal) -> InfeasibleTargetError:
+def _add_remedy(error: InfeasibleTargetError, goal: Goal) -> InfeasibleTargetError:
     return InfeasibleTargetError(
         f"{error}{asking_again(goal)}",
         remedy="With on_infeasible='abstain' nothing is accepted instead.",
@@ -112,19 +112,19 @@ def pick_by_group(
     ----------
     outcomes : Outcomes
     subgroups : array-like of shape (n,) or DataFrame
-        Rows of no subgroup choose nothing and are handed over later.
+        Rows without a subgroup choose no threshold, and the policy hands such rows over.
     by : str
         What the subgroups are called.
     targets : float, mapping or None
         The target of all, or of each subgroup.
     goal : Goal
-        Of all subgroups, without target.
+        The goal of all subgroups, without target.
     by_answer : bool, default=False
-        Whether the subgroups are the answers.
+        Whether the answers are the subgroups.
     doubts, bounded, unseen
         As in :func:`pick` and :class:`GroupThresholds`.
     """
-    members = _members(outcomes, subgroups, by, unseen)
+    members = _find_members(outcomes, subgroups, by, unseen)
     found, refused = {}, {}
     each_target = _targets_by_group(targets, list(members))
     for (group, rows), target in zip(members.items(), each_target, strict=True):
@@ -139,7 +139,7 @@ def pick_by_group(
     if len(refused) == len(members) and goal.on_infeasible == "raise":
         rows_needed = next(iter(refused.values())).rows_needed
         error = InfeasibleTargetError(" ".join(_first_few(texts)), rows_needed=rows_needed)
-        raise _with_remedy(error, goal)
+        raise _add_remedy(error, goal)
     again = asking_again(goal)
     for text in _first_few([f"{text}{again} This subgroup will be handed over." for text in texts]):
         warnings.warn(text, stacklevel=3)
@@ -148,8 +148,8 @@ def pick_by_group(
     return GroupedSelection(by, found, curve, unseen, by_answer=by_answer, columns=columns)
 
 
-def _members(outcomes: Outcomes, subgroups: Any, by: str, unseen: str) -> dict[Any, IntArray]:
-    """Return the rows of each subgroup; rows of weight zero do not exist."""
+def _find_members(outcomes: Outcomes, subgroups: Any, by: str, unseen: str) -> dict[Any, IntArray]:
+    """Return the rows of each subgroup, without rows of weight zero."""
     codes, keys = subgroup_codes(subgroups, len(outcomes))
     exists = outcomes.weight > 0
     missing = int(np.sum((codes < 0) & exists))
@@ -196,7 +196,7 @@ def _find(
     weighted = not are_constant(outcomes.sample_weight)
     goal = goal.for_losses(graded=is_graded(outcomes.loss), weighted=weighted)
     if goal.promises and goal.method != "betting":
-        outcomes = _countable(outcomes, goal)
+        outcomes = _make_countable(outcomes, goal)
     if goal.method == "lower_bound":
         refuse_weights(outcomes.sample_weight, "a lower bound", ", or use method='empirical'")
     largest = goal.largest_weight
@@ -208,7 +208,7 @@ def _find(
     return _find_on_curve(curve, outcomes, goal, doubts, bounded=bounded)
 
 
-def _countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
+def _make_countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
     """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
     about_loss = goal.objective != "coverage"
     refuse_weighted_rows(outcomes.sample_weight, bets=about_loss)
@@ -234,7 +234,7 @@ def _find_on_curve(
     """Find the threshold on a curve; `outcomes` are its rows, None where they are not known."""
     value = certificate = None
     if goal.is_metric:
-        threshold, n_blocks, value = _best(curve, goal)
+        threshold, n_blocks, value = _find_best(curve, goal)
     elif goal.method == "chow":
         threshold, n_blocks = thresholds.chow(curve, goal.target)
     else:
@@ -249,8 +249,8 @@ def _find_on_curve(
     )
 
 
-def _best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float | None]:
-    """Return the threshold with the best value of a metric, the entries it accepts, the value."""
+def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float | None]:
+    """Return the threshold where a metric is best, how many entries it accepts, and the value."""
     best = thresholds.best_metric(
         curve, goal.objective, goal.min_coverage, goal.constraints, method=goal.method
     )
@@ -260,7 +260,7 @@ def _best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float | Non
         warnings.warn(
             f"min_coverage={goal.min_coverage:g} binds: at a coverage below it {goal.objective} "
             f"would be {best.unconstrained:.4g} instead of {best.best:.4g}. Such an optimum is "
-            "usually a matter of a few rows; lower min_coverage only with many rows.",
+            "usually due to a few rows; lower min_coverage only with many rows.",
             stacklevel=6,
         )
     if best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
@@ -276,8 +276,8 @@ def _best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float | Non
 def policy_facts(
     selection: ThresholdSelection | GroupedSelection, outcomes: Outcomes, accepted: Any
 ) -> dict[str, Any]:
-    """Return what a policy remembers about the rows that tuned it."""
-    shares = np.quantile(outcomes.confidence, _QUANTILES)
+    """Return what a policy records about the rows that tuned it."""
+    quantiles = np.quantile(outcomes.confidence, _QUANTILES)
     curve = selection.curve
     if curve.n_rows != len(outcomes):  # chosen on a part of the rows
         curve = RiskCoverageCurve.from_outcomes(outcomes)
@@ -286,7 +286,7 @@ def policy_facts(
         "coverage": float(np.average(accepted, weights=outcomes.sample_weight)),
         "n": len(outcomes),
         "confidence_quantiles": {
-            f"{q:g}": float(v) for q, v in zip(_QUANTILES, shares, strict=True)
+            f"{q:g}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)
         },
         "fingerprints": {"data": fingerprint(curve)},
     }

@@ -23,7 +23,7 @@ from skselect.bounds import rows_for_betting, rows_for_certificate
 from skselect.predictions.decisions import DecisionRule
 from skselect.thresholds import AT_LEAST, AT_MOST, TUNABLE_METRICS, Betting, FixedSequence
 
-#: The rules of each objective by method; the first method is taken for losses of 0 and 1.
+#: The rule of each objective and method; for losses of 0 and 1 "auto" is the first method.
 METHODS: dict[str, dict[str, Callable[..., Any]]] = {
     "risk": {
         "combined": thresholds.combined_risk,
@@ -52,7 +52,7 @@ METHODS: dict[str, dict[str, Callable[..., Any]]] = {
 }
 CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
 OBJECTIVES = (*TUNABLE_METRICS, *CERTIFIED_OBJECTIVES, "cost")
-# What a target is, for the message that it is missing.
+# What the target means, for the message that it is missing.
 _TARGETS = {
     "risk": "the largest selective risk, for example target=0.02",
     "generalized_risk": "the largest rate of silent failures, for example target=0.01",
@@ -63,14 +63,14 @@ _TARGETS = {
 
 @dataclass(frozen=True)
 class Goal:
-    """What to look for: the arguments of :func:`select_threshold` that say so, checked.
+    """Which threshold to look for: the checked arguments of :func:`select_threshold`.
 
     Parameters
     ----------
     objective : str
     delta : float
     method : str
-        "auto" waits for the losses, see :meth:`for_losses`.
+        "auto" until the losses are known, see :meth:`for_losses`.
     target : float
         As a share of `unit`; nan for a metric, and until :meth:`with_target`.
     min_coverage : float
@@ -81,15 +81,15 @@ class Goal:
     starts : tuple of float
         Where a fixed sequence begins.
     largest_weight : float or None
-        What no importance weight is ever larger than.
+        Upper bound of every importance weight, None where it is not known.
     loss : {"zero_one", "cost", "graded"}
-        What a loss is, for words.
+        What kind of loss it is.
     unit : float
         What a loss of 1 is in the user's own units.
     graded_costs : bool
-        Whether there are costs between nothing and the largest.
+        Whether some costs lie strictly between 0 and the largest.
     cases : str
-        Which cases it is about, for words; "" for all.
+        The cases it is about, as messages name them; "" for all.
     """
 
     objective: str
@@ -122,10 +122,10 @@ class Goal:
         rule: DecisionRule,
         confidence: Any,
     ) -> Goal:
-        """Check everything but the target: the arguments of the user, and what they go with.
+        """Check all arguments but the target, and whether they go together.
 
-        `loss` is resolved, `rule` says what errors cost, and `confidence` is a name, a function,
-        or None for an array.
+        `loss` is no longer "auto", `rule` says what errors cost, and `confidence` is a name, a
+        function, or None for an array.
         """
         check_choice("objective", objective, OBJECTIVES)
         named = _check_method(objective, method)
@@ -156,18 +156,18 @@ class Goal:
     def with_target(self, target: Any, *, n_subgroups: int = 1, cases: str = "") -> Goal:
         """Check a target; return the goal of one subgroup of several, which share `delta`."""
         target = _check_target(self.objective, target, self.unit)
-        if self.method != "betting":  # bets wait for the rows: losses may lie between 0 and 1
+        if self.method != "betting":  # for_losses checks it: graded losses may have a larger one
             _check_share_of_errors(self.objective, target, self.loss)
         share = target if self.objective == "coverage" else target / self.unit
         return replace(self, target=share, delta=self.delta / n_subgroups, cases=cases)
 
     def for_losses(self, *, graded: bool, weighted: bool) -> Goal:
-        """Resolve the method: bets where losses can be graded, else the first of the objective.
+        """Resolve method="auto": betting where losses can be graded, else the first method.
 
-        What the losses can be is known before the rows are seen: from the costs, or because they
-        come from a function. The losses at hand never choose: of two rules, each of which may
+        Whether they can be is known before the rows are seen: there are costs of several sizes,
+        or the loss is a function. The observed losses must not decide: of two methods that each
         fail with probability delta, the one that the rows choose may fail more often. Weighted
-        rows get no bets unasked: only the user knows what the weights mean.
+        rows use betting only on request, because only the user knows what the weights mean.
         """
         loss = "graded" if graded and self.loss == "zero_one" else self.loss
         if self.method == "betting":
@@ -181,7 +181,7 @@ class Goal:
 
     @property
     def rule(self) -> Callable[..., int]:
-        """What counts the entries to accept: of a curve, or with bets of outcomes."""
+        """The function that counts the entries of a curve (for betting: of outcomes) to accept."""
         rule = METHODS[self.objective][self.method]
         if self.method == "betting":
             return partial(rule, largest_weight=self.largest_weight)
@@ -189,7 +189,7 @@ class Goal:
 
     @property
     def rows_needed(self) -> int:
-        """The least number of rows that could certify it at all."""
+        """The smallest number of rows that could certify the target."""
         if self.objective == "coverage":
             return 1
         least = rows_for_betting if self.method == "betting" else rows_for_certificate
@@ -202,7 +202,7 @@ class Goal:
 
     @property
     def level(self) -> float:
-        """What one look may spend: with `looks` of these in all, `delta` holds for all of them."""
+        """The share of `delta` that each look uses."""
         return self.delta / self.looks
 
     @property
@@ -251,18 +251,18 @@ def _check_target(objective: str, target: Any, unit: float) -> float:
 
 
 def _check_share_of_errors(objective: str, target: float, loss: str) -> None:
-    """Refuse "at most 98 % wrong", which promises nothing; mean losses may be large."""
+    """Refuse a share of errors above 0.5, which promises nothing; mean losses may be larger."""
     if objective in AT_MOST and loss == "zero_one":
         check_risk_limit(target)
 
 
 def _check_chow(confidence: Any, loss: Any) -> None:
-    """Refuse Chow's rule for a named confidence that is no chance of being right."""
-    honest = ("expected_cost",) if loss == "cost" else ("max_proba", "chosen_proba")
-    if isinstance(confidence, str) and confidence not in honest:
+    """Refuse Chow's rule for a named confidence that is not one minus the expected loss."""
+    suitable = ("expected_cost",) if loss == "cost" else ("max_proba", "chosen_proba")
+    if isinstance(confidence, str) and confidence not in suitable:
         raise ValueError(
             f"method='chow' takes the threshold 1 - target, which is only right for a confidence "
-            f"that is one minus the expected loss: one of {list(honest)} for this loss, not "
+            f"that is one minus the expected loss: one of {list(suitable)} for this loss, not "
             f"{confidence!r}. Use method='empirical', or another confidence."
         )
 
@@ -291,7 +291,7 @@ def _check_min_coverage(objective: str, method: str, min_coverage: Any) -> float
 
 
 def _check_constraints(objective: str, constraint: Any, loss: Any) -> tuple[tuple[str, float], ...]:
-    """Return one pair of a name and a bound, or a list of them, as pairs."""
+    """Return the constraints as pairs of a name and a bound."""
     if constraint is None:
         return ()
     if objective not in TUNABLE_METRICS:
@@ -318,7 +318,7 @@ def _check_constraints(objective: str, constraint: Any, loss: Any) -> tuple[tupl
 
 
 def check_is_predictions(source: Any, purpose: str) -> Any:
-    """Refuse what knows no classes where classes are needed."""
+    """Refuse anything but Predictions where classes are needed."""
     if not hasattr(source, "y_pred"):
         raise ValueError(
             f"{purpose} needs Predictions, got {type(source).__name__}; build them with "

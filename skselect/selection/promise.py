@@ -50,13 +50,13 @@ def promise(
         n_errors=n_errors,
         bound=bound,
         rows_needed=goal.rows_needed,
-        doubts=(*doubts, *_doubts(goal, n_blocks, weighted=weighted)),
-        assumed=_assumed(goal, weighted=weighted),
+        doubts=(*doubts, *_find_doubts(goal, n_blocks, weighted=weighted)),
+        assumed=_find_assumptions(goal, weighted=weighted),
     )
 
 
-def _doubts(goal: Goal, n_blocks: int, *, weighted: bool) -> list[Doubt]:
-    """Return why the promise is not exact, whatever rows these are."""
+def _find_doubts(goal: Goal, n_blocks: int, *, weighted: bool) -> list[Doubt]:
+    """Return the reasons in the goal itself why the promise is not exact."""
     doubts = []
     if goal.method == "sgr":
         doubts.append(certificates.SGR_PROOF)
@@ -69,8 +69,8 @@ def _doubts(goal: Goal, n_blocks: int, *, weighted: bool) -> list[Doubt]:
     return doubts
 
 
-def _assumed(goal: Goal, *, weighted: bool) -> list[str]:
-    """Return what the method takes on trust besides what every certificate does."""
+def _find_assumptions(goal: Goal, *, weighted: bool) -> list[str]:
+    """Return what is assumed beyond the assumptions of every certificate."""
     assumed = [certificates.WEIGHED] if weighted else []
     if weighted and goal.largest_weight is not None:
         assumed.append(f"no case weighs more than {goal.largest_weight:g}")
@@ -148,7 +148,7 @@ def betting_bound(
     delta: float,
     largest_weight: float | None = None,
 ) -> float:
-    """Return the same for graded losses and importance weights, by bets."""
+    """Return the bound for graded losses and importance weights, by betting."""
     loss, weight = outcomes.loss, outcomes.weight
     heaviest = float(np.max(weight)) if largest_weight is None else largest_weight
     if objective == "generalized_risk":
@@ -158,7 +158,7 @@ def betting_bound(
 
 
 def refusal(curve: RiskCoverageCurve, goal: Goal) -> InfeasibleTargetError:
-    """Return the error that says why no threshold meets a goal, and what would help."""
+    """Return an error that says why no threshold meets a goal, and what would help."""
     if goal.is_metric:
         return InfeasibleTargetError(_constraint_advice(curve, goal))
     least, needed, advice = _advice(curve, goal) if goal.promises else _plain_advice(curve, goal)
@@ -172,7 +172,7 @@ def refusal(curve: RiskCoverageCurve, goal: Goal) -> InfeasibleTargetError:
 
 
 def asking_again(goal: Goal) -> str:
-    """Say what becomes of the promise when rows are added and the question is asked again."""
+    """Say what happens to the promise when rows are added for another look."""
     if not goal.promises:
         return ""
     if goal.looks > 1:
@@ -187,7 +187,7 @@ def asking_again(goal: Goal) -> str:
 
 
 def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | None, list[str]]:
-    """Return the least target that was within reach, rows that would do, and both in words."""
+    """Return the smallest target that could be met, the rows needed, and both in words."""
     needed: int | None = goal.rows_needed
     if goal.method == "betting":
         text = f"Bets that certify it take at least {needed} accepted rows without any loss"

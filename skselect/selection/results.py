@@ -1,4 +1,4 @@
-"""A chosen threshold, how it came about, and the table an auditor can check."""
+"""A chosen threshold, or one per subgroup, and the table of all thresholds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ThresholdSelection:
     threshold : float
         inf: nothing is accepted.
     goal : Goal
-        What was looked for; `objective` and `target` read it.
+        What was looked for; `objective` and `target` are taken from it.
     coverage, risk : float
         On the rows that chose it (risk is nan when nothing is accepted), in units of the cost
         matrix where there is one.
@@ -52,7 +52,7 @@ class ThresholdSelection:
 
     @property
     def objective(self) -> str:
-        """What was looked for."""
+        """The objective."""
         return self.goal.objective
 
     @property
@@ -104,16 +104,15 @@ class ThresholdSelection:
         )
 
     def to_frame(self, *, delta: float | None = None, max_rows: int | None = 256) -> pd.DataFrame:
-        """Return what an auditor needs for a certificate of their own: one row per threshold.
+        """Return one row per threshold, from which an auditor can check the choice.
 
         Parameters
         ----------
         delta : float in (0, 0.5], default=None
-            For the bound; None takes that of the selection, or its share where several looks
-            were planned.
+            Level of the bound; None takes that of the selection, divided by the planned looks.
         max_rows : int or None, default=256
-            At most about so many thresholds, evenly spread, the chosen one among them. None
-            keeps all.
+            About how many thresholds to show, evenly spread, with the chosen one. None shows
+            all.
 
         Returns
         -------
@@ -121,8 +120,8 @@ class ThresholdSelection:
             `threshold`, `n_accepted`, `n_errors` (`total_loss` where losses are graded or
             weighted), `coverage`, `risk`, `pointwise_bound` (Clopper-Pearson; Hoeffding-Bentkus
             for graded losses; nan for weighted rows), `passes` (whether that bound is within a
-            risk target; not for weighted rows) and `chosen`. A bound holds for one threshold
-            that was fixed beforehand: the best of many that pass needs a certificate.
+            risk target; not for weighted rows) and `chosen`. Each bound holds for
+            a threshold fixed beforehand; a threshold chosen from this table needs a certificate.
 
         Examples
         --------
@@ -147,7 +146,7 @@ class ThresholdSelection:
             "n_errors" if counted else "total_loss": loss.astype(int) if counted else unit * loss,
             "coverage": curve.coverage[keep],
             "risk": unit * curve.selective_risk[keep],
-            "pointwise_bound": unit * _pointwise(curve, keep, delta, counted=counted),
+            "pointwise_bound": unit * _bound_pointwise(curve, keep, delta, counted=counted),
         }
         if self.goal.objective == "risk" and curve.counted:
             table["passes"] = table["pointwise_bound"] <= unit * self.goal.target
@@ -205,7 +204,7 @@ class GroupedSelection:
 
     @property
     def groups(self) -> GroupThresholds:
-        """What a policy keeps."""
+        """The thresholds of the subgroups, as a policy stores them."""
         return GroupThresholds(
             self.by, self.thresholds, self.certificates, self.unseen, self.by_answer, self.columns
         )
@@ -258,10 +257,10 @@ def _spread(n: int, chosen: int, max_rows: int | None) -> IntArray:
     return np.unique(np.append(even, max(chosen - 1, 0)))
 
 
-def _pointwise(
+def _bound_pointwise(
     curve: RiskCoverageCurve, keep: IntArray, delta: float, *, counted: bool
 ) -> FloatArray:
-    """Return the bound of each threshold as if it were the only one."""
+    """Return the bound of each threshold as if it had been fixed beforehand."""
     n_accepted = curve.n_accepted[keep]
     if counted:
         return np.asarray(clopper_pearson_upper(curve.accepted_loss[keep], n_accepted, delta))

@@ -66,13 +66,14 @@ def select_threshold(
         Probability that a certificate fails, over calibrations like this one. Subgroups share
         it evenly.
     looks : int, default=1
-        How often you will ask at most, each time with more rows added to the old ones: planned,
-        with the numbers of rows, before the first look. Each look uses `delta` over their
-        number, so that `delta` holds for all of them together. Fresh rows alone need no plan.
+        How often at most you will select a threshold while adding rows to the same set. Plan
+        this number, and how many rows each look takes, before the first look. Each look uses
+        `delta` / `looks`, so that `delta` holds for all together. Looks at fresh rows only need
+        no plan.
     method : str, FixedSequence or Betting, default="auto"
         How the threshold is found, and what is promised; "auto" takes the first one.
 
-        - "risk", certified: "combined" accepts most as a rule; "band" is for classifiers that
+        - "risk", certified: "combined" usually accepts most; "band" is for classifiers that
           are worst where they are surest; "fixed_sequence" begins at 25 % of the rows, or where
           a :class:`~skselect.thresholds.FixedSequence` says; "bonferroni"; "betting", or a
           :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
@@ -82,14 +83,14 @@ def select_threshold(
         - "generalized_risk", certified: "binomial"; "betting", as above. No promise: "empirical".
         - "coverage", certified: "order_statistic". An estimate: "mean". No promise: "empirical".
         - "cost": "empirical", the least cost on these rows; "chow", the threshold 1 - `target`,
-          which is best where confidences are honest.
+          which is best where confidences are calibrated.
         - a metric: "empirical", the largest value on these rows; "lower_bound", the largest
-          value less 1.645 standard errors, which does not fall for a few lucky rows.
+          value less 1.645 standard errors, which a few lucky rows cannot mislead.
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
         certified risk, else 0.
     constraint : tuple (str, float) or list of them, default=None
-        For a metric: what these rows must keep besides, ("risk", .05), ("generalized_risk",
+        For a metric: what must also hold on these rows, ("risk", .05), ("generalized_risk",
         .01), ("coverage", .7) or ("selective_accuracy", .9). It promises nothing for new rows.
     among : tuple ("predicted" or "true", label), default=None
         The promise is about these rows alone: ("predicted", "healthy") for "at most 1 % wrong
@@ -99,9 +100,9 @@ def select_threshold(
         One threshold per subgroup, each certified by itself at `delta` over their number.
     unseen : {"abstain", "raise"}, default="abstain"
         What the policy does with rows of other subgroups: hand them over with a warning, or
-        stop.
+        raise an error.
     confidence : str, callable or array of shape (n,), default=None
-        For Predictions: how sure each row is. None: what belongs to their answers.
+        For Predictions: how sure each row is. None: the default of their decision rule.
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
         For Predictions: how wrong each row is. "auto": the cost where there is a cost matrix
         (metrics count errors all the same).
@@ -115,8 +116,9 @@ def select_threshold(
     Raises
     ------
     InfeasibleTargetError
-        If no threshold meets the target; it says how many rows would do. With `subgroups`:
-        if none of them can be certified; a single one is handed over with a warning.
+        If no threshold meets the target; it says how many rows would be enough. With
+        `subgroups`: if none of them meets it; if only some do not, those are handed over with
+        a warning.
     ValueError
         If an argument is malformed, or the method does not fit weights or graded losses.
 
@@ -159,7 +161,7 @@ def select_threshold(
         for name, value in {"subgroups": subgroups, "among": among}.items():
             if value is not None:
                 raise ValueError(
-                    f"{name} needs rows, and a curve holds their sums; pass Predictions."
+                    f"{name} needs rows, and a curve holds only their sums; pass Predictions."
                 )
         return pick_on_curve(source, goal.with_target(target))
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
@@ -167,7 +169,7 @@ def select_threshold(
         check_confidence_by_row(source.y_proba, confidence)
     bounded = not callable(confidence)
     if objective == "coverage":
-        # Confidences of your own may be below 0 in later rows, which must be accepted as well.
+        # A user's own confidences may be below 0 in later rows, which must be accepted as well.
         bounded = isinstance(confidence, str) or (confidence is None and not own)
     found: ThresholdSelection | GroupedSelection
     if subgroups is not None:
@@ -184,13 +186,13 @@ def select_threshold(
         rows, cases = rows_among(source, among)
         chosen = outcomes if rows is None else outcomes.take(rows)
         found = pick(chosen, goal.with_target(target, cases=cases), bounded=bounded)
-    return _with_policy(found, source, outcomes, confidence, subgroups)
+    return _add_policy(found, source, outcomes, confidence, subgroups)
 
 
 def rows_among(
     source: Predictions | Outcomes, among: tuple[str, Any] | None
 ) -> tuple[BoolArray | None, str]:
-    """Return which rows a promise is about, None for all, and how to call them."""
+    """Return which rows a promise is about, None for all, and their name in messages."""
     if among is None:
         return None, ""
     predictions = check_is_predictions(source, "among")
@@ -203,7 +205,7 @@ def rows_among(
     return rows, f"{kind} {label!r}"
 
 
-def _with_policy(
+def _add_policy(
     found: ThresholdSelection | GroupedSelection,
     source: Predictions | Outcomes,
     outcomes: Outcomes,
@@ -214,7 +216,7 @@ def _with_policy(
     if not isinstance(source, Predictions) or source.y_proba is None:
         return found
     if confidence is not None and not (isinstance(confidence, str) or callable(confidence)):
-        return found  # an array is no rule that could be applied to other rows
+        return found  # an array cannot be applied to new rows
     policy = AbstentionPolicy(
         classes=source.classes,
         threshold=found.threshold,
@@ -227,7 +229,7 @@ def _with_policy(
 
 
 def _check_among(among: Any, classes: LabelArray) -> tuple[str, Any]:
-    """Return which rows a promise is about: ("predicted" or "true", class)."""
+    """Check `among`; return "predicted" or "true", and the class as a plain value."""
     pair = isinstance(among, tuple | list) and len(among) == 2
     if not pair or among[0] not in ("predicted", "true") or among[1] not in classes.tolist():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Evaluation of predictions that do not fit in memory, or lie on many machines."""
+"""Evaluation of predictions that do not fit in memory, or are spread over many machines."""
 
 from skselect.streaming.parquet import parquet_state
 from skselect.streaming.state import SelectiveState

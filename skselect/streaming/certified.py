@@ -1,7 +1,8 @@
-"""Certified metrics from counts in cells: intervals that hold the exact value.
+"""Certified metrics from counts in cells: intervals that contain the exact value.
 
-A cell is a small range of confidences. Rows and errors are counted per cell, and every order of
-the rows inside a cell is possible: the best and the worst of them bound a metric.
+A cell is a small range of confidences. Only the rows and errors of each cell are counted, so that
+the order of the rows inside a cell is unknown: the best and the worst order bound a metric.
+Below, the shortfall of a confidence c is 1 - c.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from skselect.metrics import SPECS
 
 # Cells -------------------------------------------------------------------------------------
 
-#: Bits after the leading one that a cell keeps.
+#: Bits of the shortfall, after the leading one, that confidences of a cell share.
 BITS = 12
 _DROPPED = 52 - BITS
-# 1 - c of a float64 in [0, 1] is a multiple of this: exactly from c = 1/2 on, rounded below.
+# Shortfalls of float64 are multiples of this: exactly for c >= 1/2, by rounding for c < 1/2.
 _STEP = 2.0**-53
 # Cell 0 holds the shortfall 0, cell 1 the next larger one.
 _BEFORE_FIRST = (int(np.float64(_STEP).view(np.int64)) >> _DROPPED) - 2
@@ -42,13 +43,13 @@ def find_cells(confidence: FloatArray) -> IntArray:
 
 
 def _largest_shortfall(cells: IntArray) -> FloatArray:
-    """Return the largest 1 - c, rounded, of each cell."""
+    """Return the largest shortfall of each cell, rounded."""
     ends = ((cells + (_BEFORE_FIRST + 1)) << _DROPPED).view(np.float64)
     return np.where(cells == 0, 0.0, np.floor(ends / _STEP) * _STEP)
 
 
 def _shortfalls(cells: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and the largest 1 - c of each cell, before rounding."""
+    """Return the smallest and the largest shortfall of each cell, before rounding."""
     low = np.where(cells == 0, 0.0, _largest_shortfall(np.maximum(cells - 1, 0)) + _STEP)
     high = _largest_shortfall(cells)
     return low - _STEP * (low >= 0.5), np.minimum(high + _STEP * (high >= 0.5), 1.0)
@@ -57,7 +58,7 @@ def _shortfalls(cells: IntArray) -> tuple[FloatArray, FloatArray]:
 def least_confidences(cells: IntArray) -> FloatArray:
     """Return the least confidence in [0, 1] that each cell can hold."""
     high = _largest_shortfall(cells)
-    # Where 1 - c is rounded, confidences down to half a step below end in the same cell.
+    # A rounded shortfall may stand for a confidence that is up to half a step smaller.
     return np.maximum(1.0 - high - _STEP / 2.0 * (high >= 0.5), 0.0)
 
 
@@ -65,7 +66,7 @@ def least_confidences(cells: IntArray) -> FloatArray:
 
 
 class CellCounts:
-    """Rows and errors of each cell; thresholds given beforehand divide the cells they lie in.
+    """Rows and errors of each cell; a threshold given beforehand divides the cell it lies in.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class CellCounts:
     def __init__(self, thresholds: FloatArray) -> None:
         self.thresholds = thresholds
         self.counts = np.zeros((N_CELLS, 2), dtype=np.int64)
-        #: Cells in which a threshold lies; their rows by how many thresholds they reach.
+        #: Cells in which a threshold lies, and their counts by how many thresholds a row reaches.
         self.divided = np.unique(find_cells(thresholds))
         self.inside = np.zeros((len(self.divided), len(thresholds) + 1, 2), dtype=np.int64)
         self._is_divided = np.zeros(N_CELLS, dtype=bool)
@@ -110,7 +111,7 @@ class CellCounts:
         np.add.at(self.inside, (place, reached), numbers[divided])
 
     def settle(self) -> None:
-        """Do nothing: every row has been added already."""
+        """Do nothing: no row is waiting to be counted."""
 
     def copy(self) -> CellCounts:
         """Return counts that can be added to without changing these."""
@@ -124,7 +125,7 @@ class CellCounts:
         self.inside += other.inside
 
     def parts(self) -> Parts:
-        """Return the parts that hold any rows, the surest first."""
+        """Return the parts that have rows, the surest first."""
         whole = np.flatnonzero(self.counts.any(axis=1) & ~self._is_divided)
         place, reached = np.nonzero(self.inside.any(axis=2))
         cell = np.concatenate([whole, self.divided[place]])
@@ -142,7 +143,7 @@ class CellCounts:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Cells that hold rows, those with thresholds inside divided by them; the surest first.
+    """Cells with rows, divided at the thresholds inside them; the surest first.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ class Parts:
 
     @cached_property
     def shortfalls(self) -> tuple[FloatArray, FloatArray]:
-        """The smallest and the largest 1 - c that each part can hold."""
+        """The smallest and the largest shortfall that each part can have."""
         low, high = _shortfalls(self.cell)
         divided = self.reached >= 0
         # Parts of one cell lie between the threshold that they reach and the one they miss.
@@ -175,8 +176,8 @@ class Parts:
     def confidences(self) -> FloatArray:
         """A confidence inside each part."""
         low, high = _shortfalls(self.cell)
-        # The middle; or the first float of a cell that holds only a few, because there the middle
-        # could be rounded into the next cell.
+        # The middle; but in a cell of few floats, where the middle could be rounded into the next
+        # cell, its first float.
         found = 1.0 - np.where(high - low > 2.0**-48, (low + high) / 2.0, low)
         divided = self.reached >= 0
         edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
@@ -189,7 +190,7 @@ class Parts:
 
     @cached_property
     def thresholds_below(self) -> FloatArray:
-        """The least confidence that each part can hold: it accepts the part, and no later one."""
+        """The least confidence of each part: the threshold that accepts it, and no later part."""
         edges = np.concatenate([[0.0], self.thresholds])
         return np.maximum(least_confidences(self.cell), edges[np.maximum(self.reached, 0)])
 
@@ -200,12 +201,12 @@ class Parts:
 
 # Bounds of metrics -------------------------------------------------------------------------
 
-# A bound is moved outwards by this share, more than rounding can have moved it inwards.
+# Bounds are widened by this share, which is more than rounding errors can be.
 _MARGIN = 1e-11
 
 
 class Bounds(NamedTuple):
-    """Value, and the interval that holds the exact one."""
+    """A value, and the interval that contains the exact one."""
 
     value: float
     low: float
@@ -215,7 +216,7 @@ class Bounds(NamedTuple):
 def bound_metric(
     name: str, parts: Parts, curve: RiskCoverageCurve, parameters: Mapping[str, Any]
 ) -> Bounds:
-    """Return a metric of the counted rows, as far as the parts of cells determine it."""
+    """Return a metric of the counted rows, with the bounds that the parts of cells give."""
     at_threshold = {key for key, spec in SPECS.items() if spec.at_threshold}
     known = at_threshold | _BOUNDS.keys()
     if name not in known:
@@ -226,7 +227,7 @@ def bound_metric(
     if name in at_threshold:
         _check_given_threshold(name, parameters.get("threshold", 0.5), parts.thresholds)
     value = float(SPECS[name].kernel(curve, **parameters))
-    if name not in _BOUNDS:  # it depends only on which rows are accepted, and that is exact
+    if name not in _BOUNDS:  # known exactly: it depends only on which rows are accepted
         return Bounds(value, value, value)
     unknown = sorted(set(parameters) - {"threshold", "normalize", "eps"})
     if unknown:
@@ -246,7 +247,7 @@ def _check_given_threshold(metric: str, threshold: float, given: FloatArray) -> 
 
 
 def _widen(low: float, high: float, least: float = 0.0, most: float = 1.0) -> tuple[float, float]:
-    """Return the interval with a margin for rounding, cut off at the range of the metric."""
+    """Widen an interval against rounding errors, within the range of the metric."""
     low -= _MARGIN * abs(low) + 1e-15 if np.isfinite(low) else 0.0
     high += _MARGIN * abs(high) + 1e-15 if np.isfinite(high) else 0.0
     return max(low, least), min(high, most)
@@ -281,7 +282,7 @@ def bound_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, floa
 
 def _area(name: str) -> Callable[..., tuple[float, float]]:
     def bounds(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
-        # Without errors, or without right answers, there is no AUROC: its value is nan.
+        # Without errors, or without right answers, the AUROC is nan.
         return bound_areas(parts.right, parts.wrong).get(name, (np.nan, np.nan))
 
     return bounds
@@ -305,7 +306,7 @@ def _cw_accuracy(parts: Parts, _: RiskCoverageCurve) -> tuple[float, float]:
 def _csr(parts: Parts, curve: RiskCoverageCurve, eps: float = 1e-8) -> tuple[float, float]:
     used = parts.wrong > 0
     low, high = (np.clip(shortfall[used], eps, 1.0 - eps) for shortfall in parts.shortfalls)
-    with np.errstate(divide="ignore"):  # an error of shortfall 0 makes it infinite
+    with np.errstate(divide="ignore"):  # an error at confidence 1 makes it infinite
         least, most = (float(np.sum(parts.wrong[used] / d)) / curve.n_rows for d in (high, low))
     return _widen(least, most, most=np.inf)
 
@@ -322,7 +323,7 @@ def _cwsa(
     if not np.any(accepted):
         return 0.0, 0.0
     right, wrong = parts.right[accepted], parts.wrong[accepted]
-    # The smaller the shortfalls 1 - c, the larger the terms.
+    # The largest shortfalls give the smallest terms, so the order is reversed below.
     largest, smallest = (
         cwsa.phi_from_shortfall(shortfall[accepted], threshold) for shortfall in parts.shortfalls
     )

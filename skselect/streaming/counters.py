@@ -1,7 +1,8 @@
-"""Counters: how often each packed key of confidence and error has been seen, exactly.
+"""Exact counts of packed keys, each of which is a confidence with an error bit.
 
-Few distinct keys are kept as sorted runs of keys with their counts. Many of float32 are kept
-as counters in pages of 1 MiB, of which only those in use exist: [0.5, 1] takes 128 MiB.
+Few distinct keys are kept in runs: sorted keys with their counts. Many float32 keys are kept in
+pages: arrays of 1 MiB with one counter for every possible key, made when first needed. The
+confidences in [0.5, 1] take 128 MiB of pages.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from skselect.curve import packing
 from skselect.curve.packing import KeyArray
 from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
 
-#: Counters in a page, an even number so that right and wrong of one confidence stay together.
+#: Counters in a page; an even number keeps right and wrong of one confidence on one page.
 PAGE = 1 << 17
 #: More distinct keys than this are counted in pages.
 PAGED_FROM = 1 << 21
-#: Keys that are sorted together; equal ones are then added to the counters as one.
+#: Keys are collected until there are so many, and then sorted and counted together.
 SORTED_TOGETHER = 1 << 22
 
 Runs = tuple[KeyArray, IntArray]
@@ -33,7 +34,7 @@ class KeyCounts:
     Parameters
     ----------
     dtype : uint32 or uint64
-        Of the keys; only 32 bits are ever paged.
+        Of the keys; only those of 32 bits are kept in pages.
     """
 
     def __init__(self, dtype: type[np.unsignedinteger]) -> None:
@@ -52,7 +53,7 @@ class KeyCounts:
         return in_runs + unsorted + sum(page.nbytes for page in self.pages.values())
 
     def count(self, keys: KeyArray) -> None:
-        """Count keys in any order; they are sorted when many have come together."""
+        """Count keys in any order; they are sorted once there are enough of them."""
         self.unsorted.append(keys)
         self.n_unsorted += len(keys)
         if self.n_unsorted >= SORTED_TOGETHER:
@@ -71,7 +72,7 @@ class KeyCounts:
         elif len(keys):
             self.runs.append((keys, counts))
             self.n_pending += len(keys)
-            # The cost stays linear if as many keys wait for each merge as were merged before.
+            # Waiting for more new keys than were merged before keeps the total cost linear.
             if self.n_pending > 2 * len(self.runs[0][0]) + PAGED_FROM // 2:
                 self._merge()
 
@@ -81,7 +82,7 @@ class KeyCounts:
         self._merge()
 
     def _merge(self) -> None:
-        """Merge all runs into one, or add them to pages where one of them is long."""
+        """Merge all runs into one, or add them to pages where one is long."""
         if self._is_long():
             runs, self.runs = self.runs, []
             for keys, counts in runs:
@@ -110,7 +111,7 @@ class KeyCounts:
             start = end
 
     def parts(self) -> Iterator[Runs]:
-        """Yield all keys with their counts, ascending, without parting one confidence."""
+        """Yield all keys with their counts, ascending; one confidence is never split."""
         self.settle()
         yield from self.runs
         for number in sorted(self.pages):
@@ -122,7 +123,7 @@ class KeyCounts:
         """Return counters that can be added to without changing these."""
         twin = KeyCounts(self.dtype.type)
         twin.pages = {number: page.copy() for number, page in self.pages.items()}
-        # Runs and unsorted keys never change, so that both can hold the same arrays.
+        # Arrays of runs and unsorted keys never change, so that copies can share them.
         twin.runs, twin.n_pending = list(self.runs), self.n_pending
         twin.unsorted, twin.n_unsorted = list(self.unsorted), self.n_unsorted
         return twin
@@ -134,7 +135,7 @@ class KeyCounts:
 
 
 class ExactCounts:
-    """Rows and errors of each distinct confidence, those of float32 apart from the others."""
+    """Rows and errors of each distinct confidence; float32 is counted separately."""
 
     def __init__(self) -> None:
         self.narrow, self.wide = KeyCounts(np.uint32), KeyCounts(np.uint64)
@@ -146,19 +147,19 @@ class ExactCounts:
 
     def add(self, confidence: FloatArray, wrong: NDArray[Any]) -> None:
         """Count rows."""
-        counters, keys = self._packed(confidence, wrong)
+        counters, keys = self._pack(confidence, wrong)
         counters.count(keys)
 
     def add_counts(self, confidence: FloatArray, rows: IntArray, errors: IntArray) -> None:
         """Count groups of rows with one confidence each."""
         wrong = np.repeat([0, 1], len(confidence))
-        counters, keys = self._packed(np.tile(confidence, 2), wrong)
+        counters, keys = self._pack(np.tile(confidence, 2), wrong)
         number = np.concatenate([rows - errors, errors])
         counted = number > 0
         if np.any(counted):
             counters.add(*merge_runs([(keys[counted], number[counted])]))
 
-    def _packed(self, confidence: FloatArray, wrong: NDArray[Any]) -> tuple[KeyCounts, KeyArray]:
+    def _pack(self, confidence: FloatArray, wrong: NDArray[Any]) -> tuple[KeyCounts, KeyArray]:
         """Return rows as keys, and the counters of their width."""
         narrow = packing.are_float32(confidence)
         keys = packing.pack(confidence, wrong, narrow=narrow)
@@ -176,16 +177,16 @@ class ExactCounts:
         self.wide.add_all(other.wide)
 
     def settle(self) -> None:
-        """Merge what waits to be merged."""
+        """Merge all runs."""
         self.narrow.settle()
         self.wide.settle()
 
     def blocks(self) -> SummedBlocks:
-        """Return the tie blocks, from the surest down."""
+        """Return the tie blocks, the surest first."""
         by_width = [list(_count_confidences(counts.parts())) for counts in (self.narrow, self.wide)]
         parts = [part for found in by_width for part in found]
         confidence, rows, errors = (np.concatenate(column) for column in zip(*parts, strict=True))
-        if all(by_width):  # a value may occur in both widths
+        if all(by_width):  # a confidence may occur in both
             confidence, rows, errors = _add_up_equal(confidence, rows, errors)
         return blocks_from_counts(confidence, rows, errors)
 
@@ -193,7 +194,7 @@ class ExactCounts:
 def merge_runs(runs: list[Runs]) -> Runs:
     """Merge runs into one, adding up the counts of equal keys."""
     keys = np.concatenate([keys for keys, _ in runs])
-    order = np.argsort(keys, kind="stable")  # merges what is sorted already
+    order = np.argsort(keys, kind="stable")  # a stable sort merges sorted runs
     keys, counts = keys[order], np.concatenate([counts for _, counts in runs])[order]
     starts = packing.run_starts(keys)
     return keys[starts], np.add.reduceat(counts, starts)

@@ -1,4 +1,4 @@
-"""Evaluation of Parquet files that do not fit in memory: one process, bounded memory."""
+"""Evaluation of Parquet files that do not fit in memory, in one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
 from skselect.streaming.state import SelectiveState
 
-#: Rows read together.
+#: Rows read at a time.
 _BATCH = 1 << 20
 
 Paths = str | Path | Iterable[str | Path]
@@ -52,7 +52,7 @@ def evaluate_parquet(
     mode : {"exact", "certified"}, default="exact"
         As for :class:`SelectiveState`.
     thresholds : array-like in [0, 1], default=None
-        For "certified": where coverage, risk and CWSA are asked for.
+        For "certified": the thresholds at which `metrics` asks for coverage, risk and CWSA.
     progress : bool, default=True
         Whether to show a progress bar.
 
@@ -86,7 +86,7 @@ def evaluate_parquet(
     augrc    0.03125
     dtype: float64
     """
-    requests(metrics)  # a name that is none is told before the files are read
+    requests(metrics)  # refuses unknown names before the files are read
     state = parquet_state(
         paths, y_true=y_true, y_proba=y_proba, confidence=confidence, loss=loss, labels=labels,
         mode=mode, thresholds=thresholds, progress=progress,
@@ -143,7 +143,7 @@ def parquet_state(
     parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
     tqdm = import_extra("tqdm", "tqdm", "parquet").tqdm
     total = 0
-    for file in files:  # all of them before the first row is counted
+    for file in files:  # check every file before counting the first row
         found = read_parquet(parquet.read_metadata, file)
         _check_parquet_columns(found.schema.to_arrow_schema().names, columns, file)
         total += found.num_rows
@@ -157,7 +157,7 @@ def parquet_state(
 
 
 def find_files(paths: Paths) -> list[Path]:
-    """Return the files that paths, folders and patterns stand for, sorted, each once."""
+    """Return the files that paths, folders and patterns match, sorted, each once."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     found: set[Path] = set()
     for one in map(Path, given):
@@ -171,7 +171,7 @@ def find_files(paths: Paths) -> list[Path]:
             files = []
         if not files or not all(file.is_file() for file in files):
             raise ValueError(
-                f"paths: {str(one)!r} is no file, and no *.parquet files are below it."
+                f"paths: {str(one)!r} is not a file, and there are no *.parquet files below it."
             )
         found.update(file.resolve() for file in files)
     if not found:
@@ -180,7 +180,7 @@ def find_files(paths: Paths) -> list[Path]:
 
 
 def _count(count: Callable[[Any, Any], Any], batch: Any, columns: list[str], path: Path) -> None:
-    """Hand on the first column, and the one after it or a table of those."""
+    """Count a batch: the first column, and the second one or a table of the others."""
     if batch.num_rows == 0:
         return
     for name in columns:

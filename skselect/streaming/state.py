@@ -1,4 +1,4 @@
-"""The state of an evaluation that can be fed piece by piece, split, merged and sent around."""
+"""An evaluation that is updated batch by batch, and can be split, merged and pickled."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ from skselect.streaming.counters import ExactCounts
 
 #: Rows that are counted together.
 _BATCH = 1 << 20
-#: Of the pickled form.
+#: Version of the pickled form.
 _VERSION = 2
 
 
 class SelectiveState:
-    """Counts of predictions that give the metrics of all of them, however they were split.
+    """Count predictions batch by batch; the metrics do not depend on how they were split.
 
     Parameters
     ----------
     mode : {"exact", "certified"}, default="exact"
         "exact": one counter per distinct confidence. float32 confidences in [0.5, 1] take at
-        most 129 MiB for any number of rows, and as much for every halving below, [0.25, 0.5]
-        and so on; float64 ones 16 bytes per distinct value. Up to 16 MiB wait to be sorted.
-        "certified": 3.5 MiB, whatever the rows are; metrics come with an interval that holds
-        the exact value.
+        most 129 MiB for any number of rows, those in [0.25, 0.5] as much again, and so on;
+        float64 ones take 16 bytes per distinct value. Up to 16 MiB hold rows not yet sorted.
+        "certified": 3.5 MiB for any rows; each metric comes with an interval that contains
+        its exact value.
     thresholds : array-like in [0, 1], default=None
-        For "certified": where coverage, risk and CWSA will be asked for.
+        For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
     labels : array-like of shape (K,), default=None
         For :meth:`update` with probabilities of K classes: all classes, in the order of the
-        columns. Default: the sorted labels of the first piece, which must hold every class.
+        columns. Default: the sorted labels of the first batch, which must contain every class.
     confidence : {"max_proba", "margin", "entropy", "gini"} or callable, default="max_proba"
-        How sure the classifier is of each answer, in [0, 1]. Metrics that read a probability of
-        being right (csr, ece, cw_accuracy) need "max_proba", or a callable that returns one.
+        The confidence in each answer, in [0, 1]. Metrics that need a probability of being right
+        (csr, ece, cw_accuracy) take "max_proba" only, or a callable that returns one.
 
     Attributes
     ----------
@@ -67,13 +67,14 @@ class SelectiveState:
 
     See Also
     --------
-    skselect.evaluate_parquet : Feeds a state from files.
-    skselect.dask.evaluate : Feeds states on a cluster.
+    skselect.evaluate_parquet : The same from files.
+    skselect.dask.evaluate : The same on a cluster.
 
     Notes
     -----
-    A state is a set of whole numbers, so every order of the rows, every split and every merge
-    tree ends in the same bits, and in those of :func:`skselect.evaluate` for the rows in memory.
+    A state holds whole numbers only. So its metrics do not depend on the order of the rows, on
+    the batches or on the order of merges, and equal those of :func:`skselect.evaluate` for all
+    rows in memory, bit by bit.
 
     Examples
     --------
@@ -97,7 +98,7 @@ class SelectiveState:
         self.mode = check_choice("mode", mode, ["exact", "certified"])
         if thresholds is not None and mode == "exact":
             raise ValueError(
-                "thresholds goes with mode='certified'; every one is exact in 'exact'."
+                "thresholds goes with mode='certified'; in mode 'exact' every threshold is exact."
             )
         given = np.zeros(0) if thresholds is None else _check_unit_thresholds(thresholds)
         self.thresholds: FloatArray = np.unique(given)
@@ -180,7 +181,7 @@ class SelectiveState:
     def from_counts(
         cls, confidence: Any, n: Any, n_errors: Any, *, mode: str = "exact", thresholds: Any = None
     ) -> Self:
-        """Build a state from rows counted elsewhere, as by GROUP BY in any database.
+        """Build a state from rows counted elsewhere, such as by a GROUP BY in a database.
 
         Parameters
         ----------
@@ -221,14 +222,14 @@ class SelectiveState:
         Returns
         -------
         dict
-            "confidence", "n" and "n_errors", which :meth:`from_counts` takes back. In mode
-            "certified" the confidence is the least that its cell can hold, and "mode" and
-            "thresholds" are there too.
+            "confidence", "n" and "n_errors", the arguments of :meth:`from_counts`. In mode
+            "certified" the confidence is the least that its cell can hold, and there are "mode"
+            and "thresholds" as well.
         """
         blocks = self._blocks()
         rows, errors = blocks.rows, blocks.loss.astype(np.int64)
         counts = {"confidence": blocks.confidence, "n": rows, "n_errors": errors}
-        # Read as single confidences, cells could be divided by a threshold later.
+        # from_counts needs them: a threshold added later could cut through a cell.
         own = {"mode": self.mode, "thresholds": self.thresholds}
         return counts if self.mode == "exact" else counts | own
 
@@ -290,7 +291,7 @@ class SelectiveState:
         return self.counts.blocks()
 
     def finalize(self) -> RiskCoverageCurve:
-        """Return the risk-coverage curve of all rows; the state can be fed on.
+        """Return the risk-coverage curve of all rows so far.
 
         In mode "certified" the rows of a cell are tied, at the least confidence that it can
         hold: each entry's threshold accepts exactly the rows that the entry counts.
@@ -316,8 +317,8 @@ class SelectiveState:
         Returns
         -------
         Series, or in mode "certified" DataFrame
-            The values; certified ones with the columns "value", "low" and "high": the exact
-            value lies between the last two.
+            The values; in mode "certified" the columns "value", "low" and "high", where the
+            exact value lies between "low" and "high".
         """
         check_has_rows(self.n_rows)
         readers = [spec.name for spec, _ in requests(metrics) if spec.reads_probability]
@@ -349,7 +350,7 @@ class SelectiveState:
         Raises
         ------
         ValueError
-            If no row has been counted, or the metric is another.
+            If no row has been counted, or the metric is not one of these.
 
         Warns
         -----
@@ -372,8 +373,8 @@ class SelectiveState:
         if version != _VERSION:
             raise ValueError(
                 f"This SelectiveState was pickled in version {version!r}, and this skselect reads "
-                f"version {_VERSION}; carry counts over with to_arrays() and from_counts(), with "
-                "the mode and the thresholds of the state."
+                f"version {_VERSION}; copy the counts with to_arrays() and from_counts(), with the "
+                "mode and the thresholds of the state."
             )
         self.__dict__.update(fields)
 
@@ -381,7 +382,7 @@ class SelectiveState:
 def read_piece(
     y_true: Any, y_proba: Any, labels: LabelArray | None, confidence: ConfidenceSpec
 ) -> tuple[Outcomes, LabelArray]:
-    """Return the outcomes of one piece of class probabilities, and all classes."""
+    """Return the outcomes of one batch of class probabilities, and all classes."""
     # One column is the probability of the second class.
     known = [] if labels is None else labels.tolist()
     second = known[1] if len(known) == 2 and np.ndim(y_proba) == 1 else None
@@ -418,7 +419,7 @@ def check_unit_floats(name: str, values: Any) -> FloatArray:
 def check_counted_rows(confidence: Any, loss: Any) -> tuple[FloatArray, NDArray[Any]]:
     """Return a confidence in [0, 1] and an error, 0 or 1, per row.
 
-    They keep their dtype: conversion to float64 would cost more than counting does.
+    They keep their dtype: conversion to float64 would take longer than counting.
     """
     values = check_unit_floats("confidence", confidence)
     wrong = as_array(loss, "loss")
@@ -448,7 +449,7 @@ def _check_row_counts(
 
 
 def check_is_kind(other: Any, kind: type) -> None:
-    """Refuse to merge what is of another kind."""
+    """Refuse to merge objects of another class."""
     if not isinstance(other, kind):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
             f"merge takes other {kind.__name__}, got {type(other).__name__}."
@@ -466,5 +467,5 @@ def _check_counts_probability(metrics: list[str], confidence: Any) -> None:
     if metrics and isinstance(confidence, str) and confidence != "max_proba":
         raise ValueError(
             f"metrics: {metrics[0]!r} reads the probability of being right, but this state counts "
-            f"confidence={confidence!r}; feed another with confidence='max_proba'."
+            f"confidence={confidence!r}; count in a state with confidence='max_proba'."
         )

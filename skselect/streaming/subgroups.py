@@ -20,7 +20,7 @@ from skselect.streaming.state import (
 
 
 class SubgroupStates:
-    """A :class:`~skselect.SelectiveState` for each subgroup, fed and merged as one.
+    """A :class:`~skselect.SelectiveState` for each subgroup, updated and merged together.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class SubgroupStates:
         y_true, y_proba
             As in :meth:`skselect.SelectiveState.update`.
         subgroups : array-like of shape (n,)
-            Missing ones are the subgroup None.
+            Missing values form the subgroup None.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class SubgroupStates:
         codes, keys = pd.factorize(names.iloc[:, 0], use_na_sentinel=False)
         for code, key in enumerate(keys):
             rows = np.flatnonzero(codes == code)
-            name = None if pd.isna(key) else key  # one nan does not equal another
+            name = None if pd.isna(key) else key  # nan does not equal nan
             state = self.states.setdefault(name, self.template.empty_twin())
             state.update_confidence(values[rows], wrong[rows])
         return self
@@ -159,7 +159,7 @@ class SubgroupStates:
         Raises
         ------
         ValueError
-            If no row has been counted, or a metric is unknown or cannot be told.
+            If no row has been counted, or a metric is unknown or cannot be bounded.
         """
         check_has_rows(len(self.states))
         keys = sorted(self.states, key=lambda key: (str(type(key)), str(key)))

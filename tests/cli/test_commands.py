@@ -455,7 +455,7 @@ def test_notes_of_your_own_in_a_policy(frame, capsys):
     assert main(["apply", "t.csv", "--policy", "mine.json", *PROBA[2:], "--out", "d.csv"]) == 0
     replace(found, metadata={"skselect_columns": {"proba": [1, 2]}}).to_json("bad.json")
     assert main(["apply", "t.csv", "--policy", "bad.json"]) == 2
-    assert "the columns it remembers are damaged" in capsys.readouterr().err
+    assert "the names of its columns are damaged" in capsys.readouterr().err
 
 
 def test_doubts_about_the_order_are_told(frame, capsys):
@@ -477,7 +477,7 @@ def test_classes_that_contradict_the_policy_are_refused(frame, capsys):
 def test_tables_are_not_written_as_workbooks(frame, capsys):
     main(["tune", "t.csv", *PROBA, "--target", "0.1"])
     assert main(["apply", "t.csv", "--policy", "policy.json", "--out", "d.xlsx"]) == 2
-    assert "take a name that ends in .csv or .parquet" in capsys.readouterr().err
+    assert "choose a name that ends in .csv or .parquet" in capsys.readouterr().err
 
 
 def test_remembered_columns_in_another_order_are_the_same(frame, capsys):
@@ -493,7 +493,7 @@ def test_the_report_says_which_rows_a_certificate_is_about(frame, capsys):
     main(["tune", "t.csv", *PROBA, "--target", "0.1"])
     capsys.readouterr()
     assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "policy.json"]) == 0
-    assert "These are the rows that chose the threshold" in capsys.readouterr().out
+    assert "These rows chose the threshold" in capsys.readouterr().out
     frame.iloc[:2000].to_csv("other.csv", index=False)
     assert main(["evaluate", "other.csv", "--label", "truth", "--policy", "policy.json"]) == 0
     said = capsys.readouterr().out
@@ -671,7 +671,7 @@ def test_the_certificate_of_an_answer_and_its_confidence_is_told(frame, capsys):
         assert main(["evaluate", "t.csv", *arguments]) == 0
         told = capsys.readouterr().out
         assert "CERTIFIED" in told
-        assert "These are the rows that chose the threshold" in told
+        assert "These rows chose the threshold" in told
         assert "CERTIFIED" in Path("r.html").read_text()
         policy = AbstentionPolicy.from_json("policy.json")
         sites = frame["site"] if more else None
@@ -741,7 +741,7 @@ def test_endings_say_what_a_file_holds(frame, command, option, name, right, caps
             "tune": [*PROBA, "--target", "0.1"]}[command]  # fmt: skip
     assert main([command, "t.csv", *more, option, name]) == 2
     told = capsys.readouterr().err
-    assert f"{option}: '{name}' has the ending of another kind of file" in told
+    assert f"{option}: '{name}' has the ending of another format" in told
     assert f"ends in {right}" in told
     assert sorted(tmp_path.iterdir()) == before
 

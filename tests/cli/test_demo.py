@@ -186,7 +186,7 @@ def test_a_class_called_abstain(tmp_path, table, capsys):
     "y", [[0, 1], [-1, 1], [-1, -9], [False, True], ["abstain", "abstain_"], [0.5, -1.0]]
 )
 def test_the_abstain_label_is_none_of_the_classes(y):
-    label = demo._free_label(np.array(y))
+    label = demo._find_free_label(np.array(y))
     assert label not in y
 
 
@@ -196,9 +196,9 @@ def test_classes_with_fewer_rows_than_folds(tmp_path, rng, capsys):
     few = pd.DataFrame({"x": rng.normal(size=42), "y": [f"c{k}" for k in range(7)] * 6})
     few.to_csv(path, index=False)
     assert demo.run(options(tmp_path, data=path, target="y", max_risk=0.5)) == 0
-    assert demo._folds(np.array([0, 0, 1]), "y") == 2
+    assert demo._count_folds(np.array([0, 0, 1]), "y") == 2
     with pytest.raises(ValueError, match="no class of the column 'y' has two rows to train on"):
-        demo._folds(np.array([0, 1, 2]), "y")
+        demo._count_folds(np.array([0, 1, 2]), "y")
 
 
 @pytest.mark.usefixtures("small_booster")

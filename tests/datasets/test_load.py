@@ -169,7 +169,7 @@ def test_a_folder_that_is_none(tmp_path):
 
 def test_the_description_names_the_traps(data_folder):
     text = load_dataset("bank_marketing", data_home=data_folder).DESCR
-    assert "Leave out of an honest model: duration" in text
+    assert "Leaky columns (leave them out): duration" in text
     assert "Licence: CC BY 4.0" in text
 
 
@@ -290,8 +290,8 @@ def test_reasons():
     class NoAnswerError(OSError):
         response = None
 
-    assert loading._reason(NoAnswerError("Max retries ...")) == "no connection"
-    assert loading._reason(ValueError("it has 3 rows\nmore")) == "it has 3 rows"
+    assert loading._describe_error(NoAnswerError("Max retries ...")) == "no connection"
+    assert loading._describe_error(ValueError("it has 3 rows\nmore")) == "it has 3 rows"
 
 
 def test_what_is_fetched_is_read(monkeypatch, tmp_path):

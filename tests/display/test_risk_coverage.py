@@ -138,7 +138,7 @@ def test_costs_are_drawn_in_their_own_units(rng):
     labels = ax.get_legend_handles_labels()[1]
     assert "target 0.3" in labels
     assert any(label.endswith(f"mean {selection.risk:.3g}") for label in labels)
-    assert ax.get_ylabel() == "Mean cost of what it answers"
+    assert ax.get_ylabel() == "Mean cost of accepted cases"
     assert ax.lines[0].get_ydata().max() == pytest.approx(10 * selection.curve.selective_risk.max())
 
 

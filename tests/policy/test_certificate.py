@@ -22,7 +22,7 @@ from skselect import (
     ThresholdTuner,
     select_threshold,
 )
-from skselect.policy.certificate import _of_hundred, percent, rounded
+from skselect.policy.certificate import _percent_kept, percent, rounded
 from tests import brute
 
 LOG_20 = math.log(20)  # what bets must win at delta=0.05
@@ -329,8 +329,8 @@ def test_a_promised_cost_is_printed_rounded_up(target):
 
 @given(st.floats(1e-12, 0.5))
 def test_how_often_it_holds_is_printed_rounded_down(delta):
-    assert Decimal(_of_hundred(delta)) <= 100 - 100 * Decimal(delta) * (1 - Decimal("1e-11"))
-    assert Decimal(_of_hundred(delta)) >= 100 - 100 * Decimal(delta) - Decimal("0.0101")
+    assert Decimal(_percent_kept(delta)) <= 100 - 100 * Decimal(delta) * (1 - Decimal("1e-11"))
+    assert Decimal(_percent_kept(delta)) >= 100 - 100 * Decimal(delta) - Decimal("0.0101")
 
 
 def test_a_coverage_just_below_80_percent_is_not_called_80_percent(rng):
@@ -388,4 +388,4 @@ def test_a_mean_with_another_doubt_is_hedged(rng):
     ],
 )
 def test_how_often_is_rounded_down(delta, said):
-    assert _of_hundred(delta) == said
+    assert _percent_kept(delta) == said

@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_named_with_its_file(folder, change, message):
 
 
 def test_missing_values_and_missing_files_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="is no file"):
+    with pytest.raises(ValueError, match="is not a file"):
         evaluate_parquet(tmp_path, confidence="c", loss="e")
     pd.DataFrame({"c": [0.5, None], "e": [0, 1]}).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"x.parquet: the column 'c' has 1 missing"):
