@@ -61,8 +61,7 @@ HEADINGS = {
         "What is calibrated": "_scopes",
     },
     "skselect.thresholds": {
-        "Selective risk": "_risk",
-        "Silent failures, coverage, cost": "_coverage_cost",
+        "Risk, silent failures, coverage, cost": "_rules",
         "Graded losses and weights": "_betting",
         "Best value of a metric": "_metric",
         "Planning, and bounds for all thresholds": "_planning",

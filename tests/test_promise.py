@@ -309,7 +309,7 @@ def test_negative_control_a_peer_that_calibrates_on_the_certifying_rows():
 
 def broken_promises(draws, cv, n, monkeypatch, kind="isotonic"):
     """Return how often a tuner certifies "at most 45 % wrong" of coin flips."""
-    monkeypatch.setattr("skselect.selection.promise._advice", lambda *_: (0.5, None, []))
+    monkeypatch.setattr("skselect.selection.infeasible._advice", lambda *_: (0.5, None, []))
     rng, broken = np.random.default_rng(seed_of(cv, n, kind)), 0
     base = SelectiveClassifier(PrecomputedClassifier([0, 1]), calibration=kind)
     tuner = ThresholdTuner(

@@ -20,7 +20,7 @@ from skselect._checks import shown
 from skselect._checks.options import check_choice, check_count, check_cwsa_thresholds, check_number
 from skselect._checks.rows import check_unit_confidence, warn_small_total
 from skselect._typing import FloatArray, IntArray
-from skselect.curve import cwsa, harmonic, packing
+from skselect.curve import areas, cwsa, packing
 from skselect.curve.scan import (
     CURVES,
     Accepted,
@@ -36,8 +36,8 @@ from skselect.curve.tie_blocks import CHUNK, TieBlocks, group_rows, group_sorted
 from skselect.predictions.outcomes import Outcomes
 
 _AURC_ESTIMATORS: dict[str, Callable[[FloatArray, FloatArray], float]] = {
-    "integral": harmonic.aurc_integral,
-    "ln": harmonic.aurc_log,
+    "integral": areas.aurc_integral,
+    "ln": areas.aurc_log,
 }
 
 # Arrays that are built together if the curve is short.
@@ -411,7 +411,7 @@ class RiskCoverageCurve:
         if estimator != "empirical":
             return _AURC_ESTIMATORS[estimator](self.block_weight, self._mean_losses)
         if ties == "block":
-            return harmonic.aurc_block(self.block_weight, self._mean_losses)
+            return areas.aurc_block(self.block_weight, self._mean_losses)
         warn_small_total(
             self.sums.weight,
             self.n_rows,
@@ -479,7 +479,7 @@ class RiskCoverageCurve:
         low, high = _check_coverage_range(coverage_range)
         coverage = np.concatenate([[0.0], self.coverage])
         risk = np.concatenate([[0.0], self.generalized_risk])
-        return harmonic.area_between(coverage, risk, low, high) / (high - low)
+        return areas.area_between(coverage, risk, low, high) / (high - low)
 
     def _augrc_unbiased(self, coverage_range: tuple[float, float] | None) -> float:
         self._need_counted("estimator='unbiased'")
@@ -487,7 +487,7 @@ class RiskCoverageCurve:
             raise ValueError("coverage_range goes with estimator='trapezoid' only.")
         if self.n_rows < 2:
             raise ValueError("estimator='unbiased' needs at least two rows.")
-        return harmonic.augrc_unbiased(self.block_weight, self._mean_losses)
+        return areas.augrc_unbiased(self.block_weight, self._mean_losses)
 
     def _need_counted(self, option: str) -> None:
         if not self.counted:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skselect._typing import FloatArray, IntArray
-from skselect.curve import cwsa, harmonic
+from skselect.curve import areas, cwsa
 from skselect.curve.tie_blocks import CHUNK, Chunk, TieBlocks
 
 # Running sums ------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def _tied_risks(
     block_weight: FloatArray, block_loss: FloatArray, weight: FloatArray, loss: FloatArray
 ) -> FloatArray:
     """Return the block risks of tied rows, each of which is taken to have their mean loss."""
-    gap, rest = harmonic.harmonic_terms(weight - block_weight, block_weight)
+    gap, rest = areas.harmonic_terms(weight - block_weight, block_weight)
     return (loss - block_loss) * gap + block_loss / block_weight * rest
 
 
@@ -250,7 +250,7 @@ def _excess_risk(
         tied = chunk.weight != 1.0
         start = np.maximum(weight[tied] - chunk.weight[tied], n_right)
         width = np.maximum(weight[tied] - start, 0.0)
-        gap, rest = harmonic.harmonic_terms(start, width)
+        gap, rest = areas.harmonic_terms(start, width)
         more[tied] = risks[tied] - np.where(width > 0, (start - n_right) * gap + rest, 0.0)
     return float(np.sum(more))
 

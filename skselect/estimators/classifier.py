@@ -48,11 +48,11 @@ from skselect.estimators.fitting import (
     TrainingRows,
     check_cv,
     check_trainable,
+    find_known_rows,
     fit_router,
     folds,
     is_ready,
     route_fit,
-    seen_rows,
     wrap_fitted,
 )
 from skselect.estimators.seen_rows import SeenRows
@@ -249,7 +249,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         if not self._is_frozen:
             parts = folds(self.cv, rows.X, rows.y, rows.split_params, weight)
             scores = rows.predict_out_of_fold(self.estimator, parts)
-            seen = seen_rows(parts, codes)
+            seen = find_known_rows(parts, codes)
             warn_unseen(seen, codes, "they are left out of the calibration")
             scores, codes = scores[seen], codes[seen]
             weight = None if weight is None else weight[seen]

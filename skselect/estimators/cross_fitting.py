@@ -25,10 +25,10 @@ from skselect.estimators.fitting import (
     TrainingRows,
     check_trainable,
     check_weighted_part,
+    find_known_rows,
     folds,
     holdout,
     is_ready,
-    seen_rows,
     spread,
 )
 from skselect.policy.policy import Decisions
@@ -82,7 +82,7 @@ def predict_folds(
 ) -> list[Part]:
     """Decide every row by a model that did not see it."""
     splits = folds(cv, rows.X, rows.y, split_params, rows.weight)
-    warn_unseen(seen_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
+    warn_unseen(find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_predict_fold)(base, rows, train, test) for train, test in splits
     )
@@ -110,7 +110,7 @@ def predict_held_out(
     train, test = holdout(share, len(rows.codes), groups, random_state)
     check_weighted_part(rows.weight, train, f"the training part of cv={share:g}")
     check_weighted_part(rows.weight, test, f"the part that cv={share:g} holds out")
-    seen = seen_rows([(train, test)], rows.codes)
+    seen = find_known_rows([(train, test)], rows.codes)
     warn_unseen(seen, rows.codes, "they count as wrong answers")
     with contextlib.nullcontext() if kept else silence_weight_warning():
         model = fit_clone(base, rows.take(train))

@@ -263,11 +263,11 @@ def folds(
     for k, (train, _) in enumerate(parts, start=1):
         check_weighted_part(weight, train, f"the training part of fold {k} of {len(parts)}")
     classes, codes = np.unique(y, return_inverse=True)
-    _check_folds_know_classes(seen_rows(parts, codes), codes, classes)
+    _check_folds_know_classes(find_known_rows(parts, codes), codes, classes)
     return parts
 
 
-def seen_rows(parts: Parts, codes: IntArray) -> BoolArray:
+def find_known_rows(parts: Parts, codes: IntArray) -> BoolArray:
     """Tell for each row whether the model of its fold is trained on its class."""
     seen = np.ones(len(codes), dtype=bool)
     for train, test in parts:

@@ -20,7 +20,7 @@ from skselect._array_ops import is_graded
 from skselect._checks import as_array
 from skselect._checks.rows import check_length, check_unit_confidence
 from skselect._typing import FloatArray, IntArray
-from skselect.curve import cwsa, harmonic, packing
+from skselect.curve import areas, cwsa, packing
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import Chunk
@@ -326,7 +326,7 @@ def augrc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
 
 def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
     """Yield R_j + l_j sum_{k>=j} 1/k - sum_{k>=j} R_k/k, its mean over tied rows."""
-    total = float(harmonic.harmonic_gap(np.zeros(1), np.array([curve.sums.weight]))[0])
+    total = float(areas.harmonic_gap(np.zeros(1), np.array([curve.sums.weight]))[0])
     reciprocals = risks = 0.0  # sums of 1/k and R_k/k over the rows so far
     for _, chunk, weight, loss in accumulate(curve.blocks):
         size = chunk.weight
@@ -337,8 +337,8 @@ def aurc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
             risk_later = inside
         else:
             before, loss_before, rho = weight - size, loss - chunk.loss, chunk.loss / size
-            gap, rest = harmonic.harmonic_terms(before, size)
-            squares = harmonic.square_gap(before, size)  # sum of 1/k^2
+            gap, rest = areas.harmonic_terms(before, size)
+            squares = areas.square_gap(before, size)  # sum of 1/k^2
             first = gap - before * squares  # sum of i/k^2, with k = before + i
             second = size - 2.0 * before * gap + before**2 * squares  # sum of i^2/k^2
             risk = (loss_before * gap + rho * rest) / size

@@ -37,10 +37,10 @@ from skselect.estimators.fitting import (
     Parts,
     TrainingRows,
     assemble,
+    find_known_rows,
     folds,
     is_ready,
     route_fit,
-    seen_rows,
 )
 from skselect.metrics import evaluate
 from skselect.metrics._csr import run_csr_test
@@ -221,7 +221,7 @@ def _score_rows(
     else:
         warn_if_fitted(estimator)
         models = rows.fit_folds(estimator, parts)
-        seen = seen_rows(parts, codes)
+        seen = find_known_rows(parts, codes)
         warn_unseen(seen, codes, "no calibration learns from them, and they count as wrong")
     found = []
     for test, X_test, raw in models:

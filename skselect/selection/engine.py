@@ -22,7 +22,8 @@ from skselect.policy.certificate import Doubt, fingerprint
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.goal import Goal
-from skselect.selection.promise import asking_again, promise, refusal
+from skselect.selection.infeasible import asking_again, refusal
+from skselect.selection.promise import promise
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 
 # There are messages about so many subgroups at most.
@@ -257,9 +258,10 @@ def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float 
     if best is None:
         return np.inf, 0, None
     if best.unconstrained > best.best and not goal.constraints:
+        bound = "the lower bound of " if goal.method == "lower_bound" else ""
         warnings.warn(
-            f"min_coverage={goal.min_coverage:g} binds: at a coverage below it {goal.objective} "
-            f"would be {best.unconstrained:.4g} instead of {best.best:.4g}. Such an optimum is "
+            f"min_coverage={goal.min_coverage:g} binds: at a coverage below it {bound}"
+            f"{goal.objective} would be {best.unconstrained:.4g} instead of {best.best:.4g}. Such an optimum is "
             "usually due to a few rows; lower min_coverage only with many rows.",
             stacklevel=6,
         )

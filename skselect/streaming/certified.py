@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skselect._typing import FloatArray, IntArray
-from skselect.curve import cwsa, harmonic
+from skselect.curve import areas, cwsa
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts
 from skselect.metrics import SPECS
@@ -262,10 +262,10 @@ def bound_areas(right: IntArray, wrong: IntArray) -> dict[str, tuple[float, floa
     size = g + e
     n, n_wrong = float(size.sum()), float(e.sum())
     before, loss_before = np.cumsum(size) - size, np.cumsum(e) - e
-    gap, _ = harmonic.harmonic_terms(before, size)
-    _, late = harmonic.harmonic_terms(before + g, e)
-    _, early = harmonic.harmonic_terms(before, e)
-    after, _ = harmonic.harmonic_terms(before + e, g)
+    gap, _ = areas.harmonic_terms(before, size)
+    _, late = areas.harmonic_terms(before + g, e)
+    _, early = areas.harmonic_terms(before, e)
+    after, _ = areas.harmonic_terms(before + e, g)
     fixed = float(np.sum(loss_before * gap))
     best, worst = fixed + float(np.sum(late)), fixed + float(np.sum(early + e * after))
     pairs = float(np.sum(g * loss_before))

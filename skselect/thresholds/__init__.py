@@ -6,16 +6,6 @@ be accepted, so no rule looks inside one.
 
 from skselect.curve.curve import threshold_below
 from skselect.thresholds._betting import Betting, betting_generalized_risk, betting_risk
-from skselect.thresholds._coverage_cost import (
-    certified_coverage,
-    certified_generalized_risk,
-    cheapest,
-    chow,
-    coverage_rank,
-    empirical_coverage,
-    empirical_generalized_risk,
-    mean_coverage,
-)
 from skselect.thresholds._metric import (
     AT_LEAST,
     AT_MOST,
@@ -25,15 +15,23 @@ from skselect.thresholds._metric import (
     keeps,
 )
 from skselect.thresholds._planning import BAND_TARGETS, rows_needed, simultaneous_band
-from skselect.thresholds._risk import (
+from skselect.thresholds._rules import (
     FixedSequence,
     band_risk,
     best_start,
     bonferroni_risk,
+    certified_coverage,
+    certified_generalized_risk,
+    cheapest,
+    chow,
     combined_risk,
+    coverage_rank,
+    empirical_coverage,
+    empirical_generalized_risk,
     empirical_risk,
     least_band_target,
     least_risk_target,
+    mean_coverage,
     mean_risk,
     rows_like_these,
     sgr_risk,

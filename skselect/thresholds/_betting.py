@@ -13,7 +13,7 @@ from skselect._checks.options import check_number
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds import betting_stakes, rows_for_betting, smallest_rank
 from skselect.predictions.outcomes import Outcomes
-from skselect.thresholds._risk import last_passed
+from skselect.thresholds._rules import last_passed
 
 #: The sequence of thresholds begins at this share of the rows.
 BETTING_START = 0.15

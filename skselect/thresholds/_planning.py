@@ -27,7 +27,7 @@ from skselect.bounds import (
     walk_band,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.thresholds._risk import passes
+from skselect.thresholds._rules import passes
 
 #: Targets of the simultaneous band, fixed beforehand.
 BAND_TARGETS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve
-from skselect.curve import harmonic
+from skselect.curve import areas
 from skselect.curve.tie_blocks import CHUNK
 from skselect.metrics import SPECS
 from tests import brute
@@ -110,8 +110,8 @@ def test_only_the_aurc_needs_harmonic_series(name, monkeypatch):
     def refuse(*_):
         raise AssertionError("a harmonic series was computed")
 
-    monkeypatch.setattr(harmonic, "harmonic_terms", refuse)
-    monkeypatch.setattr(harmonic, "harmonic_gap", refuse)
+    monkeypatch.setattr(areas, "harmonic_terms", refuse)
+    monkeypatch.setattr(areas, "harmonic_gap", refuse)
     tied = Outcomes([0, 1, 0, 0, 1], [0.9, 0.9, 0.8, 0.7, 0.7], [1, 2, 1, 3, 1])
     curve = RiskCoverageCurve.from_outcomes(tied)
     assert np.isfinite(SPECS[name].kernel(curve))

@@ -22,9 +22,9 @@ from skselect.calibration import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
 from skselect.estimators.fitting import (
     TrainingRows,
+    find_known_rows,
     folds,
     holdout,
-    seen_rows,
     wants_codes,
     wrap_fitted,
 )
@@ -151,7 +151,7 @@ def test_an_iterator_serves_once():
 def test_seen_rows_against_sets(labels, n_folds):
     codes = np.unique(labels, return_inverse=True)[1]
     parts = list(KFold(n_folds).split(codes))
-    seen = seen_rows(parts, codes)
+    seen = find_known_rows(parts, codes)
     for train, test in parts:
         known = set(codes[train].tolist())
         assert [c in known for c in codes[test].tolist()] == seen[test].tolist()
@@ -206,7 +206,7 @@ def test_rows_of_an_unseen_class_are_left_out_of_the_calibration(kind, scope, da
     with pytest.warns(UserWarning, match="12 of 90 rows .* left out of the calibration") as caught:
         model.fit(X, codes)
     assert len(caught) == 1
-    weight = seen_rows(parts, codes).astype(float)
+    weight = find_known_rows(parts, codes).astype(float)
     assert weight.sum() == 78
 
     class Unweighted(GaussianNB):

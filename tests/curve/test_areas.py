@@ -1,4 +1,4 @@
-"""skselect.curve.harmonic: harmonic gaps and areas under broken lines."""
+"""skselect.curve.areas: harmonic gaps and areas under broken lines."""
 
 import math
 from fractions import Fraction
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import digamma
 
-from skselect.curve.harmonic import area_between, harmonic_gap
+from skselect.curve.areas import area_between, harmonic_gap
 from tests import brute
 from tests.brute import assert_close, examples
 
