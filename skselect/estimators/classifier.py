@@ -406,7 +406,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         _check_any_sample(X, self)  # one message, whichever classifier is wrapped
         scores = raw.scores(X)
         if not hasattr(self, "_raw_classifier"):
-            raw.check_decision(X, scores, self.decision)  # fit, which checks it, was not called
+            raw.check_decision(X, scores, self.decision)  # not checked yet: fit was not called
         y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
         return scores, y_pred, None
 
