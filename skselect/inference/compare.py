@@ -156,7 +156,7 @@ def _compare(
     paired = _pair(measured, **work)
     reference = _find_best(spec, paired.estimates) if baseline is None else baseline
     if math.isnan(paired.estimates[reference]):
-        raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for this model.")
+        raise ValueError(f"baseline: {spec.name!r} is undefined (nan) for it.")
     family = {
         (i, j): paired.p_value(i, j, cluster)
         for i, j in combinations(range(n_models), 2)
