@@ -261,8 +261,8 @@ def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float 
         bound = "the lower bound of " if goal.method == "lower_bound" else ""
         warnings.warn(
             f"min_coverage={goal.min_coverage:g} binds: at a coverage below it {bound}"
-            f"{goal.objective} would be {best.unconstrained:.4g} instead of {best.best:.4g}. Such an "
-            "optimum is usually due to a few rows; lower min_coverage only with many rows.",
+            f"{goal.objective} would be {best.unconstrained:.4g} instead of {best.best:.4g}. Such "
+            "an optimum is usually due to a few rows; lower min_coverage only with many rows.",
             stacklevel=6,
         )
     if best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
