@@ -168,7 +168,7 @@ def metrics_by_group(
     whole = [
         (
             spec,
-            judged.read_by(spec),
+            spec.choose_rows(judged),
             add_pos_label(spec, parameters, y_proba, options.get("pos_label")),
         )
         for spec, parameters in wanted

@@ -98,7 +98,7 @@ def measure(
     """Compute a metric and, for method="analytic", its influence values."""
     if spec.interval is None:
         raise ValueError(f"metric: {spec.name!r} has no interval: {spec.no_interval}.")
-    judged = judged.read_by(spec)
+    judged = spec.choose_rows(judged)
     estimate = kernel_value(spec, judged, parameters)
     influence = find_influence(spec, judged, parameters) if method == "analytic" else None
     fits_cells = spec.needs == "curve" and spec.chance_raises == "nothing"

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -18,10 +18,6 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.predictions.confidence import claimed_confidence, compute_confidence
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-
-if TYPE_CHECKING:
-    from skselect.metrics._table import MetricSpec
-
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -232,10 +228,6 @@ class Judged:
             return self  # whose curve may be sorted already
         outcomes = replace(self.outcomes, confidence=claim)
         return Judged(outcomes, replace(self.predictions, confidence=claim))
-
-    def read_by(self, spec: MetricSpec) -> Judged:
-        """Return the rows with the confidence that a metric reads: their own, or the claim."""
-        return self.claimed if spec.reads_probability else self
 
     def take(self, rows: BoolArray) -> Judged:
         """Return some of the rows, with their own confidence."""

@@ -83,7 +83,7 @@ def kernel_value(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]
             f"metrics: {spec.name!r} reads classes and their probabilities, which Outcomes do not "
             "hold; pass Predictions.from_proba(y_true, y_proba)."
         )
-    return float(spec.kernel(getattr(judged.read_by(spec), spec.needs), **parameters))
+    return float(spec.kernel(getattr(spec.choose_rows(judged), spec.needs), **parameters))
 
 
 def requests(

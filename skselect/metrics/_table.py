@@ -22,6 +22,7 @@ from skselect.metrics import (
     _smooth_errors,
     _threshold,
 )
+from skselect.metrics._arguments import Judged
 from skselect.metrics._threshold import check_cwsa_threshold
 
 
@@ -131,6 +132,10 @@ class MetricSpec:
     def reads_probability(self) -> bool:
         """Whether the confidence must be a probability of being right."""
         return self.confidence == "probability"
+
+    def choose_rows(self, judged: Judged) -> Judged:
+        """Return the rows with the confidence that it reads: their own, or the claim."""
+        return judged.claimed if self.reads_probability else judged
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:

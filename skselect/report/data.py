@@ -146,7 +146,7 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
     found = []
     for name, parameters in wanted:
         spec = SPECS[name]
-        judged = case.judged.read_by(spec)
+        judged = spec.choose_rows(case.judged)
         inside = is_unit(judged.outcomes) and 0 <= parameters.get("threshold", 0) < 1
         if spec.confidence != "any" and not inside:
             continue

@@ -70,7 +70,7 @@ def test_the_claim_is_the_probability_of_the_answer(how, confidence):
 def test_the_table_says_which_confidence_a_metric_reads(name):
     rows = judge_proba(Y, P, confidence="margin")
     expected = rows.claimed if SPECS[name].confidence == "probability" else rows
-    assert rows.read_by(SPECS[name]) is expected
+    assert SPECS[name].choose_rows(rows) is expected
 
 
 def test_a_curve_stands_for_its_rows():
