@@ -1,0 +1,192 @@
+"""What was decided in each batch of cases, and whether that still looks like it did at first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.bounds import clopper_pearson_interval
+from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, wealth_of
+
+#: So many batches are kept; when there are more, each two neighbours become one.
+MOST_BATCHES = 512
+# Shares known from the rows that tuned a policy are not known exactly: intervals of this level.
+_LEVEL = 0.99
+# Sums count in steps of one over this.
+_GRAINS = 2.0**30
+# Quantiles nearer to the ends than this are left out: bets on few things are worth more each.
+_OUTER = 0.2
+
+
+@dataclass
+class Batch:
+    """Counts of one batch of cases.
+
+    Parameters
+    ----------
+    first : int
+        The number of its first case.
+    start : float
+        When that was decided.
+    n, n_accepted : int
+        Cases decided, and those among them that were answered.
+    n_known : int
+        Answered cases whose outcome has entered.
+    weight, loss : float
+        Sums of their weights, and of weight times loss.
+    evidence : float
+        The most evidence after any of them.
+    """
+
+    first: int
+    start: float
+    n: int = 0
+    n_accepted: int = 0
+    n_known: int = 0
+    weight: float = 0.0
+    loss: float = 0.0
+    evidence: float = 0.0
+
+    def joined(self, later: Batch) -> Batch:
+        """Return this batch and the next one as one."""
+        sums = {
+            name: getattr(self, name) + getattr(later, name)
+            for name in ("n", "n_accepted", "n_known", "weight", "loss")
+        }
+        return Batch(self.first, self.start, **sums, evidence=max(self.evidence, later.evidence))
+
+
+@dataclass
+class Course:
+    """The batches so far, oldest first.
+
+    Parameters
+    ----------
+    batches : list of Batch
+    """
+
+    batches: list[Batch] = field(default_factory=list)
+
+    def begin(self, first: int, start: float) -> None:
+        """Begin a new batch; join old ones where there are too many."""
+        if len(self.batches) == MOST_BATCHES:
+            pairs = zip(self.batches[::2], self.batches[1::2], strict=True)
+            self.batches = [one.joined(other) for one, other in pairs]
+        self.batches.append(Batch(first, start))
+
+    def enter(
+        self, numbers: IntArray, loss: FloatArray, weight: FloatArray, evidence: FloatArray
+    ) -> None:
+        """Add outcomes of cases, which have rising numbers, to the batches they belong to."""
+        firsts = [batch.first for batch in self.batches]
+        place = np.searchsorted(firsts, numbers, side="right") - 1
+        for rows in runs(place):
+            batch = self.batches[place[rows.start]]
+            batch.n_known += rows.stop - rows.start
+            batch.weight += total(weight[rows])
+            batch.loss += total(weight[rows] * loss[rows])
+            batch.evidence = max(batch.evidence, float(np.max(evidence[rows])))
+
+    def latest(self, n: int, counted: str) -> Batch:
+        """Return the latest batches as one: as few as hold `n` cases of the kind `counted`."""
+        whole = Batch(0, 0.0)
+        for batch in reversed(self.batches):
+            whole = batch.joined(whole)
+            if getattr(whole, counted) >= n:
+                break
+        return whole
+
+
+def runs(keys: FloatArray | IntArray) -> list[slice]:
+    """Return where neighbours are equal."""
+    starts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    ends = [0, *starts.tolist(), len(keys)]
+    return [slice(a, b) for a, b in pairwise(ends) if b > a]
+
+
+def total(values: FloatArray) -> float:
+    """Return a sum that does not depend on the order: of multiples of 2**-30, which is exact."""
+    return float(np.sum(np.round(values * _GRAINS)) / _GRAINS)
+
+
+@dataclass
+class Workload:
+    """Bets that some shares of the cases are larger than they were on the rows that tuned it.
+
+    A batch is one observation: its cases depend on each other.
+
+    Parameters
+    ----------
+    shares : list of (str, float, float)
+        What is counted ("answered", "handed over", confidences "below" or "above" a value), that
+        value, and what the share was at most.
+    evidence : list of Evidence
+        One per share.
+    counts : list of int
+        Cases of the open batch, one per share, and all of them at the end.
+    changed : float, default=None
+        When the batch was over that made the evidence large enough.
+    """
+
+    shares: list[tuple[str, float, float]]
+    evidence: list[Evidence]
+    counts: list[int]
+    changed: float | None = None
+
+    @classmethod
+    def of_policy(cls, policy: Any) -> Workload:
+        """Begin with what a policy stores about the rows that tuned it."""
+        shares = []
+        if policy.coverage is not None and policy.n:
+            shares = [("answered", 0.0, policy.coverage), ("handed over", 0.0, 1 - policy.coverage)]
+            for name, value in policy.confidence_quantiles.items():
+                level = _level(name)
+                if _OUTER <= level <= 1.0 - _OUTER:
+                    shares += [("below", value, level), ("above", value, 1.0 - level)]
+        found = []
+        for what, value, share in shares:
+            most = float(clopper_pearson_interval(round(share * policy.n), policy.n, _LEVEL)[1])
+            if most < 1.0:
+                found.append((what, value, most))
+        return cls(found, [Evidence()] * len(found), [0] * (len(found) + 1))
+
+    @property
+    def wealth(self) -> float:
+        """The evidence that a share is larger than it was; 1 before the first batch."""
+        each = [
+            wealth_of(evidence, bets_on_shares(most))
+            for evidence, (_, _, most) in zip(self.evidence, self.shares, strict=True)
+        ]
+        return sum(each) / len(each) if each else 1.0
+
+    def count(self, accepted: BoolArray, confidence: FloatArray) -> None:
+        """Add cases to the open batch."""
+        for i, (what, value, _) in enumerate(self.shares):
+            self.counts[i] += int(np.count_nonzero({
+                "answered": accepted, "handed over": ~accepted,
+                "below": confidence < value, "above": confidence > value,
+            }[what]))  # fmt: skip
+        self.counts[-1] += len(accepted)
+
+    def close(self, delta: float, when: float) -> None:
+        """End the open batch, and bet on its shares."""
+        n = self.counts[-1]
+        for i, (_, _, most) in enumerate(self.shares):
+            share = np.array([self.counts[i] / n])
+            self.evidence[i] = advance(self.evidence[i], bets_on_shares(most), share, np.ones(1))[0]
+        self.counts = [0] * len(self.counts)
+        if self.changed is None and self.shares and self.wealth >= 1.0 / delta:
+            self.changed = when
+
+
+def _level(name: str) -> float:
+    """Return the level of a quantile from its name, nan where the name is no number."""
+    try:
+        return float(name)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,835 @@
+"""Does a policy still keep its promise? One answer at any time, from labels that come late."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skselect._checks import as_array, shown
+from skselect._checks.labels import check_labels, encode_labels, label_array
+from skselect._checks.options import check_choice, check_delta, check_number
+from skselect._checks.rows import check_length
+from skselect._files import write_whole
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.monitoring.batches import Batch, Course, Workload, runs, total
+from skselect.monitoring.cases import (
+    Cases,
+    batch_width,
+    check_names,
+    microseconds,
+    plain_span,
+    refuse_twice,
+    span_of_time,
+)
+from skselect.monitoring.evidence import Evidence, advance, bets_on_cases, risk_interval, wealth_of
+from skselect.monitoring.status import MonitorStatus, PromiseStatus
+from skselect.policy.certificate import Certificate
+from skselect.policy.policy import AbstentionPolicy
+
+SCHEMA = "skselect.monitor"
+VERSION = 1
+# What is said of the latest cases is said of so many at least, where there are so many.
+_LATEST = 200
+# Codes of classes begin at 0; a class that the model does not know is -1.
+_MISSING = -2
+
+
+@dataclass
+class _Promise:
+    """One promise and the bets against it; target and losses as shares of the largest cost."""
+
+    group: Any
+    target: float
+    delta: float
+    evidence: Evidence = field(default_factory=Evidence)
+    weight: float = 0.0
+    loss: float = 0.0
+    n_known: int = 0
+    alarm_at: int | None = None
+    alarm_when: float | None = None
+
+    def bet(self, loss: FloatArray, weight: FloatArray, when: FloatArray) -> FloatArray:
+        """Take further outcomes; return the wealth after each."""
+        self.evidence, wealth = advance(self.evidence, bets_on_cases(self.target), loss, weight)
+        rich = np.flatnonzero(wealth >= 1.0 / self.delta)
+        if self.alarm_at is None and len(rich):
+            self.alarm_at = self.n_known + int(rich[0]) + 1
+            self.alarm_when = float(when[rich[0]])
+        self.n_known += len(loss)
+        self.weight += total(weight)
+        self.loss += total(weight * loss)
+        return wealth
+
+
+@dataclass
+class _Counts:
+    n_decided: int = 0
+    n_accepted: int = 0
+    n_silent: int = 0
+    n_other: int = 0
+
+
+class SelectiveRiskMonitor:
+    """Watch whether a policy keeps its promise, from labels that come late and not for all cases.
+
+    It raises an alarm as soon as the cases that the policy decides alone show that its risk is
+    above the target. If that never happens, it raises one with probability at most `delta`,
+    however long it runs and however often you look.
+
+    Parameters
+    ----------
+    policy : AbstentionPolicy
+    target : float, default=None
+        Largest risk of accepted cases, in units of the policy's cost matrix where it has one.
+        None: what the policy's certificate promises (each subgroup's own).
+    delta : float in (0, 0.5], default=None
+        Chance of a false alarm, for all time. Subgroups share it evenly. None: that of the
+        certificate, else 0.05.
+    mature_after : str, timedelta or number, default=None
+        The age at which the outcome of a case should be known, such as "30D". A number is in the
+        units of numeric `when`.
+    silence : {"wait", "right"}, default="wait"
+        What it means that a case has no label at that age. "wait": nothing; it waits for its
+        label, and the cases decided after it wait too. "right": the answer was right, for errors
+        are reported; a label that comes later does not count.
+    min_audit_proba : float in (0, 1], default=1.0
+        No accepted case is drawn for an audit with a smaller probability. 1: no audits.
+    batch : int, str or timedelta, default=1000
+        What the course shows as one row, and the comparison of the workload takes as one
+        observation: so many decided cases, or a span of time such as "1D" (UTC) or "7D".
+
+    Attributes
+    ----------
+    status_ : MonitorStatus
+        The answer, in words and numbers.
+
+    See Also
+    --------
+    skselect.certify : Judges a table of fresh rows once.
+
+    Notes
+    -----
+    Let loss_t be the loss of the t-th accepted case in the order of decisions, r the target and
+    t0 = 500. For stakes l_j, best for risks of 1.25, 1.6, 2, 3 and 5 times r,
+    ``M_j <- (M_j + w_t) (1 + l_j (loss_t - r))`` with ``w_t = t0 / ((t + t0) (t + t0 + 1))``;
+    the evidence is ``mean_j M_j + t0 / (t + 1 + t0)``. It begins at 1, is never negative, and
+    falls or stays on average as long as the risk of each case, given the cases before it, is at
+    most r: so it ever reaches 1 / delta with probability at most delta (Ville's inequality).
+    Each w_t begins to bet at another case, so that a long good past costs little.
+
+    Cases enter in the order in which they were decided, never in the order in which labels come:
+    errors that are reported at once would look like a high risk. Within a subgroup, that is.
+    Counting silence as right can hide an error and never adds one.
+
+    Of audited cases each was drawn with its own probability p >= `min_audit_proba`; its bet is
+    ``1 + l_j (min_audit_proba / p) (loss_t - r)``, on average the same for all cases.
+
+    A monitor cannot be merged with another one: its cases have an order.
+
+    References
+    ----------
+    .. [1] Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting",
+       JRSS B 2024.
+    .. [2] Shin, Ramdas & Rinaldo, "E-detectors: a nonparametric framework for sequential change
+       detection", New England Journal of Statistics in Data Science 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy, SelectiveRiskMonitor
+    >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+    >>> monitor = SelectiveRiskMonitor(policy, target=.05)
+    >>> p = [[.9, .1]] * 400
+    >>> monitor.decided(p, ids=range(400)).status_.n_waiting
+    400
+    >>> y = ["no"] * 200 + ["yes", "no", "no", "no"] * 50      # after 200 cases 25 % are wrong
+    >>> monitor.labelled(range(400), y)
+    SelectiveRiskMonitor: alarm, 400 cases of known outcome, 0 wait
+    >>> monitor.status_.alarm_at
+    237
+    """
+
+    def __init__(
+        self,
+        policy: AbstentionPolicy,
+        *,
+        target: float | None = None,
+        delta: float | None = None,
+        mature_after: Any = None,
+        silence: str = "wait",
+        min_audit_proba: float = 1.0,
+        batch: Any = 1000,
+    ) -> None:
+        if not isinstance(policy, AbstentionPolicy):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
+            )
+        self.policy = policy
+        self.target = None if target is None else check_number("target", target, 0.0)
+        self.delta = None if delta is None else check_delta(delta)
+        self.silence = check_choice("silence", silence, ["wait", "right"])
+        self.min_audit_proba = check_number(
+            "min_audit_proba", min_audit_proba, 0.0, 1.0, closed="right"
+        )
+        self._age, age_kind = span_of_time(mature_after, "mature_after")
+        self.mature_after = mature_after
+        if silence == "right" and self._age is None:
+            raise ValueError(
+                "mature_after is missing: silence='right' needs the age at which no label means "
+                "that the answer was right, such as mature_after='30D'."
+            )
+        self.batch = batch
+        self._width, width_kind = batch_width(batch)
+        self._loss, self._found = _watched(policy, target, self.delta)
+        kinds = {kind for kind in (age_kind, width_kind) if kind}
+        if len(kinds) > 1:
+            raise ValueError(
+                "mature_after and batch must both be spans of time, or both numbers, got "
+                f"{mature_after!r} and {batch!r}."
+            )
+        self._given_kind = kinds.pop() if kinds else None
+        self.reset()
+
+    def reset(self) -> SelectiveRiskMonitor:
+        """Begin again: evidence, counts, course and waiting cases are dropped.
+
+        Labels of cases that were decided before do not count any more. The chance of a false
+        alarm is `delta` again.
+
+        Returns
+        -------
+        self
+        """
+        self._promises = [replace(promise) for promise in self._found]
+        self._waiting = Cases.none()
+        self._waiting_ids: pd.Index | None = None
+        self._counts = _Counts()
+        self._course = Course()
+        self._workload = Workload.of_policy(self.policy)
+        self._key: float | None = None
+        self._kind = self._given_kind
+        self._last_decided = self._labels_until = -math.inf
+        return self
+
+    # Feeding -----------------------------------------------------------------------------
+
+    def decided(
+        self,
+        y_proba: Any,
+        *,
+        ids: Any,
+        when: Any = None,
+        y_pred: Any = None,
+        subgroups: Any = None,
+        audited: Any = None,
+        audit_proba: Any = None,
+    ) -> SelectiveRiskMonitor:
+        """Note cases that the policy has decided; their labels may come later, or never.
+
+        Parameters
+        ----------
+        y_proba : array-like of shape (n, K) or (n,)
+            The classifier's raw output, as for ``policy.decide``.
+        ids : array-like of shape (n,)
+            One name per case, by which its label will be found. Compared as text.
+        when : array-like of shape (n,) or a single value, default=None
+            When the cases were decided: dates, or numbers. It must not go back. None: there are
+            no times, only the order.
+        y_pred, subgroups : array-like, default=None
+            As for ``policy.decide``.
+        audited : array-like of bool, shape (n,), default=None
+            The cases whose label will be found out, drawn at random. None: all of them.
+        audit_proba : float or array-like of shape (n,), default=None
+            The probability with which each case was drawn. None: `min_audit_proba`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If an argument does not fit; the monitor is then as it was.
+        """
+        self._note(y_proba, ids, when, y_pred, subgroups, audited, audit_proba, None)
+        return self
+
+    def labelled(self, ids: Any, y: Any, *, when: Any = None) -> SelectiveRiskMonitor:
+        """Note labels, in any order.
+
+        Parameters
+        ----------
+        ids : array-like of shape (m,)
+            May be empty: nothing has come up to `when`.
+        y : array-like of shape (m,)
+            True labels. Those of cases that do not wait (handed over, for instance) are counted
+            and left alone.
+        when : array-like of shape (m,) or a single value, default=None
+            When the labels came, or up to when all of them are handed over. Needed for
+            ``silence="right"`` only: cases that were `mature_after` old by then, without a label,
+            were right. So hand labels over in the order in which they came.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If an argument does not fit; the monitor is then as it was.
+        """
+        names = check_names(ids)
+        labels = np.empty(0, dtype=self.policy.classes.dtype)
+        if np.size(y) or len(names):
+            labels = check_labels(y, "y")
+        check_length("y", labels, len(names), "ids")
+        truth = encode_labels(labels, self.policy.classes, "y")
+        times, kind, until = self._times_of_labels(when, len(names))
+        place = self._index().get_indexer(pd.Index(names, dtype=object))
+        cases, counts = self._waiting, place >= 0
+        if self.silence == "right":  # what came too late does not count
+            counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
+        losses, place = cases.loss.copy(), place[counts]
+        losses[place] = self._losses(truth[counts], cases.answer[place])
+        self._kind = kind
+        self._waiting = replace(cases, loss=losses)
+        self._counts.n_other += int(np.sum(~counts))
+        self._labels_until = max(self._labels_until, until)
+        self._enter()
+        return self
+
+    def update(
+        self,
+        y: Any,
+        y_proba: Any,
+        *,
+        ids: Any = None,
+        when: Any = None,
+        y_pred: Any = None,
+        subgroups: Any = None,
+        audited: Any = None,
+        audit_proba: Any = None,
+    ) -> SelectiveRiskMonitor:
+        """Note cases and their labels at once.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            True labels. A case whose label is missing (None, NaN) waits for it; labels of cases
+            that were handed over, or not drawn, are not read.
+        y_proba, when, y_pred, subgroups, audited, audit_proba
+            As for :meth:`decided`. The labels were known at `when`.
+        ids : array-like of shape (n,), default=None
+            Needed where an accepted case has no label yet.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If an argument does not fit; the monitor is then as it was.
+        """
+        truth = self._known_truth(y)
+        self._note(y_proba, ids, when, y_pred, subgroups, audited, audit_proba, truth)
+        if when is not None:
+            self._labels_until = max(self._labels_until, self._last_decided)
+        self._enter()
+        return self
+
+    def _note(
+        self, y_proba: Any, ids: Any, when: Any, y_pred: Any, subgroups: Any, audited: Any,
+        audit_proba: Any, truth: IntArray | None,
+    ) -> None:  # fmt: skip
+        """Check and count decided cases; those that were answered begin to wait."""
+        policy = self.policy
+        table = policy.decide(y_proba, y_pred=y_pred, subgroups=subgroups)
+        n, accepted = len(table), table["accepted"].to_numpy()
+        if truth is not None:
+            check_length("y", truth, n, "y_proba")
+        number = self._counts.n_decided + np.arange(n)
+        names = np.array([f"#{i}" for i in number.tolist()], dtype=object)
+        if ids is not None or truth is None:
+            names = check_names(ids)
+        check_length("ids", names, n, "y_proba")
+        if ids is None and truth is not None and np.any(accepted & (truth == _MISSING)):
+            raise ValueError(
+                "ids is missing: accepted cases without a label wait for it, and need a name."
+            )
+        refuse_twice(names, self._index())
+        needed = self.silence == "right" or not isinstance(self.batch, int | np.integer)
+        times, kind = self._times(when, n, needed=needed)
+        if when is None:
+            times = number.astype(np.float64)
+        if np.any(np.diff(times, prepend=self._last_decided) < 0):
+            raise ValueError(
+                "when must not go back: sort the table by it, and hand over older tables first."
+            )
+        weight, drawn = self._audits(audited, audit_proba, n)
+        answers = np.array(table["suggestion"].tolist(), dtype=policy.classes.dtype)
+        answer = encode_labels(answers, policy.classes, "y_pred") if n else np.empty(0, np.int64)
+        loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
+        promise = self._promise_of(answers, subgroups, n)
+        cases = Cases(names, number, times, answer, promise, weight, loss)
+        # Nothing is changed before everything is checked.
+        self._kind = kind
+        self._count(times, accepted, table["confidence"].to_numpy())
+        self._waiting = self._waiting.then(cases.take(accepted & drawn & (promise >= 0)))
+        self._waiting_ids = None
+
+    def _count(self, times: FloatArray, accepted: BoolArray, confidence: FloatArray) -> None:
+        """Add decided cases to their batches."""
+        first = self._counts.n_decided
+        number = first + np.arange(len(times))
+        by_count = isinstance(self.batch, int | np.integer)
+        keys = np.floor_divide(number if by_count else times, self._width)
+        for rows in runs(keys):
+            if keys[rows.start] != self._key:
+                if self._key is not None:
+                    self._workload.close(self._level, self._last_decided)
+                self._course.begin(first + rows.start, float(times[rows.start]))
+                self._key = float(keys[rows.start])
+            self._workload.count(accepted[rows], confidence[rows])
+            batch = self._course.batches[-1]
+            batch.n += rows.stop - rows.start
+            batch.n_accepted += int(np.count_nonzero(accepted[rows]))
+            self._last_decided = float(times[rows.stop - 1])
+        self._counts.n_decided += len(times)
+        self._counts.n_accepted += int(np.count_nonzero(accepted))
+
+    def _enter(self) -> None:
+        """Bet on cases in the order of decisions, up to the first that is still open."""
+        cases = self._waiting
+        silent = np.isnan(cases.loss)
+        is_open = silent
+        if self.silence == "right":
+            is_open = silent & (self._labels_until - cases.when <= float(self._age or 0.0))
+        enters = np.zeros(len(is_open), dtype=bool)
+        wealth = np.empty(len(is_open))
+        loss = np.where(silent, 0.0, cases.loss)
+        for code, promise in enumerate(self._promises):
+            mine = np.flatnonzero(cases.promise == code)
+            still_open = np.flatnonzero(is_open[mine])
+            rows = mine[: still_open[0]] if len(still_open) else mine
+            if len(rows):
+                enters[rows] = True
+                own = promise.bet(loss[rows], cases.weight[rows], cases.when[rows])
+                wealth[rows] = own * (promise.delta / self._level)
+        if np.any(enters):
+            self._counts.n_silent += int(np.sum(silent[enters]))
+            self._course.enter(
+                cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
+            )
+            self._waiting = cases.take(~enters)
+            self._waiting_ids = None
+
+    # Answering ---------------------------------------------------------------------------
+
+    @property
+    def status_(self) -> MonitorStatus:
+        """The answer, in words and numbers."""
+        counts, cases = self._counts, self._waiting
+        known = self._course.latest(_LATEST, "n_known")
+        decided = self._course.latest(_LATEST, "n")
+        unit = self.policy.rule.unit if self._loss == "cost" else 1.0
+        overdue = 0
+        if self._age is not None:
+            now = max(self._last_decided, self._labels_until)
+            overdue = int(np.sum(np.isnan(cases.loss) & (now - cases.when > self._age)))
+        workload = "ok" if self._workload.shares else "unknown"
+        changed = self._workload.changed
+        return MonitorStatus(
+            promises=tuple(self._status_of(promise, unit) for promise in self._promises),
+            loss=self._loss,
+            latest_risk=unit * known.loss / known.weight if known.weight else math.nan,
+            n_latest=known.n_known,
+            **vars(counts),
+            n_known=sum(promise.n_known for promise in self._promises),
+            n_waiting=len(cases.id),
+            n_overdue=overdue,
+            silence=self.silence,
+            waiting_since=self._shown(cases.when[0]) if len(cases.id) else None,
+            coverage=decided.n_accepted / decided.n if decided.n else math.nan,
+            coverage_then=self.policy.coverage,
+            workload=workload if changed is None else "changed",
+            workload_when=None if changed is None else self._shown(changed),
+        )
+
+    def _status_of(self, promise: _Promise, unit: float) -> PromiseStatus:
+        low, high = risk_interval(promise.loss, promise.weight, promise.delta)
+        return PromiseStatus(
+            group=promise.group,
+            target=unit * promise.target,
+            delta=promise.delta,
+            evidence=wealth_of(promise.evidence, bets_on_cases(promise.target)),
+            alarm_line=1.0 / promise.delta,
+            alarm_at=promise.alarm_at,
+            alarm_when=None if promise.alarm_when is None else self._shown(promise.alarm_when),
+            n_known=promise.n_known,
+            estimate=unit * promise.loss / promise.weight if promise.weight else math.nan,
+            interval=(unit * low, unit * high),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the course so far, one row per batch of decided cases.
+
+        Returns
+        -------
+        DataFrame
+            `start`, `decided`, `accepted`, `coverage`, `known` (outcomes that have entered),
+            `risk` (their mean loss), `evidence` (the most after any of them, of any promise,
+            scaled so that the alarm is at `alarm_line`), `alarm_line`. Where there would be more
+            than 512 rows, neighbours are joined.
+        """
+        rows = pd.DataFrame([vars(b) for b in self._course.batches], columns=_BATCH_COLUMNS)
+        unit = self.policy.rule.unit if self._loss == "cost" else 1.0
+        start: Any = rows["start"]
+        if self._kind == "time":
+            start = pd.to_datetime(rows["start"].astype("int64"), unit="us", utc=True)
+        known = rows["weight"] > 0
+        return pd.DataFrame(
+            {
+                "start": start,
+                "decided": rows["n"].astype("int64"),
+                "accepted": rows["n_accepted"].astype("int64"),
+                "coverage": rows["n_accepted"] / rows["n"],
+                "known": rows["n_known"].astype("int64"),
+                "risk": (unit * rows["loss"] / rows["weight"].where(known)).astype(float),
+                "evidence": rows["evidence"].where(known).astype(float),
+                "alarm_line": 1.0 / self._level,
+            }
+        )
+
+    def __repr__(self) -> str:
+        known = sum(promise.n_known for promise in self._promises)
+        alarm = any(promise.alarm_at is not None for promise in self._promises)
+        return (
+            f"SelectiveRiskMonitor: {'alarm' if alarm else 'ok'}, {known} cases of known outcome, "
+            f"{len(self._waiting.id)} wait"
+        )
+
+    # Saving ------------------------------------------------------------------------------
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Save the monitor as JSON: its policy, some numbers per promise, and waiting cases.
+
+        Its size does not grow with the cases that have entered. The file ends with a digest, so
+        that one that was changed afterwards is not loaded.
+
+        Parameters
+        ----------
+        path : path, default=None
+            Where to write: the new file takes the place of the old one at once, or not at all.
+            None returns the text instead.
+
+        Returns
+        -------
+        str or None
+
+        Raises
+        ------
+        ValueError
+            If the policy cannot be saved as JSON.
+        """
+        stored: dict[str, Any] = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "policy": json.loads(str(self.policy.to_json())),
+            "options": {
+                "target": self.target,
+                "delta": self.delta,
+                "mature_after": plain_span(self.mature_after),
+                "silence": self.silence,
+                "min_audit_proba": self.min_audit_proba,
+                "batch": plain_span(self.batch),
+            },
+            "promises": [
+                {**_flat(promise), "evidence": promise.evidence.to_dict()}
+                for promise in self._promises
+            ],
+            "waiting": self._waiting.to_dict(),
+            "counts": vars(self._counts),
+            "course": [list(vars(batch).values()) for batch in self._course.batches],
+            "workload": {
+                "evidence": [evidence.to_dict() for evidence in self._workload.evidence],
+                "counts": self._workload.counts,
+                "changed": self._workload.changed,
+            },
+            "batch_key": self._key,
+            "kind": self._kind,
+            "last_decided": _finite_or_none(self._last_decided),
+            "labels_until": _finite_or_none(self._labels_until),
+        }
+        stored["digest"] = _digest(stored)
+        text = json.dumps(stored, indent=1, allow_nan=False)
+        if path is None:
+            return text
+        write_whole(Path(path), text + "\n")
+        return None
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> SelectiveRiskMonitor:
+        """Load a monitor, which then goes on as if it had never been saved.
+
+        Parameters
+        ----------
+        path_or_text : path or str
+            A file, or the JSON text itself.
+
+        Returns
+        -------
+        SelectiveRiskMonitor
+
+        Raises
+        ------
+        ValueError
+            If the file is not a monitor, is damaged or was changed after it was saved, or comes
+            from a newer version.
+        """
+        stored = _read(path_or_text)
+        try:
+            monitor = cls(
+                AbstentionPolicy.from_json(json.dumps(stored["policy"])), **stored["options"]
+            )
+            monitor._restore(stored)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise ValueError(
+                f"The state of the monitor is damaged ({type(error).__name__}: {error})."
+            ) from error
+        return monitor
+
+    def _restore(self, stored: Mapping[str, Any]) -> None:
+        for promise, saved in zip(self._promises, stored["promises"], strict=True):
+            for name in ("weight", "loss", "n_known", "alarm_at", "alarm_when"):
+                setattr(promise, name, saved[name])
+            promise.evidence = Evidence.from_dict(saved["evidence"])
+        self._waiting = Cases.from_dict(stored["waiting"])
+        self._counts = _Counts(**stored["counts"])
+        self._course = Course([Batch(*values) for values in stored["course"]])
+        workload = stored["workload"]
+        self._workload = replace(
+            self._workload,
+            evidence=[Evidence.from_dict(saved) for saved in workload["evidence"]],
+            counts=workload["counts"],
+            changed=workload["changed"],
+        )
+        self._key, self._kind = stored["batch_key"], stored["kind"]
+        last, until = stored["last_decided"], stored["labels_until"]
+        self._last_decided = -math.inf if last is None else last
+        self._labels_until = -math.inf if until is None else until
+
+    # Parts of the above ------------------------------------------------------------------
+
+    @property
+    def _level(self) -> float:
+        """The chance of a false alarm of all promises together."""
+        return sum(promise.delta for promise in self._promises)
+
+    def _index(self) -> pd.Index:
+        """Return the waiting cases' names for look-ups."""
+        if self._waiting_ids is None:
+            self._waiting_ids = pd.Index(self._waiting.id, dtype=object)
+        return self._waiting_ids
+
+    def _known_truth(self, y: Any) -> IntArray:
+        """Return true labels as codes, some of which may be missing."""
+        values = label_array(y, "y")
+        values = values if values.ndim == 1 else check_labels(values, "y")
+        known = ~np.asarray(pd.isna(values))
+        truth = np.full(values.shape, _MISSING, dtype=np.int64)
+        if np.any(known) or not values.size:
+            truth[known] = encode_labels(check_labels(values[known], "y"), self.policy.classes, "y")
+        return truth
+
+    def _losses(self, truth: IntArray, answer: IntArray) -> FloatArray:
+        """Return the loss of each answer, as a share of the largest cost; nan if not known."""
+        if self._loss == "cost":
+            loss = self.policy.rule.costs(truth, answer)
+        else:
+            loss = (truth != answer).astype(np.float64)
+        return np.where(truth == _MISSING, np.nan, loss)
+
+    def _promise_of(self, answers: LabelArray, subgroups: Any, n: int) -> IntArray:
+        """Return the number of the promise that each case belongs to, -1 for none."""
+        groups = self.policy.groups
+        if groups is None:
+            return np.zeros(n, dtype=np.int64)
+        found = np.full(n, -1)
+        members = groups.members(answers if groups.by_answer else subgroups, n)
+        for code, promise in enumerate(self._promises):
+            if promise.group in members:
+                found[members[promise.group]] = code
+        return found
+
+    def _audits(self, audited: Any, audit_proba: Any, n: int) -> tuple[FloatArray, BoolArray]:
+        """Return the weight of each case, and whether its label will be found out."""
+        if audited is None:
+            if audit_proba is not None or self.min_audit_proba < 1.0:
+                raise ValueError(
+                    "audited is missing: with audit_proba= or min_audit_proba= below 1 say which "
+                    "cases were drawn, such as audited=rng.random(n) < audit_proba."
+                )
+            return np.ones(n), np.ones(n, dtype=bool)
+        drawn = as_array(audited, "audited")
+        if drawn.dtype.kind != "b" or drawn.shape != (n,):
+            raise ValueError(
+                f"audited must hold True or False for each of the {n} cases, got {shown(audited)}."
+            )
+        chance = self.min_audit_proba if audit_proba is None else audit_proba
+        proba = np.broadcast_to(as_array(chance, "audit_proba").astype(np.float64), (n,))
+        if not np.all((proba >= self.min_audit_proba) & (proba <= 1.0)):
+            raise ValueError(
+                f"audit_proba must lie between min_audit_proba={self.min_audit_proba:g} and 1, got "
+                f"values from {np.min(proba):g} to {np.max(proba):g}. Set min_audit_proba= to the "
+                "smallest probability with which a case may be drawn."
+            )
+        return self.min_audit_proba / proba, drawn
+
+    def _times(self, when: Any, n: int, *, needed: bool) -> tuple[FloatArray, str | None]:
+        """Return times as numbers (dates as microseconds), and of which kind they are."""
+        if when is None:
+            if needed or self._kind in ("time", "number"):
+                raise ValueError(
+                    "when is missing: mature_after, a batch in time, and earlier calls with when= "
+                    "need it in each call."
+                )
+            return np.full(n, np.nan), "none"
+        values = as_array(when, "when")
+        is_number = values.dtype.kind in "iuf" and values.size > 0
+        kind = self._kind if values.size == 0 else "number" if is_number else "time"
+        if values.size and self._kind not in (None, kind):
+            kinds = {"time": "dates", "number": "numbers", "none": "nothing"}
+            raise ValueError(
+                f"when must hold {kinds[str(self._kind)]}, as mature_after, batch or earlier calls "
+                f"do, got {shown(when)}."
+            )
+        times = values.astype(np.float64) if is_number else microseconds(when)
+        if not np.all(np.isfinite(times)):
+            raise ValueError("when has missing or infinite values; each case needs its time.")
+        if times.ndim and times.shape != (n,):
+            raise ValueError(f"when must be one value or {n} values, got {shown(when)}.")
+        return np.broadcast_to(times, (n,)), kind
+
+    def _times_of_labels(self, when: Any, n: int) -> tuple[FloatArray, str | None, float]:
+        """Return when labels came, of which kind the times are, and up to when none is missing."""
+        if when is None and self.silence == "wait":
+            return np.empty(0), self._kind, -math.inf
+        if np.ndim(when) == 0 and when is not None:  # the labels may be none
+            times, kind = self._times([when], 1, needed=True)
+            return np.broadcast_to(times, (n,)), kind, float(times[0])
+        times, kind = self._times(when, n, needed=True)
+        return times, kind, float(np.max(times, initial=-math.inf))
+
+    def _shown(self, time: float) -> Any:
+        """Return a time as users know it."""
+        if self._kind == "time":
+            return str(pd.Timestamp(int(time), unit="us"))
+        return f"case {int(time) + 1}" if self._kind == "none" else float(time)
+
+
+_BATCH_COLUMNS = list(Batch.__dataclass_fields__)
+
+
+def _watched(
+    policy: AbstentionPolicy, target: float | None, delta: float | None
+) -> tuple[str, list[_Promise]]:
+    """Return which loss is watched, and the promises."""
+    certificates: dict[Any, Certificate | None] = {None: policy.certificate}
+    if policy.groups is not None:
+        certificates = {
+            group: policy.groups.certificates.get(group)
+            for group, threshold in policy.groups.thresholds.items()
+            if threshold < math.inf
+        }
+    elif policy.certificate is not None and policy.certificate.cases:
+        certificates = {None: None}  # it is about some of the cases only
+    loss = policy.rule.default_loss
+    if target is None:
+        certificates = {g: c for g, c in certificates.items() if _check_promise(c)}
+        loss = next((c.loss for c in certificates.values() if c is not None), loss)
+        if loss == "graded":
+            raise ValueError(
+                "policy: its certificate is about a loss of your own, which a policy does not "
+                "hold. Pass target=, to watch the share of errors (or the costs)."
+            )
+    if not certificates:  # nor any subgroup that is answered
+        raise ValueError(
+            "target is missing: no certificate of this policy bounds its risk. Say what to watch, "
+            "such as target=0.05."
+        )
+    unit = policy.rule.unit if loss == "cost" else 1.0
+    promises = []
+    for group, certificate in certificates.items():
+        own = certificate.target if target is None and certificate is not None else target
+        largest = check_number("target", own, 0.0, unit, closed="neither")
+        if delta is None and certificate is not None and target is None:
+            level = certificate.delta
+        else:
+            level = (0.05 if delta is None else delta) / len(certificates)
+        promises.append(_Promise(group, largest / unit, level))
+    return loss, promises
+
+
+def _check_promise(certificate: Certificate | None) -> bool:
+    """Tell whether a certificate bounds the risk of accepted cases, of all or of a subgroup."""
+    return (
+        certificate is not None and certificate.objective == "risk" and certificate.n_accepted > 0
+    )
+
+
+def _flat(promise: _Promise) -> dict[str, Any]:
+    group = list(promise.group) if isinstance(promise.group, tuple) else promise.group
+    return {**vars(promise), "group": group}
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _digest(stored: Mapping[str, Any]) -> str:
+    """Return a digest of all that a file says."""
+    plain = {name: value for name, value in stored.items() if name != "digest"}
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(path_or_text: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a file of ours says, or tell why it is none."""
+    text = str(path_or_text)
+    if not text.lstrip().startswith("{"):
+        try:
+            text = Path(path_or_text).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(
+                f"path_or_text: there is no state file {text[:200]!r} ({error.strerror})."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"This is not the state of a monitor: {error}.") from error
+    try:
+        stored = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"This is not the state of a monitor; damaged JSON: {error}") from error
+    if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
+        raise ValueError(f"This JSON is no state of a monitor: its 'schema' is not {SCHEMA!r}.")
+    version = stored.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(
+            f"This state has the format version {version!r}; this skselect reads up to {VERSION}. "
+            "Update skselect."
+        )
+    if stored.get("digest") != _digest(stored):
+        raise ValueError(
+            "The state was changed after it was saved, for its digest does not match; use the file "
+            "as it was saved."
+        )
+    return stored

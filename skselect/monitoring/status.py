@@ -1,0 +1,237 @@
+"""What a monitor knows, in numbers and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from skselect.policy.certificate import amount, percent, rounded
+
+
+@dataclass(frozen=True)
+class PromiseStatus:
+    """Whether one promise is kept: the only one of a policy, or that of a subgroup.
+
+    Parameters
+    ----------
+    group : label, tuple of labels or None
+        The subgroup; None where the promise is about all cases.
+    target, delta : float
+        The largest risk, and the chance of a false alarm, however long it runs.
+    evidence : float
+        That the risk is above the target: the wealth of the bets, 1 at the start.
+    alarm_line : float
+        Evidence at which there is an alarm: 1 / `delta`.
+    alarm_at : int or None
+        The alarm came with this case, counted from 1 among those with a known outcome.
+    alarm_when : str, float or None
+        When that case was decided.
+    n_known : int
+        Cases whose outcome has entered.
+    estimate : float
+        Their mean loss; nan if there are none.
+    interval : tuple of float
+        For the mean risk over these cases, at the level 1 - `delta`, at all times at once.
+    """
+
+    group: Any
+    target: float
+    delta: float
+    evidence: float
+    alarm_line: float
+    alarm_at: int | None
+    alarm_when: Any
+    n_known: int
+    estimate: float
+    interval: tuple[float, float]
+
+    @property
+    def risk(self) -> str:
+        """The answer: "ok" or "alarm"."""
+        return "ok" if self.alarm_at is None else "alarm"
+
+
+@dataclass(frozen=True)
+class MonitorStatus:
+    """What a monitor knows: print it.
+
+    `risk`, `evidence`, `alarm_at`, `alarm_when`, `estimate` and `interval` are those of the
+    promise with the most evidence against it; see :class:`PromiseStatus`.
+
+    Parameters
+    ----------
+    promises : tuple of PromiseStatus
+        One, or one per subgroup.
+    loss : {"zero_one", "cost"}
+        What is watched: the share of errors among accepted cases, or their mean cost.
+    latest_risk : float
+        Mean loss of the latest cases with a known outcome (nan if there are none).
+    n_latest : int
+        How many these are: some batches.
+    n_decided, n_accepted, n_known : int
+        Cases; those that were answered; those among them whose outcome has entered.
+    n_waiting : int
+        Answered cases that have not entered: they, or cases decided before them, have no label.
+    n_overdue : int
+        Those among them without a label that are older than `mature_after`.
+    silence : {"wait", "right"}
+        What becomes of them.
+    waiting_since : str, float or None
+        When the oldest of them was decided.
+    n_silent : int
+        Cases that counted as right because no label came.
+    n_other : int
+        Labels that did not count, of cases that did not wait: handed over, not drawn, entered
+        before (because the label came too late, for instance), or unknown.
+    coverage : float
+        Share of answered cases in the latest batches (nan if there are none).
+    coverage_then : float or None
+        That on the rows that tuned the policy.
+    workload : {"ok", "changed", "unknown"}
+        Whether coverage and confidences look as they did then: a warning, no statement on risk.
+    workload_when : str, float or None
+        When the change was noticed.
+    """
+
+    promises: tuple[PromiseStatus, ...]
+    loss: str
+    latest_risk: float
+    n_latest: int
+    n_decided: int
+    n_accepted: int
+    n_known: int
+    n_waiting: int
+    n_overdue: int
+    silence: str
+    waiting_since: Any
+    n_silent: int
+    n_other: int
+    coverage: float
+    coverage_then: float | None
+    workload: str
+    workload_when: Any
+
+    @property
+    def worst(self) -> PromiseStatus:
+        """The promise with an alarm, else with the most evidence against it."""
+        return max(self.promises, key=lambda p: (p.risk == "alarm", p.evidence / p.alarm_line))
+
+    @property
+    def risk(self) -> str:
+        """The answer: "ok" or "alarm"."""
+        return self.worst.risk
+
+    @property
+    def evidence(self) -> float:
+        """See :class:`PromiseStatus`, as for the next four."""
+        return self.worst.evidence
+
+    @property
+    def alarm_at(self) -> int | None:
+        """The case with which the alarm came."""
+        return self.worst.alarm_at
+
+    @property
+    def alarm_when(self) -> Any:
+        """When that case was decided."""
+        return self.worst.alarm_when
+
+    @property
+    def estimate(self) -> float:
+        """Mean loss."""
+        return self.worst.estimate
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Interval for the mean risk."""
+        return self.worst.interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold; undefined numbers become None."""
+        stored = {"risk": self.risk, **asdict(self)}
+        stored["promises"] = [
+            {"risk": promise.risk, **_without_nan(asdict(promise))} for promise in self.promises
+        ]
+        return {**_without_nan(stored), "text": str(self)}
+
+    def __str__(self) -> str:
+        lines = [self._answer(), self._numbers(), self._labels(), self._workload()]
+        return "\n".join(line for line in lines if line)
+
+    def _answer(self) -> str:
+        worst = self.worst
+        group = "" if worst.group is None else f" of subgroup {worst.group!r}"
+        most = amount(worst.target, self.loss)
+        promised = {
+            "zero_one": f"at most {most} of the cases{group} it decides alone are wrong",
+            "cost": f"the cases{group} it decides alone cost at most {most} each on average",
+        }[self.loss]
+        if worst.risk == "ok":
+            nothing = "" if self.n_known else " No outcome is known yet."
+            return f"OK: no alarm. Promised: {promised}.{nothing}"
+        others = sum(promise.risk == "alarm" for promise in self.promises) - 1
+        more = f" There is an alarm for {others} more subgroups." if others else ""
+        often = percent(sum(promise.delta for promise in self.promises))
+        return (
+            f"ALARM with case {worst.alarm_at} of known outcome (decided: {worst.alarm_when}): "
+            f"the promise is broken. Promised: {promised}.{more} Such a monitor raises a false "
+            f"alarm in at most {often} of deployments, however long they run.\n"
+            "What to do: hand over more cases, or all; look for what has changed. Then certify the "
+            "policy on fresh rows, or fit and certify a new one. Begin again with reset(), or with "
+            "a new monitor for a new policy."
+        )
+
+    def _numbers(self) -> str:
+        worst = self.worst
+        if not worst.n_known:
+            return ""
+        low, high = worst.interval
+        ends = f"{amount(low, self.loss, up=False)} to {amount(high, self.loss)}"
+        latest = ""
+        if len(self.promises) == 1 and self.n_latest < self.n_known:
+            latest = f"; of the latest {self.n_latest}: {self._amount(self.latest_risk)}"
+        return (
+            f"Found: {self._amount(worst.estimate)} in {worst.n_known} cases of known outcome "
+            f"(interval for the mean risk so far: {ends}){latest}. Evidence against the promise "
+            f"now: {rounded(worst.evidence, 3)}; an alarm comes at {rounded(worst.alarm_line, 4)}, "
+            "and stays."
+        )
+
+    def _amount(self, value: float) -> str:
+        wrong = " wrong" if self.loss == "zero_one" else " on average"
+        return amount(value, self.loss, up=None) + wrong
+
+    def _labels(self) -> str:
+        said = []
+        if self.n_waiting:
+            said.append(f"{self.n_waiting} answered cases wait, since {self.waiting_since}.")
+        if self.n_overdue:
+            said.append(f"{self.n_overdue} of them have no label, and are overdue: " + {
+                "wait": "nothing decided after the first of them can enter until its label comes.",
+                "right": "they count as right as soon as labels are handed over up to now.",
+            }[self.silence])  # fmt: skip
+        if self.n_silent:
+            said.append(f"{self.n_silent} cases counted as right because no label came.")
+        return " ".join(said)
+
+    def _workload(self) -> str:
+        if not self.n_decided:
+            return ""
+        then = "" if self.coverage_then is None else f" ({percent(self.coverage_then)} when tuned)"
+        text = f"It decides {percent(self.coverage)} of the latest cases alone{then}."
+        if self.workload == "changed":
+            text = (
+                f"WARNING since {self.workload_when}: coverage or confidences are not what they "
+                f"were when the policy was tuned. {text} That says nothing about errors."
+            )
+        return text
+
+
+def _without_nan(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with None where there is no number."""
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in values.items()
+    }

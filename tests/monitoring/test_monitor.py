@@ -1,0 +1,494 @@
+"""The monitor against a loop over cases; late labels, subgroups, audits, files."""
+
+import json
+import math
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skselect import AbstentionPolicy, Predictions, SelectiveRiskMonitor, select_threshold
+from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
+from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.decisions import DecisionRule
+
+CLASSES = np.array(["no", "yes"])
+COSTS = np.array([[0.0, 1.0], [4.0, 0.0]])
+
+
+def policy_of(threshold=0.7, **options):
+    return AbstentionPolicy(classes=CLASSES, threshold=threshold, **options)
+
+
+def rows(rng, n=900, risk=0.1):
+    """Return probabilities, and labels that contradict the likelier class at a rate of `risk`."""
+    p = rng.random(n)
+    y = np.where((p > 0.5) ^ (rng.random(n) < risk), "yes", "no")
+    return np.column_stack([1 - p, p]), y
+
+
+def alarm_by_definition(loss, target, delta):
+    """Return the first case, counted from 1, at which the evidence reaches its line."""
+    money = np.zeros(len(ALTERNATIVES))
+    for t, x in enumerate(loss):
+        money = (money + 500 / ((t + 500) * (t + 501))) * (
+            1 + bets_on_cases(target).stakes * (x - target)
+        )
+        if money.mean() + 500 / (t + 501) >= 1 / delta:
+            return t + 1
+    return None
+
+
+def test_alarm_comes_where_a_loop_over_cases_has_it(rng):
+    P, y = rows(rng, risk=0.25)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, delta=0.01).update(y, P)
+    accepted = P.max(axis=1) >= 0.7
+    wrong = (CLASSES[P.argmax(axis=1)] != y)[accepted]
+    status = monitor.status_
+    assert status.alarm_at == alarm_by_definition(wrong, 0.1, 0.01)
+    assert status.risk == "alarm"
+    assert status.estimate == pytest.approx(wrong.mean())
+    assert (status.n_decided, status.n_accepted) == (900, accepted.sum())
+    number = np.flatnonzero(accepted)[status.alarm_at - 1]
+    assert status.alarm_when == f"case {number + 1}"
+    low, high = status.interval
+    assert low < wrong.mean() < high
+    assert str(status).startswith(f"ALARM with case {status.alarm_at} ")
+    assert "reset()" in str(status)
+
+
+def test_costs_are_watched_in_their_own_units(rng):
+    P, y = rows(rng, risk=0.3)
+    policy = policy_of(0.6, rule=DecisionRule("argmax", COSTS))
+    monitor = SelectiveRiskMonitor(policy, target=0.4, delta=0.1).update(y, P)
+    accepted = P.max(axis=1) >= 0.6
+    true, answer = np.searchsorted(CLASSES, y), P.argmax(axis=1)
+    cost = COSTS[true, answer][accepted]
+    assert monitor.status_.loss == "cost"
+    assert monitor.status_.alarm_at == alarm_by_definition(cost / 4, 0.1, 0.1)
+    assert monitor.status_.estimate == pytest.approx(cost.mean())
+    with pytest.raises(ValueError, match=r"target must be a number in \(0, 4\)"):
+        SelectiveRiskMonitor(policy, target=4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 400), max_size=5))
+def test_splits_of_cases_and_any_order_of_labels_change_no_bit(seed, cuts):
+    rng = np.random.default_rng(seed)
+    n = 400
+    P, y = rows(rng, n, risk=0.15)
+    site = rng.choice(["a", "b", "c"], n)
+    groups = GroupThresholds("site", {"a": 0.6, "b": 0.7, "c": math.inf})
+    policy = policy_of(
+        math.inf, groups=groups, rule=DecisionRule("argmax", COSTS), coverage=0.6, n=500,
+        confidence_quantiles={"0.25": 0.6, "0.5": 0.75},
+    )  # fmt: skip
+    audited, proba = rng.random(n) < 0.7, rng.uniform(0.3, 1, n)
+    when = np.sort(rng.integers(0, 50, n)) * pd.Timedelta("6h") + pd.Timestamp("2024-01-01")
+    options = {"target": 0.3, "batch": "1D", "min_audit_proba": 0.3}
+
+    def feed(monitor, part):
+        return monitor.decided(
+            P[part], ids=part, when=when[part], subgroups=site[part],
+            audited=audited[part], audit_proba=proba[part],
+        )  # fmt: skip
+
+    whole = feed(SelectiveRiskMonitor(policy, **options), np.arange(n))
+    whole.labelled(np.arange(n), y, when="2024-02-01")
+    pieces = SelectiveRiskMonitor(policy, **options)
+    parts = np.split(np.arange(n), sorted(cuts))
+    late = []
+    for part in parts:
+        feed(pieces, part)
+        some = rng.permutation(part)
+        here, later = some[: len(some) // 2], some[len(some) // 2 :]
+        pieces.labelled(here, y[here], when="2024-02-01")
+        late.append(later)
+        pieces = SelectiveRiskMonitor.from_json(pieces.to_json())
+    for later in late[::-1]:
+        pieces.labelled(later, y[later], when="2024-02-01")
+    assert pieces.to_json() == whole.to_json()
+    pd.testing.assert_frame_equal(pieces.to_frame(), whole.to_frame())
+    at_once = SelectiveRiskMonitor(policy, **options).update(
+        y, P, ids=range(n), when=when, subgroups=site, audited=audited, audit_proba=proba
+    )
+    assert at_once.status_.promises == whole.status_.promises
+
+
+def test_cases_enter_in_the_order_of_decisions_whenever_labels_come():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    monitor.decided([[0.9, 0.1]] * 5, ids=list("abcde"))
+    monitor.labelled(["c", "b", "unknown"], ["yes", "no", "no"])
+    status = monitor.status_
+    assert (status.n_known, status.n_waiting, status.n_other) == (0, 5, 1)
+    assert status.waiting_since == "case 1"
+    monitor.labelled(["a"], ["no"])
+    assert monitor.status_.n_known == 3
+    assert monitor.status_.estimate == pytest.approx(1 / 3)
+    monitor.labelled(["a"], ["yes"])  # it has entered
+    assert monitor.status_.estimate == pytest.approx(1 / 3)
+
+
+def test_silence_counts_as_right_at_the_age_that_was_said_and_not_before():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after="10D", silence="right")
+    monitor.decided(
+        [[0.9, 0.1]] * 3, ids=[1, 2, 3], when=["2024-01-01", "2024-01-02", "2024-01-20"]
+    )
+    assert monitor.status_.n_known == 0  # nobody has looked for labels yet
+    monitor.labelled([], [], when="2024-01-11")
+    assert monitor.status_.n_known == 0  # the age itself is still in time
+    monitor.labelled(["2"], ["yes"], when="2024-01-12")
+    status = monitor.status_
+    assert (status.n_known, status.n_silent, status.estimate) == (2, 1, 0.5)
+    monitor.labelled([3], ["yes"], when="2024-01-30 00:00:01")
+    status = monitor.status_
+    assert (status.n_known, status.n_silent, status.n_other) == (3, 2, 1)
+    assert "2 cases counted as right because no label came" in str(status)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 40))
+def test_silence_counts_the_same_however_often_one_looks(seed, step, later_step):
+    rng = np.random.default_rng(seed)
+    n, age = 150, 20
+    when = np.sort(rng.integers(0, 120, n)).astype(float)
+    wrong = rng.random(n) < 0.3
+    delay = np.where(wrong, rng.integers(0, 30, n), rng.integers(10, 60, n))
+    arrival = np.where(rng.random(n) < 0.7, when + delay, np.inf)
+
+    def watched(step):
+        monitor = SelectiveRiskMonitor(
+            policy_of(), target=0.1, delta=0.2, mature_after=age, silence="right", batch=40
+        )
+        done, before = 0, -1
+        for now in [*range(step, 200, step), 200]:
+            new = int(np.searchsorted(when, now, side="right"))
+            P = np.tile([0.9, 0.1], (new - done, 1))
+            monitor.decided(P, ids=range(done, new), when=when[done:new])
+            told = np.flatnonzero((arrival > before) & (arrival <= now))
+            told = told[np.argsort(arrival[told])]
+            monitor.labelled(told, np.where(wrong[told], "yes", "no"), when=arrival[told])
+            monitor.labelled([], [], when=now)
+            done, before = new, now
+        return monitor
+
+    one, two = watched(step), watched(later_step)
+    in_time = arrival - when <= age
+    status = one.status_
+    assert status.n_known == n
+    assert status.n_silent == np.sum(~in_time)
+    assert status.alarm_at == alarm_by_definition(wrong & in_time, 0.1, 0.2)
+    assert status.promises == two.status_.promises
+    pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())
+
+
+def test_overdue_cases_are_named_where_silence_means_nothing():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10)
+    monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[0, 5, 11]).labelled(["b"], ["no"])
+    status = monitor.status_
+    assert (status.n_waiting, status.n_overdue, status.waiting_since) == (3, 1, 0.0)
+    assert "nothing decided after the first of them can enter" in str(status)
+    silent = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10, silence="right")
+    status = silent.decided([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
+    assert (status.n_waiting, status.n_overdue) == (3, 1)
+    assert "count as right as soon as labels are handed over" in str(status)
+
+
+def test_handed_over_cases_do_not_wait(rng):
+    P, y = rows(rng, 50)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided(P, ids=range(50))
+    accepted = P.max(axis=1) >= 0.7
+    assert monitor.status_.n_waiting == accepted.sum()
+    monitor.labelled(range(50), y)
+    assert monitor.status_.n_other == np.sum(~accepted)
+
+
+def test_a_label_that_the_model_does_not_know_is_an_error():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).update(
+        ["maybe", "no"], [[0.9, 0.1]] * 2
+    )
+    assert monitor.status_.estimate == 0.5
+
+
+def test_a_table_may_lack_labels_of_cases_that_wait_or_were_handed_over():
+    P = [[0.9, 0.1], [0.6, 0.4], [0.9, 0.1], [0.9, 0.1]]
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    monitor.update(["yes", None, np.nan, "no"], P, ids=list("abcd"))
+    assert (monitor.status_.n_known, monitor.status_.n_waiting) == (1, 2)
+    assert monitor.labelled(["c"], ["no"]).status_.n_known == 3
+    numbers = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7)
+    monitor = SelectiveRiskMonitor(numbers, target=0.1).update([1, None, 0, 0], P)
+    assert monitor.status_.estimate == pytest.approx(1 / 3)
+    monitor.update(pd.Series([0, pd.NA, 0, 0], dtype="Int64"), P)
+    assert monitor.status_.estimate == pytest.approx(1 / 6)
+    with pytest.raises(ValueError, match="ids is missing"):
+        monitor.update([0, 0, None, 0], P)
+
+
+def test_only_drawn_cases_enter_weighed_by_their_chance():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, min_audit_proba=0.2)
+    monitor.update(
+        ["yes", "no", "no"], [[0.9, 0.1]] * 3, audited=[True, True, False],
+        audit_proba=[0.2, 0.4, 1.0],
+    )  # fmt: skip
+    status = monitor.status_
+    assert (status.n_accepted, status.n_known, status.n_waiting) == (3, 2, 0)
+    assert status.estimate == pytest.approx(1 / (1 + 0.5))
+    stakes = bets_on_cases(0.1).stakes
+    money = np.full(5, 500 / (500 * 501)) * (1 + stakes * 0.9)
+    money = (money + 500 / (501 * 502)) * (1 - stakes * 0.5 * 0.1)
+    assert status.evidence == pytest.approx(money.mean() + 500 / 502)
+
+
+def promising(rng, **options):
+    P, y = rows(rng, 3000, risk=0.01)
+    return select_threshold(
+        Predictions.from_proba(y, P, labels=CLASSES), objective="risk", target=0.05, delta=0.1,
+        **options,
+    ).policy  # fmt: skip
+
+
+def test_target_and_delta_are_those_of_the_certificate(rng):
+    status = SelectiveRiskMonitor(promising(rng)).status_
+    assert (status.worst.target, status.worst.delta) == (0.05, 0.1)
+    status = SelectiveRiskMonitor(promising(rng), target=0.2).status_
+    assert (status.worst.target, status.worst.delta) == (0.2, 0.05)
+
+
+def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
+    site = np.repeat(["a", "b", "c"], 1000)
+    policy = promising(rng, subgroups=site)
+    assert [p.delta for p in SelectiveRiskMonitor(policy).status_.promises] == [0.1 / 3] * 3
+    monitor = SelectiveRiskMonitor(policy, target=0.05, delta=0.06)
+    P, y = rows(rng, 3000, risk=0.01)
+    y[site == "b"] = np.where(rng.random(1000) < 0.3, "no", y[site == "b"])
+    status = monitor.update(y, P, subgroups=site).status_
+    by_group = {promise.group: promise for promise in status.promises}
+    assert {promise.delta for promise in status.promises} == {0.02}
+    assert [by_group[g].risk for g in "abc"] == ["ok", "alarm", "ok"]
+    assert status.worst.group == "b"
+    for group in "abc":
+        table = policy.decide(P, subgroups=site)
+        mine = table["accepted"].to_numpy() & (site == group)
+        wrong = (table["suggestion"].to_numpy(dtype=object) != y)[mine]
+        assert by_group[group].alarm_at == alarm_by_definition(wrong, 0.05, 0.02)
+        assert by_group[group].n_known == mine.sum()
+    frame = monitor.to_frame()
+    assert frame["evidence"].max() >= frame["alarm_line"].iloc[0] == pytest.approx(1 / 0.06)
+
+
+def test_answers_may_be_the_subgroups(rng):
+    P, y = rows(rng, 500)
+    groups = GroupThresholds("answer", {"no": 0.6, "yes": 0.8}, by_answer=True)
+    status = (
+        SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1).update(y, P).status_
+    )
+    p = P[:, 1]
+    assert [(q.group, q.n_known) for q in status.promises] == [
+        ("no", np.sum(p <= 0.4)), ("yes", np.sum(p >= 0.8))
+    ]  # fmt: skip
+
+
+def test_changed_workload_is_a_warning_and_no_alarm(rng):
+    policy = policy_of(
+        0.7, coverage=0.6, n=5000, confidence_quantiles={"0.25": 0.625, "0.5": 0.75, "0.75": 0.875}
+    )
+    monitor = SelectiveRiskMonitor(policy, target=0.3, batch=200)
+    P, y = rows(rng, 10_000, risk=0)
+    assert monitor.update(y, P).status_.workload == "ok"
+    sure = np.clip(np.sign(P - 0.5) * 0.2 + P, 0, 1)
+    status = monitor.update(y, sure / sure.sum(axis=1, keepdims=True)).status_
+    assert (status.workload, status.risk) == ("changed", "ok")
+    assert "WARNING since case" in str(status)
+    assert SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P).status_.workload == "unknown"
+
+
+def test_state_does_not_grow_with_cases_that_have_entered(rng):
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, batch=10)
+    sizes = []
+    for _ in range(6):
+        P, y = rows(rng, 6000)
+        sizes.append(len(monitor.update(y, P).to_json()))
+        assert len(monitor.to_frame()) <= 512
+    assert sizes[-1] < 1.1 * max(sizes[:2])
+    frame = monitor.to_frame()
+    assert frame["decided"].sum() == 36_000
+    assert frame["known"].sum() == monitor.status_.n_known
+
+
+def test_frame_has_a_row_per_batch_and_the_risk_in_it(rng):
+    P, y = rows(rng, 1000, risk=0.2)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, batch=250).update(y, P)
+    frame = monitor.to_frame()
+    accepted = P.max(axis=1) >= 0.7
+    wrong = CLASSES[P.argmax(axis=1)] != y
+    for k in range(4):
+        part = slice(250 * k, 250 * k + 250)
+        assert frame["accepted"][k] == accepted[part].sum()
+        assert frame["risk"][k] == pytest.approx(wrong[part][accepted[part]].mean())
+    days = pd.date_range("2024-03-01", periods=1000, freq="h", tz="Europe/Paris")
+    by_day = SelectiveRiskMonitor(policy_of(), target=0.1, batch="7D").update(y, P, when=days)
+    assert by_day.to_frame()["decided"].sum() == 1000
+    assert str(by_day.to_frame()["start"].dt.tz) == "UTC"
+    assert SelectiveRiskMonitor(policy_of(), target=0.1).to_frame().empty
+
+
+def test_reset_begins_again(rng):
+    P, y = rows(rng, risk=0.5)
+    fresh = SelectiveRiskMonitor(policy_of(), target=0.1)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P)
+    monitor.decided(P[:5], ids=range(5))
+    assert monitor.status_.risk == "alarm"
+    assert monitor.reset().to_json() == fresh.to_json()
+
+
+def test_file_goes_on_where_it_was_and_changes_are_noticed(tmp_path, rng):
+    P, y = rows(rng)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=pd.Timedelta("30D"))
+    monitor.decided(P, ids=range(900), when="2024-01-01").labelled(range(300), y[:300])
+    path = tmp_path / "state.json"
+    monitor.to_json(path)
+    restored = SelectiveRiskMonitor.from_json(path)
+    assert restored.status_ == monitor.status_
+    for one in (monitor, restored):
+        one.labelled(range(300, 900), y[300:])
+    assert restored.to_json() == monitor.to_json()
+    stored = json.loads(path.read_text())
+    assert "NaN" not in path.read_text()
+    for name, value in [("waiting", {}), ("promises", []), ("counts", {"n_decided": 7})]:
+        with pytest.raises(ValueError, match="changed after it was saved"):
+            SelectiveRiskMonitor.from_json(json.dumps(stored | {name: value}))
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_a_whole_state(tmp_path):
+    path = tmp_path / "state.json"
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    monitor.decided([[0.9, 0.1]] * 20_000, ids=range(20_000)).to_json(path)
+    code = (
+        "import sys; from skselect import SelectiveRiskMonitor as M; m = M.from_json(sys.argv[1])\n"
+        "print('go', flush=True)\n"
+        "while True: m.decided([[.9, .1]], ids=[f'x{m.status_.n_decided}']).to_json(sys.argv[1])"
+    )
+    for wait in (0.05, 0.31):
+        process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)
+        process.stdout.readline()
+        time.sleep(wait)
+        process.kill()
+        process.communicate()
+        assert SelectiveRiskMonitor.from_json(path).status_.n_decided >= 20_000
+
+
+def test_answers_of_the_estimator_itself_are_judged():
+    policy = policy_of(0.6, confidence="chosen_proba", rule=DecisionRule("estimator"))
+    monitor = SelectiveRiskMonitor(policy, target=0.1)
+    monitor.update(["yes", "no"], [[0.3, 0.7], [0.2, 0.8]], y_pred=["yes", "yes"])
+    assert (monitor.status_.n_known, monitor.status_.estimate) == (2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "damaged JSON"),
+        ("[1]", "no state file"),
+        ('{"schema": "skselect.policy"}', "no state of a monitor"),
+        ('{"schema": "skselect.monitor", "version": 99}', "format version 99"),
+        ("nowhere.json", "no state file 'nowhere.json'"),
+    ],
+)
+def test_foreign_files_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        SelectiveRiskMonitor.from_json(text)
+
+
+def test_files_with_a_true_digest_and_wrong_contents_are_refused(rng):
+    from skselect.monitoring.monitor import _digest
+
+    stored = json.loads(SelectiveRiskMonitor(policy_of(), target=0.1).to_json())
+    for change in ({"waiting": {}}, {"promises": []}, {"options": {"target": 7}}, {"policy": {}}):
+        wrong = stored | change
+        wrong["digest"] = _digest(wrong)
+        with pytest.raises(ValueError, match="state of the monitor is damaged"):
+            SelectiveRiskMonitor.from_json(json.dumps(wrong))
+
+
+BAD_OPTIONS = [
+    ({"target": None}, "target is missing: no certificate"),
+    ({"target": 0}, "target must be"),
+    ({"delta": 0.95}, "chance that the promise fails"),
+    ({"silence": "right"}, "mature_after is missing"),
+    ({"silence": "wrong"}, "silence must be one of"),
+    ({"mature_after": "soon"}, "mature_after must be a span of time"),
+    ({"mature_after": -1}, "mature_after"),
+    ({"mature_after": 3, "batch": "1D"}, "both be spans of time"),
+    ({"batch": 0}, "batch must be an integer"),
+    ({"batch": 1.5}, "batch must be a number of cases"),
+    ({"min_audit_proba": 0}, "min_audit_proba"),
+    ({"policy": "policy.json"}, "policy must be an AbstentionPolicy"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        SelectiveRiskMonitor(**({"policy": policy_of(), "target": 0.1} | options))
+
+
+BAD_CALLS = [
+    (lambda m: m.decided([[0.9, 0.1]], ids=[7, 8], when=5), "ids has 2 rows"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=[None], when=5), "ids has missing"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["a"], when=5), "name of its own"),
+    (lambda m: m.decided([[0.9, 0.1]] * 2, ids=["x", "x"], when=5), "name of its own"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=1), "must not go back"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"]), "when is missing"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when="2024-01-01"), "must hold numbers"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=[5, 6]), "one value or 1 values"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=math.nan), "missing or infinite"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audit_proba=0.5), "audited is missing"),
+    (
+        lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audited=[True], audit_proba=0.5),
+        "between min_audit_proba=1 and 1",
+    ),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audited=[1]), "True or False"),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, subgroups=["a"]), "subgroups"),
+    (lambda m: m.decided([[0.9, 0.2]], ids=["x"], when=5), "y_proba"),
+    (lambda m: m.labelled(["a"], [1]), "same kind"),
+    (lambda m: m.labelled(["a"], []), "y"),
+    (lambda m: m.labelled(["a"], [None]), "missing values"),
+    (lambda m: m.labelled(["a"], ["no"], when="2024-01-01"), "must hold numbers"),
+    (lambda m: m.update(["no"], [[0.9, 0.1]] * 2, when=5), "y has 1 rows"),
+    (lambda m: m.update([["no", "no"]], [[0.9, 0.1]], when=5), "y must be one-dimensional"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD_CALLS)
+def test_bad_calls_are_named_and_change_nothing(call, message):
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    monitor.decided([[0.9, 0.1]], ids=["a"], when=2)
+    before = monitor.to_json()
+    with pytest.raises(ValueError, match=message):
+        call(monitor)
+    assert monitor.to_json() == before
+
+
+def test_no_rows_change_nothing():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    before = monitor.to_json()
+    monitor.decided(np.empty((0, 2)), ids=[]).labelled([], [])
+    assert json.loads(monitor.to_json())["counts"] == json.loads(before)["counts"]
+    assert monitor.status_.n_decided == 0
+
+
+def test_status_is_plain_values_and_words(rng):
+    P, y = rows(rng)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    assert "No outcome is known yet" in str(monitor.status_)
+    stored = json.loads(json.dumps(monitor.update(y, P).status_.to_dict(), allow_nan=False))
+    assert stored["risk"] == "ok"
+    assert stored["text"].startswith("OK: no alarm. Promised: at most 10 % of the cases")
+    assert repr(monitor).startswith("SelectiveRiskMonitor: ok, ")
