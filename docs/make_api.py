@@ -24,6 +24,7 @@ ROOMS = (
     "skselect.selection",
     "skselect.estimators",
     "skselect.streaming",
+    "skselect.monitoring",
     "skselect.report",
     "skselect.datasets",
     "skselect.dask",
@@ -41,6 +42,7 @@ HEADINGS = {
         "Predictions": "predictions curve",
         "Metrics and scorers": "metrics estimators.scoring",
         "Reports and pictures": "report display",
+        "After deployment": "monitoring",
         "Pieces and files": "streaming",
     },
     "skselect.metrics": {

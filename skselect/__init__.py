@@ -11,6 +11,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ConfidenceWeightedRocDisplay,
+    MonitorDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
     ThresholdDisplay,
@@ -26,6 +27,7 @@ from skselect.estimators.scoring import (
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics import evaluate
+from skselect.monitoring import SelectiveRiskMonitor
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
@@ -44,6 +46,7 @@ __all__ = [
     "ConfidenceHistogramDisplay",
     "ConfidenceWeightedRocDisplay",
     "InfeasibleTargetError",
+    "MonitorDisplay",
     "Outcomes",
     "PrecomputedClassifier",
     "Predictions",
@@ -51,6 +54,7 @@ __all__ = [
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
+    "SelectiveRiskMonitor",
     "SelectiveState",
     "ThresholdDisplay",
     "ThresholdTuner",

@@ -1,6 +1,7 @@
 """Plots. matplotlib is imported inside `plot` only."""
 
 from skselect.display.histogram import ConfidenceHistogramDisplay
+from skselect.display.monitor import MonitorDisplay
 from skselect.display.reliability import ReliabilityDisplay
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.display.thresholds import ThresholdDisplay
@@ -9,6 +10,7 @@ from skselect.display.weighted_roc import ConfidenceWeightedRocDisplay
 __all__ = [
     "ConfidenceHistogramDisplay",
     "ConfidenceWeightedRocDisplay",
+    "MonitorDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
     "ThresholdDisplay",

@@ -1,0 +1,152 @@
+"""The evidence against a promise, and the risk behind it, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from skselect._files import import_extra
+from skselect.display.common import COLORS, MARK, full_names, legend_name, percent
+from skselect.monitoring import SelectiveRiskMonitor
+
+# Evidence beyond so many times the alarm line is cut off: it would hide what came before.
+_HIGHEST = 1e4
+
+
+class MonitorDisplay:
+    """The course of a monitor: the evidence with the alarm line, and below it the risk.
+
+    Parameters
+    ----------
+    course : DataFrame
+        As :meth:`SelectiveRiskMonitor.to_frame` returns it.
+    target : float, default=None
+        The promised risk, marked by a line.
+    is_share : bool, default=True
+        Whether the risk is a share of errors; else it is a mean cost.
+    name : str, default=None
+        For the title.
+
+    Attributes
+    ----------
+    axes_ : tuple of matplotlib Axes
+        Of the evidence, and of risk and coverage.
+    figure_ : matplotlib Figure
+    lines_ : dict of matplotlib Line2D
+        "evidence", "risk" and "coverage".
+
+    See Also
+    --------
+    SelectiveRiskMonitor : Raises the alarm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy, MonitorDisplay, SelectiveRiskMonitor
+    >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    >>> monitor = SelectiveRiskMonitor(policy, target=.05, batch=100)
+    >>> y = np.append(np.zeros(300), np.arange(200) % 4 == 0).astype(int)
+    >>> display = MonitorDisplay.from_monitor(monitor.update(y, [[.9, .1]] * 500))
+    >>> display.course["risk"].tolist()
+    [0.0, 0.0, 0.0, 0.25, 0.25]
+    """
+
+    def __init__(
+        self,
+        course: pd.DataFrame,
+        *,
+        target: float | None = None,
+        is_share: bool = True,
+        name: str | None = None,
+    ) -> None:
+        self.course = course
+        self.target = target
+        self.is_share = is_share
+        self.name = name
+
+    @classmethod
+    def from_monitor(
+        cls, monitor: SelectiveRiskMonitor, *, name: str | None = None, axes: Any = None
+    ) -> MonitorDisplay:
+        """Draw a monitor; several promises share the evidence line and have no target line."""
+        status = monitor.status_
+        targets = {promise.target for promise in status.promises}
+        display = cls(
+            monitor.to_frame(),
+            target=targets.pop() if len(targets) == 1 else None,
+            is_share=status.loss == "zero_one",
+            name=name,
+        )
+        return display.plot(axes)
+
+    def plot(
+        self,
+        axes: Any = None,
+        *,
+        name: str | None = None,
+        evidence_kwargs: Mapping[str, Any] | None = None,
+        risk_kwargs: Mapping[str, Any] | None = None,
+    ) -> MonitorDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the title.
+        evidence_kwargs, risk_kwargs : mapping, default=None
+            For the two lines (``Axes.plot``).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        if axes is None:
+            plt = import_extra("matplotlib.pyplot", "matplotlib", "plot")
+            axes = plt.subplots(2, figsize=(6.4, 5.0), sharex=True, layout="constrained")[1]
+            for ax in axes:
+                ax.spines[["top", "right"]].set_visible(False)
+        top, bottom = axes
+        course = self.course
+        lines = {
+            "evidence": (top, COLORS[0], "evidence", evidence_kwargs),
+            "risk": (bottom, COLORS[0], "risk of accepted cases", risk_kwargs),
+            "coverage": (bottom, COLORS[3], "coverage", None),
+        }
+        if not self.is_share:
+            del lines["coverage"]  # in other units than a cost
+        self.lines_ = {
+            column: ax.plot(
+                course["start"], course[column],
+                **({"color": color, "marker": ".", "label": label} | full_names(given)),
+            )[0]
+            for column, (ax, color, label, given) in lines.items()
+        }  # fmt: skip
+        top.set(yscale="log", ylabel="Evidence of a broken promise")
+        if len(course):
+            line = course["alarm_line"].iloc[0]
+            top.axhline(line, color=MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}")
+            if course["evidence"].max() > _HIGHEST * line:
+                top.set_ylim(top=_HIGHEST * line)
+        if self.target is not None:
+            bottom.axhline(self.target, color=MARK, linestyle="--", linewidth=1, label="promised")
+        bottom.set(ylabel="Share" if self.is_share else "Mean cost", ylim=(0, None))
+        dates = isinstance(course["start"].dtype, pd.DatetimeTZDtype)
+        bottom.set_xlabel("Time of the decision" if dates else "Start of the batch")
+        if self.is_share:
+            bottom.yaxis.set_major_formatter(percent)
+        name = self.name if name is None else name
+        if name:
+            top.set_title(legend_name(name))
+        for ax in (top, bottom):
+            ax.legend(frameon=False, loc="best")
+        self.axes_, self.figure_ = (top, bottom), top.figure
+        return self

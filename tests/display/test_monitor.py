@@ -1,0 +1,56 @@
+"""The course of a monitor: evidence with the alarm line, risk and coverage."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from skselect import AbstentionPolicy, MonitorDisplay, SelectiveRiskMonitor
+from skselect.predictions.decisions import DecisionRule
+
+
+@pytest.fixture
+def monitor(rng):
+    return watched(rng)
+
+
+def watched(rng, **options):
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7, **options)
+    P = rng.dirichlet([0.5, 0.5], 2000)
+    y = (rng.random(2000) < P[:, 1]).astype(int)
+    when = pd.date_range("2024-01-01", periods=2000, freq="h")
+    return SelectiveRiskMonitor(policy, target=0.1, batch="7D").update(y, P, when=when)
+
+
+def test_lines_are_those_of_the_frame(monitor):
+    display = MonitorDisplay.from_monitor(monitor, name="gate")
+    frame = monitor.to_frame()
+    for column in ("evidence", "risk", "coverage"):
+        np.testing.assert_array_equal(display.lines_[column].get_ydata(), frame[column])
+    top, bottom = display.axes_
+    assert top.get_title() == "gate"
+    assert top.get_yscale() == "log"
+    assert "alarm at 20" in top.get_legend_handles_labels()[1]
+    assert "promised" in bottom.get_legend_handles_labels()[1]
+    assert bottom.get_xlabel() == "Time of the decision"
+
+
+def test_costs_have_no_coverage_beside_them(rng):
+    rule = DecisionRule("argmax", np.array([[0.0, 2.0], [5.0, 0.0]]))
+    display = MonitorDisplay.from_monitor(watched(rng, rule=rule))
+    assert set(display.lines_) == {"evidence", "risk"}
+    assert display.axes_[1].get_ylabel() == "Mean cost"
+
+
+def test_own_axes_and_styles(monitor):
+    axes = plt.subplots(2)[1]
+    display = MonitorDisplay(monitor.to_frame()).plot(axes, evidence_kwargs={"c": "black"})
+    assert display.axes_[0] is axes[0]
+    assert display.lines_["evidence"].get_color() == "black"
+    assert "promised" not in axes[1].get_legend_handles_labels()[1]
+
+
+def test_a_monitor_without_cases_is_drawn():
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.7)
+    display = MonitorDisplay.from_monitor(SelectiveRiskMonitor(policy, target=0.1))
+    assert len(display.lines_["risk"].get_ydata()) == 0
