@@ -1,6 +1,8 @@
-"""Whether a policy keeps its promise, watched case by case for as long as it runs."""
+"""Whether a policy keeps its promise after deployment: asked once of a table, or watched case by case."""
 
+from skselect.monitoring.check import PolicyCheck
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.monitoring.status import MonitorStatus, PromiseStatus
+from skselect.selection.kept import PromiseCheck
 
-__all__ = ["MonitorStatus", "PromiseStatus", "SelectiveRiskMonitor"]
+__all__ = ["MonitorStatus", "PolicyCheck", "PromiseCheck", "PromiseStatus", "SelectiveRiskMonitor"]

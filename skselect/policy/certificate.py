@@ -225,26 +225,7 @@ class Certificate:
     @property
     def promise(self) -> str:
         """What is promised, in words; bounds are never rounded in its favour."""
-        which = f" {self.cases}" if self.cases else ""
-        if self.objective == "coverage":
-            least = percent(self.target, up=False)
-            return f"it decides at least {least} of all cases{which} alone in the long run"
-        bound = amount(self.target, self.loss)
-        if self.objective == "risk":
-            if self.loss == "zero_one":
-                wrong = f"of the cases{which} it decides alone are wrong"
-                return f"at most {bound} {wrong} in the long run"
-            verb = "cost" if self.loss == "cost" else "lose"
-            return f"the cases{which} it decides alone {verb} at most {bound} each on average"
-        if self.loss == "zero_one":
-            return (
-                f"at most {bound} of all cases{which} are decided alone and wrong in the long run"
-            )
-        verb = "costs" if self.loss == "cost" else "loses"
-        return (
-            f"what it decides alone {verb} at most {bound} per case{which} on average, decided "
-            "alone or not"
-        )
+        return describe_promise(self.objective, self.target, self.loss, self.cases)
 
     def _facts(self) -> str:
         which = f" {self.cases}" if self.cases else ""
@@ -290,6 +271,28 @@ class Certificate:
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+
+def describe_promise(objective: str, target: float, loss: str, cases: str) -> str:
+    """Return a promise in words, its bound rounded to the safe side."""
+    which = f" {cases}" if cases else ""
+    if objective == "coverage":
+        least = percent(target, up=False)
+        return f"it decides at least {least} of all cases{which} alone in the long run"
+    bound = amount(target, loss)
+    if objective == "risk":
+        if loss == "zero_one":
+            wrong = f"of the cases{which} it decides alone are wrong"
+            return f"at most {bound} {wrong} in the long run"
+        verb = "cost" if loss == "cost" else "lose"
+        return f"the cases{which} it decides alone {verb} at most {bound} each on average"
+    if loss == "zero_one":
+        return f"at most {bound} of all cases{which} are decided alone and wrong in the long run"
+    verb = "costs" if loss == "cost" else "loses"
+    return (
+        f"what it decides alone {verb} at most {bound} per case{which} on average, decided "
+        "alone or not"
+    )
 
 
 def fingerprint(curve: RiskCoverageCurve) -> str:

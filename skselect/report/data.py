@@ -24,7 +24,7 @@ from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.selection.certify import own_promise
+from skselect.selection.kept import own_promise
 
 #: The metrics of a report, and those that need a threshold.
 METRICS = (
@@ -132,7 +132,7 @@ def make_contents(
         "decisions": _decisions(case, level),
         "coverages": _coverages(case),
         "calibration": _calibration(case, seed),
-        "certificate": _certificate(case, subgroups, level),
+        "certificate": _certificate(case, subgroups),
         "errors": _errors(case, features, n_errors),
         "subgroups": None if subgroups is None else _subgroups(case, subgroups, level),
     }
@@ -249,7 +249,7 @@ def _measure_calibration(state: str, outcomes: Outcomes, seed: Any) -> dict[str,
     return found | {str(name): float(value) for name, value in values.items()}
 
 
-def _certificate(case: Case, subgroups: Any, level: float) -> dict[str, Any] | None:
+def _certificate(case: Case, subgroups: Any) -> dict[str, Any] | None:
     """Return the texts of the policy's certificates, and whether these rows contradict them."""
     policy = case.policy
     if policy is None:
@@ -266,8 +266,7 @@ def _certificate(case: Case, subgroups: Any, level: float) -> dict[str, Any] | N
     same = tuned_on is not None and tuned_on == fingerprint(case.judged.curve)
     notice = ""
     if not same and case.accepted is not None and case.raw.sample_weight is None:
-        delta = (1.0 - level) / 2.0  # for each end of an interval
-        notice = own_promise(policy, case.predictions, case.accepted, subgroups, delta)
+        notice = own_promise(policy, case.predictions, case.accepted, subgroups)
     return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
             "same_rows": same, "notice": notice}  # fmt: skip
 

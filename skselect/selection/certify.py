@@ -9,20 +9,17 @@ from typing import Any
 import numpy as np
 
 from skselect._checks.options import check_count, check_delta, check_number, check_risk_limit
-from skselect._checks.rows import refuse_weights
-from skselect._typing import BoolArray, FloatArray
-from skselect.bounds import betting_log_wealth, betting_upper, clopper_pearson_upper
+from skselect._typing import BoolArray
+from skselect.bounds import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
-from skselect.policy.policy import AbstentionPolicy, apply_policy
+from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.predictions.predictions import Predictions
-from skselect.selection.goal import Goal, check_is_predictions
+from skselect.selection.goal import Goal
+from skselect.selection.kept import decide_labelled, own_promise
 from skselect.selection.promise import betting_bound, counted_bound, issue
-
-# A notice spells out so many promises at most, and counts the others.
-_MANY = 10
 
 
 def certify(
@@ -96,7 +93,8 @@ def certify(
         loss=rule.default_loss,
         unit=rule.unit,
     )
-    answered, accepted, outcomes = _decide(policy, predictions, subgroups)
+    answered, accepted, confidence = decide_labelled(policy, predictions, subgroups, "certify")
+    outcomes = Outcomes(compute_loss(answered, rule.default_loss), confidence)
     bound, met = _test(outcomes, accepted, goal, target)
     own_bound = rule.unit * bound
     promised = own_bound if target is None else target
@@ -152,145 +150,3 @@ def _explain_refusal(
     if notice.startswith(certificates.NOT_MET):
         return f"these rows contradict the policy's own promise; {found}"
     return f"{found}, which promises nothing" if loss == "zero_one" and bound > 0.5 else ""
-
-
-def _decide(
-    policy: AbstentionPolicy, predictions: Predictions, subgroups: Any
-) -> tuple[Predictions, BoolArray, Outcomes]:
-    """Return predictions with the policy's answers, which rows it accepts, and the outcomes."""
-    check_is_predictions(predictions, "certify")
-    if policy.response != "predict_proba":
-        raise ValueError(
-            "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
-            "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
-        )
-    if predictions.y_proba is None:
-        raise ValueError(
-            "predictions must hold the raw probabilities that the policy reads: build them with "
-            "Predictions.from_proba(y_true, y_proba)."
-        )
-    if policy.classes.tolist() != predictions.classes.tolist():
-        raise ValueError(
-            f"predictions are about the classes {predictions.classes.tolist()}, but the policy is "
-            f"for {policy.classes.tolist()}; pass labels= in this order."
-        )
-    refuse_weights(predictions.sample_weight, "a certificate", ", or use a metric objective")
-    if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
-        raise ValueError(
-            "predictions: the policy keeps the classifier's own answers; build them with "
-            "Predictions.from_proba(y_true, y_proba, decision='estimator', y_pred=...)."
-        )
-    decisions = apply_policy(policy, predictions.y_proba, predictions.y_pred, subgroups)
-    answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
-    loss = compute_loss(answered, policy.rule.default_loss)
-    return answered, decisions.accepted, Outcomes(loss, decisions.confidence)
-
-
-# The policy's own promise ------------------------------------------------------------------
-
-
-def own_promise(
-    policy: AbstentionPolicy,
-    answered: Predictions,
-    accepted: BoolArray,
-    subgroups: Any,
-    delta: float,
-) -> str:
-    """Say which promises of a policy these rows contradict, and which they do not confirm.
-
-    "" where they confirm all of them. Only promises with high probability count, about all rows
-    or about subgroups (which share `delta`), and about a loss that the policy knows.
-
-    Parameters
-    ----------
-    policy : AbstentionPolicy
-    answered : Predictions
-        The policy's own answers.
-    accepted : ndarray of shape (n,)
-    subgroups : array-like of shape (n,), DataFrame or None
-    delta : float
-    """
-    made = _find_promises(policy, answered, subgroups)
-    broken, unclear = [], []
-    for certificate, rows in made:
-        loss = compute_loss(answered, certificate.loss)[rows]
-        values = _bounded_values(certificate.objective, loss, accepted[rows])
-        if len(values) == 0:
-            continue
-        graded = certificate.loss == "cost" and policy.rule.has_graded_costs
-        level = delta / len(made)
-        low, high = _interval(values, level, graded=graded)
-        coverage = certificate.objective == "coverage"
-        largest = 1.0 - certificate.target if coverage else certificate.target / certificate.unit
-        found = (
-            f" It says: {certificate.promise}. {_describe(certificate, values, low, high, level)}"
-        )
-        if low > largest:
-            broken.append(f"{certificates.NOT_MET} by these rows.{found}")
-        elif high > largest:
-            unclear.append(f"These rows do not show that the policy keeps its own promise.{found}")
-    texts = broken + unclear
-    own = policy.certificate
-    if policy.groups is None and own is not None and own.cases and own.n_accepted:
-        texts.append(f"Not looked at here: the policy's own promise, which is about the cases "
-                    f"{own.cases} alone.")  # fmt: skip
-    more = [f"The same is true of {len(texts) - _MANY} more subgroups."] if texts[_MANY:] else []
-    return "\n".join(texts[:_MANY] + more)
-
-
-def _find_promises(
-    policy: AbstentionPolicy, answered: Predictions, subgroups: Any
-) -> list[tuple[Certificate, BoolArray]]:
-    """Return the certificates of a policy that these rows can check, each with its rows."""
-    n = len(answered.y_pred)
-    made: list[tuple[Certificate | None, BoolArray]]
-    if policy.groups is None:
-        whole = policy.certificate is not None and not policy.certificate.cases
-        made = [(policy.certificate, np.ones(n, dtype=bool))] if whole else []
-    else:
-        answers = answered.answers
-        rows = policy.groups.members(answers if policy.groups.by_answer else subgroups, n)
-        known = policy.groups.certificates
-        made = [(known.get(group), members) for group, members in rows.items()]
-    return [
-        (one, rows)
-        for one, rows in made
-        if one is not None
-        and one.n_accepted
-        and one.guarantee == "high_probability"
-        and one.loss != "graded"
-    ]
-
-
-def _bounded_values(objective: str, loss: FloatArray, accepted: BoolArray) -> FloatArray:
-    """Return the values whose mean a promise bounds from above."""
-    if objective == "coverage":
-        return (~accepted).astype(np.float64)
-    return loss[accepted] if objective == "risk" else np.where(accepted, loss, 0.0)
-
-
-def _interval(values: FloatArray, delta: float, *, graded: bool) -> tuple[float, float]:
-    """Return exact bounds on a mean from below and from above, each at `delta`."""
-    if graded:
-        return 1.0 - betting_upper(1.0 - values, delta), betting_upper(values, delta)
-    n, count = len(values), int(np.count_nonzero(values))
-    return 1.0 - clopper_pearson_upper(n - count, n, delta), clopper_pearson_upper(count, n, delta)
-
-
-def _describe(
-    certificate: Certificate, values: FloatArray, low: float, high: float, delta: float
-) -> str:
-    """Say what the rows show about a promise; `low` and `high` are bounds, each at `delta`."""
-    mean, n = float(np.mean(values)), len(values)
-    count = int(np.count_nonzero(values))
-    if certificate.objective == "coverage":
-        low, mean, high, count = 1.0 - high, 1.0 - mean, 1.0 - low, n - count
-    shares = certificate.loss == "zero_one" or certificate.objective == "coverage"
-    kind, unit = ("zero_one", 1.0) if shares else (certificate.loss, certificate.unit)
-    least, seen, most = (
-        certificates.amount(unit * value, kind, up=up)
-        for value, up in ((low, False), (mean, None), (high, True))
-    )
-    counted = f"{count} of {n}" if shares else f"{n} cases"
-    level = certificates.percent(1.0 - 2.0 * delta, up=False)
-    return f"Found here: {seen} ({counted}; {level} interval {least} to {most})."

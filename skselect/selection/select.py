@@ -19,6 +19,7 @@ from skselect.predictions.outcomes import Outcomes, choose_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy_facts
 from skselect.selection.goal import Goal, check_is_predictions
+from skselect.selection.kept import rows_of_class
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import Betting, FixedSequence
 
@@ -197,12 +198,10 @@ def rows_among(
         return None, ""
     predictions = check_is_predictions(source, "among")
     side, label = _check_among(among, predictions.classes)
-    codes = predictions.y_pred if side == "predicted" else predictions.y_true
-    rows = (predictions.classes[codes] == label) & (codes >= 0)
+    rows, cases = rows_of_class(predictions, side, label)
     if not np.any(rows):
         raise ValueError(f"among={among!r}: there is no such row.")
-    kind = "whose answer is" if side == "predicted" else "whose true class is"
-    return rows, f"{kind} {label!r}"
+    return rows, cases
 
 
 def _add_policy(

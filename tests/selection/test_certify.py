@@ -278,11 +278,18 @@ def test_promises_that_these_rows_cannot_judge_are_left_alone(policy, facts):
     assert str(found).startswith("CERTIFIED\n")
 
 
-def test_a_promise_about_some_cases_is_said_to_be_left_alone(policy):
-    found = certify(promising(policy, cases="whose answer is 1"), rows_with(216, 1285, 2000))
+def test_a_promise_about_some_cases_is_compared_with_these_cases(policy):
+    found = certify(promising(policy, cases="whose true class is 0"), rows_with(216, 1285, 2000))
+    assert found.notice.startswith(f"{NOT_MET} by these rows. It says: at most 3 % of the cases ")
+    assert "Found here: 100 % (216 of 216; 90 % interval" in found.notice
+    assert certify(promising(policy, cases="whose true class is 1"),
+                   rows_with(216, 1285, 2000)).notice == ""  # fmt: skip
+
+
+def test_a_promise_about_unknown_cases_is_said_to_be_left_alone(policy):
+    found = certify(promising(policy, cases="of site 'a'"), rows_with(216, 1285, 2000))
     assert found.notice == (
-        "Not looked at here: the policy's own promise, which is about the cases whose answer is 1 "
-        "alone."
+        "Not looked at here: the policy's own promise, which is about the cases of site 'a' alone."
     )
 
 
