@@ -27,7 +27,8 @@ from skselect.estimators.scoring import (
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics import evaluate
-from skselect.monitoring import SelectiveRiskMonitor
+from skselect.monitoring.check import PolicyCheck, check_policy
+from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
@@ -48,6 +49,7 @@ __all__ = [
     "InfeasibleTargetError",
     "MonitorDisplay",
     "Outcomes",
+    "PolicyCheck",
     "PrecomputedClassifier",
     "Predictions",
     "ReliabilityDisplay",
@@ -60,6 +62,7 @@ __all__ = [
     "ThresholdTuner",
     "calibration_report",
     "certify",
+    "check_policy",
     "evaluate",
     "evaluate_parquet",
     "get_scorer",

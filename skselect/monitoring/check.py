@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from skselect._array_ops import replace_nan
+from skselect._checks import shown
 from skselect._checks.options import check_delta
 from skselect._typing import BoolArray
-from skselect.bounds import clopper_pearson_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.policy import AbstentionPolicy
@@ -25,3 +25,270 @@ from skselect.selection.kept import (
     find_bounds,
     find_promises,
 )
+
+_TRUSTED = (
+    certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED, certificates.ONE_LOOK,
+)  # fmt: skip
+_WIDTH = 100
+
+
+@dataclass(frozen=True, repr=False)
+class PolicyCheck:
+    """The result of :func:`~skselect.check_policy`; print it for an answer in words.
+
+    Parameters
+    ----------
+    verdict : {"holds", "broken", "undecided"}
+        Over all promises: "holds" if each holds, "broken" if one is broken.
+    delta : float
+        Chance that a verdict is wrong, at most; over all promises together.
+    promises : tuple of PromiseCheck
+        What was tested: one promise, or one for each subgroup.
+    n, n_accepted, n_errors : int
+        Labelled rows, those that the policy accepts, and accepted ones with a loss.
+    coverage, risk : float
+        Share of accepted rows; their error rate, or mean cost (nan if none is accepted).
+    coverage_interval, risk_interval : tuple of float
+        Exact bounds, each at `delta`.
+    same_rows : bool
+        Whether exactly these rows chose the threshold: then they cannot test it, and the
+        verdict is "undecided".
+    """
+
+    verdict: str
+    delta: float
+    promises: tuple[PromiseCheck, ...]
+    n: int
+    n_accepted: int
+    n_errors: int
+    coverage: float
+    coverage_interval: tuple[float, float]
+    risk: float
+    risk_interval: tuple[float, float]
+    same_rows: bool = False
+
+    @property
+    def n_more(self) -> int | None:
+        """About how many more labelled rows settle it; 0 where it is settled.
+
+        An estimate: these are needed if further rows have the same rate of errors as the rows
+        here. They are accepted rows, unless the promise counts the others too (objectives
+        "generalized_risk" and "coverage"). None where no number would do.
+        """
+        if self.verdict != "undecided":
+            return 0
+        numbers = [promise.n_more for promise in self.promises]
+        known = [number for number in numbers if number is not None]
+        return sum(known) if len(known) == len(numbers) and not self.same_rows else None
+
+    def __str__(self) -> str:
+        return "\n".join(textwrap.fill(line, _WIDTH) for line in self._lines())
+
+    def __repr__(self) -> str:
+        return (
+            f"<PolicyCheck: {self.verdict}; {self.n_errors} errors in {self.n_accepted} accepted "
+            f"of {self.n} rows>"
+        )
+
+    def _repr_html_(self) -> str:
+        head, rest = "".join(self._lines()[:1]).split(":", 1)
+        lines = [f"<b>{head}</b>:{html.escape(rest)}", *map(html.escape, self._lines()[1:])]
+        return f"<div>{'<br>'.join(lines)}</div>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; undefined numbers become None."""
+        stored = asdict(self) | {"n_more": self.n_more}
+        stored["risk"] = None if math.isnan(self.risk) else self.risk
+        for promise in stored["promises"]:
+            promise["value"] = None if math.isnan(promise["value"]) else promise["value"]
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in stored.items()
+        }
+
+    def _lines(self) -> list[str]:
+        """Return the whole answer, the verdict first."""
+        if self.same_rows:
+            return [
+                "UNDECIDED: these rows chose the threshold, so that they cannot test it. Take "
+                "fresh labelled rows."
+            ]
+        low, high = self.coverage_interval
+        level = certificates.percent(1.0 - 2.0 * self.delta, up=False)
+        wrong = certificates.rounded(100.0 * self.delta, 4, up=True)
+        lines = [
+            *self._answer(),
+            f"It decides {certificates.percent(self.coverage)} of these {self.n} cases alone "
+            f"({self.n_accepted}; {level} interval {certificates.percent(low, up=False)} to "
+            f"{certificates.percent(high, up=True)}).",
+            self._advice(),
+            f"Such a verdict is wrong in at most {wrong} of 100 checks. Taken on trust: "
+            f"{'; '.join(_TRUSTED)}.",
+        ]
+        return [line for line in lines if line]
+
+    def _answer(self) -> list[str]:
+        """Return the verdict as a sentence, and one line for each of several promises."""
+        starts = {
+            "holds": "HOLDS: ",
+            "broken": "BROKEN: it is not true that ",
+            "undecided": "UNDECIDED: these rows cannot tell whether ",
+        }
+        said = [f"{starts[one.verdict]}{one.promise}. {one.found}" for one in self.promises]
+        if len(said) == 1:
+            return said
+        counts = [
+            f"{sum(one.verdict == verdict for one in self.promises)} {words}"
+            for verdict, words in {
+                "broken": "broken", "undecided": "undecided", "holds": "kept"
+            }.items()
+        ]  # fmt: skip
+        return [f"{self.verdict.upper()}: of {len(said)} promises {', '.join(counts)}.", *said]
+
+    def _advice(self) -> str:
+        """Say what to do next, "" where nothing is to be done."""
+        if self.verdict == "broken":
+            return "Hand the cases over to a person until a threshold is certified on fresh rows."
+        if self.verdict == "holds":
+            return ""
+        if self.n_more is None:
+            return "No number of further rows like these would settle it."
+        which = "that it decides alone " if self.promises[0].objective == "risk" else ""
+        return (
+            f"If further cases are like these, about {self.n_more} more labelled ones {which}"
+            "settle it."
+        )
+
+
+def check_policy(
+    policy: AbstentionPolicy,
+    predictions: Predictions,
+    *,
+    target: float | None = None,
+    delta: float | None = None,
+    subgroups: Any = None,
+) -> PolicyCheck:
+    """Say whether a policy's promise is still true, judged by fresh labelled rows.
+
+    Parameters
+    ----------
+    policy : AbstentionPolicy
+    predictions : Predictions
+        The classifier's raw probabilities for fresh labelled rows (or its answers with their
+        confidence, where the policy reads these); the policy applies its own calibration. Labels
+        of accepted rows, drawn at random, are enough where the promise is about the risk.
+    target : float, default=None
+        What to test, in units of the policy's cost matrix where it has one. None: what the
+        policy's certificate promises (each subgroup's own). Without such a promise it is the
+        largest risk.
+    delta : float in (0, 0.5], default=None
+        Chance that the verdict is wrong. Subgroups in these rows share it evenly. None: that of
+        the certificate (each subgroup's own), else 0.05.
+    subgroups : array-like of shape (n,) or DataFrame, default=None
+        The subgroup of each row, for a policy with a threshold per subgroup.
+
+    Returns
+    -------
+    PolicyCheck
+        `verdict` is "holds" if the exact upper bound is at most the target, "broken" if the
+        exact lower bound is above it, else "undecided". (For a promised coverage the other way
+        round.) Exactly the rows that chose the threshold are recognised, and decide nothing.
+
+    Raises
+    ------
+    ValueError
+        If nothing is promised and there is no target, or if the rows carry weights, lack
+        probabilities or belong to other classes.
+
+    See Also
+    --------
+    certify : Makes a certificate for a target of your own.
+
+    Notes
+    -----
+    Both bounds are one-sided and fail with probability at most `delta` each: two tests, each at
+    the full `delta`. If the true risk is at most the target, only "broken" is wrong, and it needs
+    the lower bound to fail; if the risk is above the target, only "holds" is wrong, and it needs
+    the upper bound to fail. So a verdict is wrong with probability at most `delta`, not twice
+    that. Several promises are each tested at their share, so that all verdicts are right together
+    with probability at least 1 - `delta`.
+
+    Errors are counted (Clopper-Pearson [1]_); costs of several sizes are bounded by bets
+    (:func:`skselect.bounds.betting_upper`). Whoever checks a growing table several times divides
+    `delta` by their number; a check on new rows each time needs no correction, and each may be
+    wrong.
+
+    References
+    ----------
+    .. [1] Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the
+       case of the binomial", 1934.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy, Predictions, check_policy
+    >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    >>> y = [1] * 290 + [0] * 10                                   # 10 of 300 are wrong
+    >>> fresh = Predictions.from_proba(y, np.tile([.1, .9], (300, 1)), labels=[0, 1])
+    >>> [check_policy(policy, fresh, target=risk).verdict for risk in (.01, .04, .06)]
+    ['broken', 'undecided', 'holds']
+    >>> check_policy(policy, fresh, target=.04).n_more
+    2210
+    """
+    if not isinstance(policy, AbstentionPolicy):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
+        )
+    if delta is not None:
+        check_delta(delta)
+    answered, accepted, confidence = decide_labelled(policy, predictions, subgroups, "check_policy")
+    outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
+    seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
+    check = check_decided(
+        policy, answered, accepted, subgroups, target=target, delta=delta,
+        same_rows=policy.fingerprints.get("data") == seen,
+    )  # fmt: skip
+    if check is None:
+        raise ValueError(
+            "target is missing: this policy promises nothing that labelled rows can check. Say "
+            "what to test, such as target=0.02 for at most 2 % wrong."
+        )
+    return check
+
+
+def check_decided(
+    policy: AbstentionPolicy,
+    answered: Predictions,
+    accepted: BoolArray,
+    subgroups: Any,
+    *,
+    target: float | None = None,
+    delta: float | None = None,
+    same_rows: bool,
+) -> PolicyCheck | None:
+    """Check a policy on rows that it has decided; None where there is nothing to check."""
+    found = find_promises(policy, answered, subgroups, target=target, delta=delta)
+    if not found:
+        return None
+    checks = tuple(check_promise(promise, policy, answered, accepted) for promise in found)
+    verdicts = {check.verdict for check in checks}
+    first = next(one for one in ("broken", "undecided", "holds") if one in verdicts)
+    level = math.fsum(check.delta for check in checks if check.n) or found[0].delta
+    costs = policy.rule.default_loss == "cost"
+    unit = policy.rule.unit
+    loss = compute_loss(answered, policy.rule.default_loss)[accepted]
+    low, high = find_bounds(loss, level, graded=policy.rule.has_graded_costs and costs)
+    least, most = find_bounds(accepted.astype(np.float64), level, graded=False)
+    return PolicyCheck(
+        "undecided" if same_rows else first,
+        level,
+        checks,
+        n=len(accepted),
+        n_accepted=int(np.sum(accepted)),
+        n_errors=int(np.count_nonzero(loss)),
+        coverage=float(np.mean(accepted)),
+        coverage_interval=(least, most),
+        risk=unit * float(np.mean(loss)) if len(loss) else math.nan,
+        risk_interval=(unit * low, unit * high),
+        same_rows=same_rows,
+    )

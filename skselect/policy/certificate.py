@@ -32,6 +32,11 @@ WEIGHED = "each weight says how often such cases will be met, relative to how of
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
 STARTS = "the starts of the sequence were fixed before these rows were seen"
 
+# The first line of a bound without a target.
+_MEASURED = (
+    "MEASURED, NOT CERTIFIED: this is the bound that these rows give; no target was named "
+    "beforehand (target=), so that nothing is promised."
+)
 #: How the notice begins where rows contradict the policy's own promise.
 NOT_MET = "THE POLICY'S OWN PROMISE IS NOT MET"
 
@@ -103,7 +108,8 @@ class Certificate:
         Planned looks at growing rows, which share `delta` evenly.
     method : str
         How the promise was derived.
-    guarantee : {"high_probability", "mean", "none"}
+    guarantee : {"high_probability", "mean", "measured", "none"}
+        "measured": the bound holds with high probability, but nobody asked for it beforehand.
     exact : bool
         Whether the promise holds in finite samples under the assumptions alone.
     why_not : tuple of str
@@ -193,13 +199,17 @@ class Certificate:
 
     def __str__(self) -> str:
         head = "CERTIFIED"
-        if not self.is_certified:
+        if self.exact and self.guarantee == "measured":
+            head = _MEASURED
+        elif not self.is_certified:
             head = f"ESTIMATE, NOT CERTIFIED: {'; '.join(self.why_not)}."
         heads = [head, self.notice]
         if self.notice.startswith(NOT_MET):
             heads = [self.notice, "What these rows certify instead:" if self.is_certified else head]
         trust = f"Taken on trust: {'; '.join(self.assumptions)}."
         method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
+        if FIXED in self.assumptions:
+            method += " A check of a fixed policy: nothing was chosen on these rows."
         if self.looks > 1:
             method += f" Planned for up to {self.looks} looks: each uses delta / {self.looks}."
         lines = [*heads, self._sentence(), self._facts(), trust, method]
@@ -210,13 +220,19 @@ class Certificate:
         if self.guarantee == "none" or self.n_accepted == 0:
             return ""
         start = "If" if self.exact else "A certificate would say: if"
-        how_often = f"in {_percent_kept(self.delta)} of 100 such calibrations"
+        tries = "checks" if FIXED in self.assumptions else "calibrations"
+        how_often = f"in {_percent_kept(self.delta)} of 100 such {tries}"
         if self.looks > 1:
             how_often += f" (each of up to {self.looks} looks)"
         if self.guarantee == "mean":
             start = "If" if self.why_not == (MEAN_ONLY.reason,) else start
             how_often = "on average over such calibrations"
         not_for = "not per period" if self.cases else "not per subgroup, not per period"
+        if self.guarantee == "measured":
+            return (
+                f"{start} future cases resemble these {self.n}, then {self.promise}, says a bound "
+                f"that is right {how_often}; {not_for}."
+            )
         return (
             f"{start} future cases resemble these {self.n}, then {how_often} {self.promise}; "
             f"{not_for}."
@@ -394,7 +410,7 @@ _COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "looks": 1}
 # Names: those allowed, the default first.
 _NAMES = {
     "objective": ("risk", "generalized_risk", "coverage"),
-    "guarantee": ("high_probability", "mean", "none"),
+    "guarantee": ("high_probability", "mean", "measured", "none"),
     "loss": ("zero_one", "cost", "graded"),
 }
 

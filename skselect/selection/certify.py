@@ -1,4 +1,4 @@
-"""Check a fixed policy on fresh rows."""
+"""Make a certificate for a fixed policy from fresh rows."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def certify(
     looks: int = 1,
     subgroups: Any = None,
 ) -> Certificate:
-    """Check a fixed policy on fresh rows.
+    """Make a certificate for a fixed policy from fresh rows.
 
     The policy was fixed before these rows were seen, so one exact binomial bound is
-    enough, without a correction for choosing among thresholds.
+    enough, without a correction for choosing among thresholds. Whether the policy's own promise
+    is still true, :func:`check_policy` says in one word.
 
     Parameters
     ----------
@@ -44,7 +45,8 @@ def certify(
         calibration to them.
     target : float in (0, 0.5], default=None
         Largest selective risk, in units of the policy's cost matrix where it has one (up to
-        its largest cost). None certifies the bound that the rows give.
+        its largest cost), named before the rows were seen. None measures the bound that the
+        rows give, which is no promise: nobody asked for it beforehand.
     delta : float in (0, 0.5], default=0.05
         Probability that the bound fails.
     looks : int, default=1
@@ -104,7 +106,7 @@ def certify(
     if not np.any(accepted):
         refusal = "the policy accepts none of these rows"
     else:
-        refusal = _explain_refusal(own_bound, target, rule.default_loss, notice, met=met)
+        refusal = _explain_refusal(own_bound, target, rule.default_loss, met=met)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     together = Outcomes(outcomes.loss, accepted.astype(np.float64))
     certificate = issue(
@@ -120,7 +122,8 @@ def certify(
         refusal=refusal,
         notice=notice,
     )
-    return replace(certificate, target=promised, fingerprints={"data": seen})
+    guarantee = "measured" if target is None and not refusal else certificate.guarantee
+    return replace(certificate, target=promised, guarantee=guarantee, fingerprints={"data": seen})
 
 
 def _test(
@@ -139,14 +142,10 @@ def _test(
     return bound, bool(wealth >= -math.log(goal.level))
 
 
-def _explain_refusal(
-    bound: float, target: float | None, loss: str, notice: str, *, met: bool
-) -> str:
+def _explain_refusal(bound: float, target: float | None, loss: str, *, met: bool) -> str:
     """Say why nothing is certified, "" where something is."""
     found = f"these rows certify a risk of at most {certificates.amount(bound, loss)}"
     if target is not None:
         wanted = certificates.amount(target, loss)
         return "" if met else f"the target {wanted} is not met; {found}"
-    if notice.startswith(certificates.NOT_MET):
-        return f"these rows contradict the policy's own promise; {found}"
     return f"{found}, which promises nothing" if loss == "zero_one" and bound > 0.5 else ""
