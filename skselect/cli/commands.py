@@ -19,6 +19,7 @@ from skselect._checks.proba import check_class_columns
 from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
 from skselect._files import check_output, import_extra, whole_file, write_together
 from skselect._typing import LabelArray
+from skselect.cli.main import BROKEN, UNDECIDED
 from skselect.cli.tables import (
     PARQUET,
     WORKBOOKS,
@@ -33,13 +34,17 @@ from skselect.cli.tables import (
     resolve_columns,
     text_to_numbers,
 )
+from skselect.monitoring.check import check_decided
 from skselect.policy.policy import AbstentionPolicy, External, nullable
 from skselect.report import selective_report
+from skselect.report.selective import SelectiveReport
 from skselect.selection.engine import policy_facts
 from skselect.selection.select import select_threshold
 
 #: The entry of a policy's metadata that names the columns it was tuned on.
 _COLUMNS = "skselect_columns"
+#: The exit code of each answer to "is it still true?".
+_EXIT_CODES = {"holds": 0, "broken": BROKEN, "undecided": UNDECIDED}
 # Endings that name a format: no other format is written to such a file.
 _FORMATS = {
     ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
@@ -48,7 +53,7 @@ _FORMATS = {
 
 
 def evaluate(given: Namespace) -> int:
-    """Report on a table; return the exit code."""
+    """Report on a table, and whether a policy keeps its promise; return the exit code."""
     _check_outputs(
         [given.table, given.policy],
         {"--html": (given.html, [".html", ".htm"]), "--csv": (given.csv, [".csv"])},
@@ -74,7 +79,20 @@ def evaluate(given: Namespace) -> int:
         with whole_file(given.csv) as part:
             report.to_frame().to_csv(part, index=False)
     print(report)
-    return 0
+    return 0 if policy is None else _say_if_kept(report, _subgroups(groups))
+
+
+def _say_if_kept(report: SelectiveReport, subgroups: Any) -> int:
+    """Print whether the policy of a report keeps its promise; return the exit code."""
+    (case,), (model,) = report.cases, report.contents["models"].values()
+    check = check_decided(
+        case.policy, case.predictions, case.accepted, subgroups,
+        same_rows=model["certificate"]["same_rows"],
+    )  # fmt: skip
+    if check is None:
+        return 0
+    print(f"\nIs its promise still true?\n{check}")
+    return _EXIT_CODES[check.verdict]
 
 
 def tune(given: Namespace) -> int:

@@ -18,7 +18,7 @@ from skselect._files import naming_output
 from skselect.exceptions import InfeasibleTargetError
 
 #: Exit codes besides 0.
-WRONG_INPUT, INFEASIBLE, INTERRUPTED = 2, 3, 130
+WRONG_INPUT, INFEASIBLE, BROKEN, UNDECIDED, INTERRUPTED = 2, 3, 4, 5, 130
 
 _DEMO = """examples:
   skselect demo
@@ -33,6 +33,12 @@ examples:
       (columns of probabilities whose names are those of the classes are found without --proba)
   skselect evaluate llm.csv --label truth --answer said --confidence-column score --threshold 0.8
   skselect evaluate new.csv --label truth --policy policy.json --subgroups site
+
+The last lines say whether the promise of a policy is still true, and so does the exit code:
+  skselect evaluate later.csv --label truth --policy policy.json > check.txt || mail -s ...
+
+exit codes: 0 the promise holds (or there is none), 4 it is broken, 5 undecided: these rows are too
+few, or they chose the threshold; 2 wrong input, 130 interrupted
 """
 _TUNE = """The rows must be labelled and new to the model: they did not train or calibrate it.
 

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, Outcomes, Predictions, select_threshold
+from skselect import AbstentionPolicy, Outcomes, Predictions, check_policy, select_threshold
 from skselect.calibration import ClassCalibration
 from skselect.cli import commands, tables
-from skselect.cli.main import main
+from skselect.cli.main import BROKEN, UNDECIDED, main
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +128,7 @@ def test_an_answer_and_a_confidence_of_any_scale(frame, capsys):
     assert main(["apply", "t.csv", "--policy", "llm.json"]) == 0
     accepted = [line.split(",")[-1] == "True" for line in capsys.readouterr().out.splitlines()[1:]]
     assert accepted == (frame["score"] >= policy.threshold).tolist()
-    assert main(["evaluate", "t.csv", *ANSWER, "--policy", "llm.json"]) == 0
+    assert main(["evaluate", "t.csv", *ANSWER, "--policy", "llm.json"]) == UNDECIDED
     assert f"{sum(accepted):,}" in capsys.readouterr().out
 
 
@@ -144,7 +144,7 @@ def test_subgroups(frame, capsys):
     assert main(["apply", "t.csv", "--policy", "sites.json", "--out", "d.csv"]) == 0
     decided = policy.decide(frame[["p_no", "p_yes"]].to_numpy(), subgroups=frame["site"])
     assert pd.read_csv("d.csv")["accepted"].tolist() == decided["accepted"].tolist()
-    assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "sites.json"]) == 0
+    assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "sites.json"]) == UNDECIDED
     assert "[east] CERTIFIED" in capsys.readouterr().out
 
 
@@ -302,9 +302,8 @@ def test_classes_in_another_order_mean_the_same(frame, capsys):
         texts = []
         for columns in [[], swapped, PROBA[2:]]:
             capsys.readouterr()
-            assert (
-                main(["evaluate", "t.csv", "--label", "truth", "--policy", policy, *columns]) == 0
-            )
+            arguments = ["t.csv", "--label", "truth", "--policy", policy, *columns]
+            assert main(["evaluate", *arguments]) == UNDECIDED
             texts.append(capsys.readouterr().out)
         assert texts[0] == texts[1] == texts[2]
         decided = []
@@ -492,13 +491,48 @@ def test_remembered_columns_in_another_order_are_the_same(frame, capsys):
 def test_the_report_says_which_rows_a_certificate_is_about(frame, capsys):
     main(["tune", "t.csv", *PROBA, "--target", "0.1"])
     capsys.readouterr()
-    assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "policy.json"]) == 0
+    assert main(["evaluate", "t.csv", "--label", "truth", "--policy", "policy.json"]) == UNDECIDED
     assert "These rows chose the threshold" in capsys.readouterr().out
     frame.iloc[:2000].to_csv("other.csv", index=False)
     assert main(["evaluate", "other.csv", "--label", "truth", "--policy", "policy.json"]) == 0
     said = capsys.readouterr().out
     assert "with 3,000 rows. Its certificate is about those rows:" in said
     assert "OWN PROMISE" not in said
+
+
+@pytest.mark.parametrize(
+    ("n", "rate", "code"), [(3000, 0.02, 0), (3000, 0.3, BROKEN), (150, 0.1, UNDECIDED)]
+)
+@pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
+def test_the_exit_code_says_whether_the_promise_still_holds(
+    frame, rng, columns, n, rate, code, capsys
+):
+    assert main(["tune", "t.csv", *columns, "--target", "0.1"]) == 0
+    later = frame.iloc[:n].assign(
+        p_yes=lambda t: np.clip(t["p_yes"] * 0.999, 0, 1), p_no=lambda t: 1 - t["p_yes"],
+        score=lambda t: t["score"] - 1e-6,
+    )  # fmt: skip
+    wrong = rng.permutation(n) < rate * n
+    later["said"] = np.where(later["p_yes"] > 0.5, "yes", "no")
+    other = np.where(later["said"] == "yes", "no", "yes")
+    later["truth"] = np.where(wrong, other, later["said"])
+    later.to_csv("later.csv", index=False)
+    capsys.readouterr()
+    assert main(["evaluate", "later.csv", *columns, "--policy", "policy.json"]) == code
+    policy = AbstentionPolicy.from_json("policy.json")
+    rows = predictions_of(later)
+    if columns == ANSWER:
+        rows = Predictions.from_labels(later["truth"], later["said"], later["score"])
+    expected = check_policy(policy, rows)
+    assert capsys.readouterr().out.endswith(f"\n\nIs its promise still true?\n{expected}\n")
+    assert expected.verdict == {0: "holds", BROKEN: "broken", UNDECIDED: "undecided"}[code]
+
+
+def test_without_a_promise_there_is_no_verdict(frame, capsys):
+    policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.9)
+    policy.to_json("plain.json")
+    assert main(["evaluate", "t.csv", *PROBA, "--policy", "plain.json"]) == 0
+    assert "still true" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("subgroups", [[], ["--subgroups", "site"]], ids=["all", "by site"])
@@ -508,7 +542,7 @@ def test_the_report_says_first_that_a_promise_is_not_met(frame, subgroups, capsy
     drifted = frame.iloc[:1500].assign(p_no=frame["p_yes"], p_yes=frame["p_no"])
     drifted.to_csv("later.csv", index=False)
     arguments = ["later.csv", "--label", "truth", "--policy", "policy.json", "--html", "r.html"]
-    assert main(["evaluate", *arguments]) == 0
+    assert main(["evaluate", *arguments]) == BROKEN
     said, page = capsys.readouterr().out, Path("r.html").read_text()
     broken = "THE POLICY'S OWN PROMISE IS NOT MET by these rows. It says: at most 10 % of the cases"
     for text in (said, page.replace("&#39;", "'")):
@@ -668,7 +702,7 @@ def test_the_certificate_of_an_answer_and_its_confidence_is_told(frame, capsys):
         assert main(["tune", "t.csv", *ANSWER, "--target", "0.12", *more]) == 0
         capsys.readouterr()
         arguments = [*ANSWER, "--policy", "policy.json", "--html", "r.html"]
-        assert main(["evaluate", "t.csv", *arguments]) == 0
+        assert main(["evaluate", "t.csv", *arguments]) == UNDECIDED
         told = capsys.readouterr().out
         assert "CERTIFIED" in told
         assert "These rows chose the threshold" in told
@@ -712,7 +746,7 @@ def test_whole_numbers_of_subgroups_may_be_written_as_floats(frame, kind, capsys
         out = ["--policy", "policy.json", "--out", "d.csv"]
         assert main(["apply", f"n.{kind}", *out]) == 0
         accepted.append(pd.read_csv("d.csv")["accepted"].tolist())
-        assert main(["evaluate", f"n.{kind}", "--label", "truth", *out[:2]]) == 0
+        assert main(["evaluate", f"n.{kind}", "--label", "truth", *out[:2]]) == UNDECIDED
     assert sum(accepted[0]) > 0
     assert all(one == accepted[0] for one in accepted)
     assert "belong to no site" not in capsys.readouterr().err

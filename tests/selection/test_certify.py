@@ -32,7 +32,25 @@ def test_certify_is_one_clopper_pearson_bound(policy, predictions):
     assert certificate.n_accepted == kept.sum()
     assert certificate.n_errors == wrong
     assert certificate.target == pytest.approx(stats.beta.ppf(0.9, wrong + 1, kept.sum() - wrong))
-    assert certificate.is_certified
+
+
+def test_without_a_target_the_bound_is_measured_and_promises_nothing(policy):
+    found = certify(policy, rows_with(6, 400, 500))
+    bound = stats.beta.ppf(0.95, 7, 394)
+    assert (found.guarantee, found.exact, found.is_certified) == ("measured", True, False)
+    lines = str(found).splitlines()
+    assert lines[0].startswith("MEASURED, NOT CERTIFIED: this is the bound that these rows give; ")
+    assert lines[1] == (
+        f"If future cases resemble these 500, then at most {percent(bound, up=True)} of the cases "
+        "it decides alone are wrong in the long run, says a bound that is right in 95 of 100 such "
+        "checks; not per subgroup, not per period."
+    )
+    assert "A check of a fixed policy: nothing was chosen on these rows." in lines[-1]
+    assert Certificate.from_dict(found.to_dict()) == found
+    asked = certify(policy, rows_with(6, 400, 500), target=bound * 1.0001)
+    assert str(asked).startswith("CERTIFIED\nIf future cases resemble these 500, then in 95 of ")
+    kept = replace(policy, certificate=found)  # a measured bound is no promise to hold it to
+    assert certify(kept, rows_with(100, 400, 500)).notice == ""
 
 
 def test_certify_says_when_the_target_is_missed(policy, predictions):
@@ -53,7 +71,7 @@ def test_a_target_is_certified_from_the_exact_bound_on(policy, n_errors, n_accep
     assert certify(policy, rows, target=edge * (1 + 1e-9)).is_certified
     assert not certify(policy, rows, target=edge * (1 - 1e-9)).is_certified
     least = certify(policy, rows)
-    assert least.is_certified
+    assert least.guarantee == "measured"
     assert least.least_target == least.pointwise_bound == least.target == pytest.approx(edge)
 
 
@@ -100,8 +118,8 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
                         "risk of at most (.*)[.]\n", str(missed))  # fmt: skip
         assert float(said[1]) == pytest.approx(target, rel=1e-5)
         assert float(said[2]) == pytest.approx(bound, rel=1e-5)
-    least = certify(costly, rows, looks=looks)  # no target: the bound is the promise
-    assert least.is_certified
+    least = certify(costly, rows, looks=looks)  # no target: the bound takes its place
+    assert least.guarantee == "measured"
     assert least.target == pytest.approx(bound)
 
 
@@ -231,9 +249,9 @@ def test_a_check_says_at_once_whether_the_own_promise_is_kept(
         assert lines[0].startswith(NOT_MET)
         assert not found.is_certified
         assert "CERTIFIED" not in [line.strip() for line in lines]
-        assert lines[1].startswith("ESTIMATE, NOT CERTIFIED: these rows contradict the")
+        assert lines[1].startswith("MEASURED, NOT CERTIFIED")
     elif high > limit:
-        assert lines[:1] == ["CERTIFIED"]
+        assert lines[0].startswith("MEASURED, NOT CERTIFIED")
         assert lines[1].startswith("These rows do not show that the policy keeps its own promise.")
     else:
         assert found.notice == ""
@@ -247,7 +265,7 @@ def test_a_check_says_at_once_whether_the_own_promise_is_kept(
 def test_a_promise_to_decide_everything_is_broken_by_one_row_only(policy):
     everything = promising(policy, objective="coverage", target=1.0)
     kept = certify(everything, rows_with(0, 200, 200))
-    assert str(kept).startswith("CERTIFIED\nThese rows do not show that the policy keeps")
+    assert str(kept).splitlines()[1].startswith("These rows do not show that the policy keeps")
     assert certify(everything, rows_with(0, 199, 200)).notice.startswith(NOT_MET)
 
 
@@ -275,7 +293,7 @@ def test_a_broken_promise_is_said_first_whatever_else_is_certified(policy):
 def test_promises_that_these_rows_cannot_judge_are_left_alone(policy, facts):
     found = certify(promising(policy, **facts), rows_with(216, 1285, 2000))
     assert found.notice == ""
-    assert str(found).startswith("CERTIFIED\n")
+    assert str(found).startswith("MEASURED, NOT CERTIFIED")
 
 
 def test_a_promise_about_some_cases_is_compared_with_these_cases(policy):

@@ -1,0 +1,287 @@
+"""Is the promise still true? Compared with binomial distributions, and simulated."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skselect import (
+    AbstentionPolicy,
+    Certificate,
+    PolicyCheck,
+    Predictions,
+    certify,
+    check_policy,
+    select_threshold,
+)
+from skselect.policy.certificate import percent
+from skselect.policy.policy import External
+from skselect.policy.subgroups import GroupThresholds
+from tests import brute
+
+
+@pytest.fixture
+def policy():
+    return AbstentionPolicy(classes=np.array([0, 1]), threshold=0.9)
+
+
+def rows_with(n_errors, n_accepted, n):
+    """Return n rows, of which a policy at 0.9 accepts some, so many of them wrong."""
+    sure = np.where(np.arange(n) < n_accepted, 0.95, 0.6)
+    y_true = np.where(np.arange(n) < n_errors, 0, 1)
+    return Predictions.from_proba(y_true, np.column_stack([1 - sure, sure]), labels=[0, 1])
+
+
+def certificate(**facts):
+    known = {
+        "objective": "risk", "target": 0.03, "delta": 0.05, "method": "combined",
+        "guarantee": "high_probability", "exact": True, "why_not": (), "threshold": 0.9,
+        "n": 500, "n_accepted": 400, "n_errors": 2, "coverage": 0.8, "risk": 0.005,
+        "pointwise_bound": 0.02, "rows_needed": 99,
+    }  # fmt: skip
+    return Certificate(**known | facts)
+
+
+def ends(count, n, delta):
+    """Clopper and Pearson's bounds from below and above, each at delta."""
+    low = stats.beta.ppf(delta, count, n - count + 1) if count else 0.0
+    return low, stats.beta.ppf(1 - delta, count + 1, n - count) if count < n else 1.0
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.2])
+@pytest.mark.parametrize("n_errors", [0, 3, 4, 12, 17, 60])
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk"])
+def test_the_verdict_is_two_exact_binomial_tests(policy, objective, n_errors, delta):
+    """Holds: so few errors have chance delta at most at the target; broken: so many."""
+    kept = replace(policy, certificate=certificate(objective=objective, delta=delta))
+    check = check_policy(kept, rows_with(n_errors, 400, 600))
+    n = 400 if objective == "risk" else 600
+    few = stats.binom.cdf(n_errors, n, 0.03) <= delta
+    many = stats.binom.sf(n_errors - 1, n, 0.03) < delta
+    assert check.verdict == ("holds" if few else "broken" if many else "undecided")
+    (one,) = check.promises
+    assert (one.value, one.target, one.delta, check.delta) == (n_errors / n, 0.03, delta, delta)
+    assert (one.low, one.high) == pytest.approx(ends(n_errors, n, delta))
+    assert (check.n, check.n_accepted, check.n_errors) == (600, 400, n_errors)
+    assert (check.risk, check.coverage) == (n_errors / 400, 400 / 600)
+    assert check.risk_interval == pytest.approx(ends(n_errors, 400, delta))
+    assert check.coverage_interval == pytest.approx(ends(400, 600, delta))
+
+
+@pytest.mark.parametrize(
+    ("n_accepted", "verdict"), [(480, "holds"), (420, "undecided"), (350, "broken")]
+)
+def test_a_promised_coverage_is_a_lower_limit(policy, n_accepted, verdict):
+    kept = replace(policy, certificate=certificate(objective="coverage", target=0.7))
+    check = check_policy(kept, rows_with(300, n_accepted, 600))
+    assert check.verdict == verdict
+    (one,) = check.promises
+    assert (one.low, one.high) == pytest.approx(ends(n_accepted, 600, 0.05))
+    assert one.value == pytest.approx(n_accepted / 600)
+    assert f"({n_accepted} of 600; 90 % interval" in str(check).replace("\n", " ")
+
+
+def test_the_target_passed_replaces_the_promised_one(policy):
+    rows, kept = rows_with(10, 300, 300), replace(policy, certificate=certificate())
+    for one in (policy, kept):
+        verdicts = [check_policy(one, rows, target=t).verdict for t in (0.01, 0.04, 0.06)]
+        assert verdicts == ["broken", "undecided", "holds"]
+    assert check_policy(policy, rows, target=0.02, delta=0.01).verdict == "undecided"
+    assert check_policy(policy, rows, target=0.05, delta=0.1).verdict == "undecided"
+    assert check_policy(policy, rows, target=0.0525, delta=0.1).verdict == "holds"
+
+
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
+@pytest.mark.parametrize("n_errors", [0, 5, 14])
+def test_so_many_more_rows_like_these_settle_it(policy, objective, n_errors):
+    target = {"risk": 0.03, "generalized_risk": 0.025, "coverage": 0.75}[objective]
+    kept = replace(policy, certificate=certificate(objective=objective, target=target))
+    n, n_accepted = (100, 90) if n_errors == 0 else (400, 310)
+    check = check_policy(kept, rows_with(n_errors, n_accepted, n))
+    if check.verdict != "undecided":
+        assert check.n_more == 0
+        return
+    base = n_accepted if objective == "risk" else n
+    rate = (n - n_accepted if objective == "coverage" else n_errors) / base
+    limit = 1 - target if objective == "coverage" else target
+    ks = np.arange(base, base + 20_000)
+    few = (
+        stats.beta.ppf(0.95, np.ceil(ks * rate - 1e-9) + 1, ks - np.ceil(ks * rate - 1e-9)) <= limit
+    )
+    e = np.maximum(np.floor(ks * rate + 1e-9), 1e-12)
+    many = stats.beta.ppf(0.05, e, ks - e + 1) > limit
+    least = int(np.argmax(few if rate <= limit else many))
+    assert least <= check.n_more <= 1.1 * least + 1 / max(rate, 0.01)
+    assert f"about {check.n_more} more labelled ones " in str(check).replace("\n", " ")
+
+
+def test_a_rate_just_at_the_target_is_never_settled(policy):
+    check = check_policy(policy, rows_with(10, 200, 200), target=0.05)
+    assert (check.verdict, check.n_more) == ("undecided", None)
+    assert "No number of further rows like these would settle it." in str(check)
+
+
+def test_a_policy_that_accepts_none_of_these_rows_is_undecided(policy):
+    check = check_policy(policy, rows_with(0, 0, 50), target=0.05)
+    assert (check.verdict, check.n_accepted, check.n_more) == ("undecided", 0, 59)  # .95^59 < .05
+    assert math.isnan(check.risk)
+    assert json.loads(json.dumps(check.to_dict(), allow_nan=False))["risk"] is None
+
+
+def costly_rows(rng, n, mean):
+    """Return rows whose costs are 0, 1 or 10, with this mean cost, and their costs."""
+    answers = rng.integers(0, 2, n)
+    share = np.where(answers == 1, mean, mean / 10)
+    truth = np.where(rng.random(n) < share, 1 - answers, answers)
+    proba = np.where(answers[:, None] == [0, 1], 0.95, 0.05)
+    rows = Predictions.from_proba(truth, proba, cost_matrix=[[0, 1], [10, 0]])
+    return rows, np.where(truth == answers, 0.0, np.where(truth == 1, 10.0, 1.0))
+
+
+@pytest.mark.parametrize(("target", "verdict"), [(0.2, "broken"), (0.5, "undecided"), (1, "holds")])
+def test_costs_of_several_sizes_are_bounded_by_bets(policy, rng, target, verdict):
+    rows, _ = costly_rows(rng, 1500, 0.5)
+    costly = replace(policy, rule=rows.rule, threshold=0.5)
+    check = check_policy(costly, rows, target=target)
+    answered = costly.decide(rows.y_proba)
+    kept = answered["accepted"].to_numpy()
+    cost = np.array([[0, 1], [10, 0]])[rows.y_true, answered["suggestion"].astype(int)][kept]
+    assert check.verdict == verdict
+    (one,) = check.promises
+    low = 10 * (1 - brute.betting_bound(1 - cost / 10, 0.05))
+    assert (one.low, one.value, one.high) == pytest.approx(
+        (low, cost.mean(), 10 * brute.betting_bound(cost / 10, 0.05))
+    )
+    assert check.risk_interval == (one.low, one.high)
+    if verdict == "undecided" and check.n_more:
+        assert 100 < check.n_more < 10**7
+    assert "cost at most" in str(check).replace("\n", " ")
+
+
+def test_each_subgroup_is_tested_at_its_share_of_delta(policy):
+    made = {site: certificate(delta=0.05 / 3, cases=f"of site {site!r}") for site in "abc"}
+    groups = GroupThresholds("site", dict.fromkeys("abc", 0.9), certificates=made)
+    grouped = replace(policy, threshold=0.9, groups=groups)
+    rows = rows_with(40, 600, 600)
+    site = np.repeat(["b", "a"], 300)  # all errors in b; c does not occur
+    check = check_policy(grouped, rows, subgroups=site)
+    found = {one.cases: one for one in check.promises}
+    assert {cases: one.verdict for cases, one in found.items()} == {
+        "of site 'a'": "holds", "of site 'b'": "broken", "of site 'c'": "undecided",
+    }  # fmt: skip
+    assert found["of site 'b'"].low == pytest.approx(ends(40, 300, 0.05 / 3)[0])
+    assert check.verdict == "broken"
+    assert check.delta == pytest.approx(0.05 / 3 * 2)  # two of the three are tested
+    first = str(check).splitlines()[0]
+    assert first == "BROKEN: of 3 promises 1 broken, 1 undecided, 1 kept."
+    good = check_policy(grouped, rows_with(0, 600, 600), subgroups=site, delta=0.1)
+    assert good.verdict == "undecided"  # nothing is known of c
+    assert [one.delta for one in good.promises] == [0.05] * 3
+    both = check_policy(grouped, rows_with(0, 900, 900), subgroups=np.repeat(["a", "b", "c"], 300))
+    assert both.verdict == "holds"
+
+
+@pytest.mark.parametrize("among", [("predicted", 1), ("true", 1)])
+def test_a_promise_about_one_class_is_checked_on_its_rows(rng, among):
+    def table(n, flip):
+        p = rng.beta(0.2, 0.2, n)
+        y = (rng.random(n) < p).astype(int)
+        wrong = (rng.random(n) < flip) & ((p > 0.5) if among[0] == "predicted" else (y == 1))
+        proba = np.column_stack([1 - p, p])
+        if among[0] == "true":  # cases of class 1 that the model calls class 0
+            proba[wrong] = proba[wrong][:, ::-1]
+            return Predictions.from_proba(y, proba)
+        return Predictions.from_proba(np.where(wrong, 1 - y, y), proba)
+
+    objective = "risk" if among[0] == "predicted" else "generalized_risk"
+    tuned = select_threshold(table(4000, 0), objective=objective, target=0.1, among=among).policy
+    fresh = table(3000, 0.4)
+    check = check_policy(tuned, fresh)
+    decided = tuned.decide(fresh.y_proba)
+    answer = decided["suggestion"].to_numpy().astype(int)
+    rows = (answer if among[0] == "predicted" else fresh.y_true) == 1
+    (one,) = check.promises
+    assert check.verdict == "broken"
+    assert one.n == rows.sum()
+    assert one.n_accepted == (rows & decided["accepted"]).sum()
+    assert "1" in one.cases
+
+
+def test_answers_with_a_confidence_are_checked_as_well(policy):
+    rated = replace(policy, threshold=7.0, confidence=External("rating"), certificate=None)
+    rows = Predictions.from_labels([0, 1] * 100, [0, 1] * 100, [8.0] * 150 + [3.0] * 50)
+    check = check_policy(rated, rows, target=0.05)
+    assert (check.verdict, check.n_accepted) == ("holds", 150)
+
+
+def test_the_rows_that_chose_decide_nothing(rng):
+    p = rng.uniform(0, 1, 1500)
+    y = (rng.random(1500) < p).astype(int)
+    rows = Predictions.from_proba(y, np.column_stack([1 - p, p]))
+    tuned = select_threshold(rows, objective="risk", target=0.2).policy
+    check = check_policy(tuned, rows)
+    assert (check.verdict, check.same_rows, check.n_more) == ("undecided", True, None)
+    assert str(check).startswith("UNDECIDED: these rows chose the threshold")
+
+
+def test_the_answer_in_words(policy):
+    kept = replace(policy, certificate=certificate())
+    good, bad = (check_policy(kept, rows_with(e, 400, 500)) for e in (2, 60))
+    low, high = ends(2, 400, 0.05)
+    assert " ".join(str(good).split()).startswith(
+        "HOLDS: at most 3 % of the cases it decides alone are wrong in the long run. Found here: "
+        f"0.5 % (2 of 400; 90 % interval {percent(low, up=False)} to {percent(high, up=True)}). It "
+        "decides 80 % of these 500 cases alone (400; 90 % interval "
+    )
+    assert str(bad).startswith("BROKEN: it is not true that at most 3 % of the cases")
+    assert "Hand the cases over to a person" in str(bad)
+    assert "wrong in at most 5 of 100 checks" in str(bad)
+    assert max(map(len, str(bad).splitlines())) <= 100
+    assert repr(bad) == "<PolicyCheck: broken; 60 errors in 400 accepted of 500 rows>"
+    assert bad._repr_html_().startswith("<div><b>BROKEN</b>: it is not true that at most 3 %")
+    assert json.loads(json.dumps(bad.to_dict()))["promises"][0]["verdict"] == "broken"
+    assert isinstance(bad, PolicyCheck)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"guarantee": "none", "exact": False, "why_not": ("refused",)},
+        {"guarantee": "mean", "exact": False, "why_not": ("mean only",)},
+        {"guarantee": "measured"}, {"n_accepted": 0, "n_errors": 0}, {"loss": "graded"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_without_a_promise_a_target_is_needed(policy, facts):
+    rows = rows_with(2, 400, 500)
+    kept = replace(policy, certificate=certificate(**facts))
+    for one in (policy, kept):
+        with pytest.raises(ValueError, match="target is missing: this policy promises nothing"):
+            check_policy(one, rows)
+        assert check_policy(one, rows, target=0.03).verdict == "holds"
+
+
+def test_what_cannot_be_checked_is_refused(policy):
+    rows = rows_with(2, 400, 500)
+    with pytest.raises(ValueError, match="policy must be an AbstentionPolicy"):
+        check_policy(None, rows, target=0.1)
+    with pytest.raises(ValueError, match="check_policy needs Predictions, got list"):
+        check_policy(policy, [0, 1], target=0.1)
+    with pytest.raises(ValueError, match=r"Did you mean 0.02\?"):
+        check_policy(policy, rows, target=0.98)
+    with pytest.raises(ValueError, match=r"Did you mean 0.05\?"):
+        check_policy(policy, rows, target=0.1, delta=0.95)
+    with pytest.raises(ValueError, match="sample_weight"):
+        check_policy(policy, replace(rows, sample_weight=np.linspace(1, 2, 500)), target=0.1)
+
+
+def test_a_certificate_and_a_check_agree(policy):
+    """A check holds from the same bound on that certifies a target."""
+    rows = rows_with(7, 400, 500)
+    edge = certify(policy, rows).target
+    for target in (edge * (1 + 1e-9), edge * (1 - 1e-9)):
+        holds = check_policy(policy, rows, target=target).verdict == "holds"
+        assert holds == certify(policy, rows, target=target).is_certified
