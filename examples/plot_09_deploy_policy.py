@@ -17,7 +17,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import AbstentionPolicy, Predictions, SelectiveClassifier, ThresholdTuner, certify
+from skselect import (
+    AbstentionPolicy,
+    Predictions,
+    SelectiveClassifier,
+    ThresholdTuner,
+    check_policy,
+)
 
 X, y = load_digits(return_X_y=True)
 X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.3, random_state=0)
@@ -42,9 +48,9 @@ decisions = policy.decide(raw)
 decisions.head()
 
 # %%
-# Later, with labels: is it still true? The policy is fixed, so that one exact bound suffices.
+# Later, with labels: is it still true? The policy is fixed, so that exact bounds suffice.
 labelled = Predictions.from_proba(y_new, raw, labels=policy.classes)
-print(certify(policy, labelled, target=0.04))
+print(check_policy(policy, labelled))
 
 # %%
 # Without labels one can at least compare confidences. Here the scanner has become noisy.

@@ -11,7 +11,7 @@ import pytest
 
 import skselect
 import skselect.metrics
-from skselect import calibration, estimators, report, selection, streaming, thresholds
+from skselect import calibration, estimators, monitoring, report, selection, streaming, thresholds
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = [
@@ -24,7 +24,7 @@ PUBLIC = [
     *(getattr(calibration, name) for name in calibration.__all__ if name.endswith("tor")),
     *(
         getattr(room, name)
-        for room in (estimators, report, selection, streaming)
+        for room in (estimators, monitoring, report, selection, streaming)
         for name in room.__all__
         if name not in skselect.__all__
     ),

@@ -143,7 +143,7 @@ def costly_rows(rng, n, mean):
 
 @pytest.mark.parametrize(("target", "verdict"), [(0.2, "broken"), (0.5, "undecided"), (1, "holds")])
 def test_costs_of_several_sizes_are_bounded_by_bets(policy, rng, target, verdict):
-    rows, _ = costly_rows(rng, 1500, 0.5)
+    rows, _ = costly_rows(rng, 600, 0.5)
     costly = replace(policy, rule=rows.rule, threshold=0.5)
     check = check_policy(costly, rows, target=target)
     answered = costly.decide(rows.y_proba)
@@ -285,3 +285,79 @@ def test_a_certificate_and_a_check_agree(policy):
     for target in (edge * (1 + 1e-9), edge * (1 - 1e-9)):
         holds = check_policy(policy, rows, target=target).verdict == "holds"
         assert holds == certify(policy, rows, target=target).is_certified
+
+
+# Both verdicts keep their level ------------------------------------------------------------------
+
+_DRAWS = 4000
+#: True risk as a multiple of the target: two at most the target, two above it.
+_TRUTHS = (0.7, 1.0, 1.0001, 1.4)
+
+
+def is_within(n_wrong, n_draws, level):
+    """Tell whether so many wrong verdicts are at most the level, within 3 standard errors."""
+    return n_wrong / n_draws <= level + 3 * math.sqrt(level * (1 - level) / n_draws)
+
+
+def wrong_verdict(truth):
+    return "broken" if truth <= 1 else "holds"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", _TRUTHS)
+@pytest.mark.parametrize(
+    ("target", "n"), [(0.02, 150), (0.02, 1000), (0.05, 400), (0.1, 60), (0.1, 700)]
+)
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
+def test_verdicts_on_counts_keep_their_level(policy, objective, target, n, truth):
+    rng, delta = np.random.default_rng([n, round(1000 * truth)]), 0.1
+    promised = 1 - target if objective == "coverage" else target
+    kept = replace(
+        policy, certificate=certificate(objective=objective, target=promised, delta=delta)
+    )
+    counts = rng.binomial(n, truth * target, _DRAWS)
+    rows = {
+        "risk": lambda k: rows_with(k, n, n + 20),
+        "generalized_risk": lambda k: rows_with(k, n // 2 + k, n),
+        "coverage": lambda k: rows_with(0, n - k, n),
+    }[objective]
+    verdicts = {k: check_policy(kept, rows(k)).verdict for k in np.unique(counts).tolist()}
+    n_wrong = sum(verdicts[k] == wrong_verdict(truth) for k in counts.tolist())
+    assert is_within(n_wrong, _DRAWS, delta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", _TRUTHS)
+@pytest.mark.parametrize("n", [200, 800])
+def test_verdicts_on_costs_keep_their_level(policy, n, truth):
+    rng, delta, n_draws = np.random.default_rng([n, round(1000 * truth)]), 0.1, 300
+    costly = replace(policy, rule=costly_rows(rng, 10, 0.5)[0].rule, threshold=0.5)
+    n_wrong = 0
+    for _ in range(n_draws):
+        # A false alarm costs 1 and a missed case 10; every answer costs 0.5 on average.
+        rows, _ = costly_rows(rng, n, 0.5)
+        check = check_policy(costly, rows, target=0.5 / truth, delta=delta)
+        n_wrong += check.verdict == wrong_verdict(truth)
+    assert is_within(n_wrong, n_draws, delta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", _TRUTHS)
+@pytest.mark.parametrize("n_groups", [2, 5])
+def test_verdicts_on_subgroups_share_their_level(policy, n_groups, truth):
+    """All subgroups have the same risk: one wrong verdict among them is one too many."""
+    rng, delta, n, n_draws = np.random.default_rng([n_groups, round(1000 * truth)]), 0.1, 200, 1000
+    sites = [f"s{k}" for k in range(n_groups)]
+    made = {
+        s: certificate(target=0.1, delta=delta / n_groups, cases=f"of site {s!r}") for s in sites
+    }
+    groups = GroupThresholds("site", dict.fromkeys(sites, 0.9), certificates=made)
+    grouped = replace(policy, groups=groups)
+    site, sure = np.repeat(sites, n), np.full(n_groups * n, 0.95)
+    n_wrong = 0
+    for _ in range(n_draws):
+        y_true = (rng.random(len(sure)) >= truth * 0.1).astype(int)
+        rows = Predictions.from_proba(y_true, np.column_stack([1 - sure, sure]), labels=[0, 1])
+        check = check_policy(grouped, rows, subgroups=site)
+        n_wrong += any(one.verdict == wrong_verdict(truth) for one in check.promises)
+    assert is_within(n_wrong, n_draws, delta)
