@@ -2,8 +2,7 @@
 Deploy a policy as JSON
 =======================
 
-A service needs the classifier and one JSON file. It gives the same decisions as the notebook, and a
-later check on labelled cases says whether the promise still holds.
+A service needs the classifier and one JSON file. Later labelled cases say if its promise is kept.
 """
 
 import json
@@ -18,12 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skselect import (
-    AbstentionPolicy,
-    Predictions,
-    SelectiveClassifier,
-    ThresholdTuner,
-    check_policy,
-)
+    AbstentionPolicy, Predictions, SelectiveClassifier, ThresholdTuner, check_policy,
+)  # fmt: skip
 
 X, y = load_digits(return_X_y=True)
 X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.3, random_state=0)
@@ -37,7 +32,6 @@ tuner.fit(X_known, y_known)
 with TemporaryDirectory() as folder:
     path = Path(folder) / "policy.json"
     tuner.policy_.to_json(path)
-    print(f"{path.stat().st_size:,} bytes")
     print(json.dumps(json.loads(path.read_text())["calibration"])[:200], "...")
     policy = AbstentionPolicy.from_json(path)
 

@@ -79,14 +79,15 @@ def evaluate(given: Namespace) -> int:
         with whole_file(given.csv) as part:
             report.to_frame().to_csv(part, index=False)
     print(report)
-    return 0 if policy is None else _say_if_kept(report, _subgroups(groups))
+    return 0 if policy is None else _say_if_kept(policy, report, _subgroups(groups))
 
 
-def _say_if_kept(report: SelectiveReport, subgroups: Any) -> int:
-    """Print whether the policy of a report keeps its promise; return the exit code."""
+def _say_if_kept(policy: AbstentionPolicy, report: SelectiveReport, subgroups: Any) -> int:
+    """Print whether a policy keeps its promise on the rows of its report; return the exit code."""
     (case,), (model,) = report.cases, report.contents["models"].values()
+    assert case.accepted is not None
     check = check_decided(
-        case.policy, case.predictions, case.accepted, subgroups,
+        policy, case.predictions, case.accepted, subgroups,
         same_rows=model["certificate"]["same_rows"],
     )  # fmt: skip
     if check is None:

@@ -29,7 +29,7 @@ from skselect.selection.kept import (
 _TRUSTED = (
     certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED, certificates.ONE_LOOK,
 )  # fmt: skip
-_WIDTH = 100
+_WIDTH = 92
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +53,20 @@ class PolicyCheck:
     same_rows : bool
         Whether exactly these rows chose the threshold: then they cannot test it, and the
         verdict is "undecided".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy, Predictions, check_policy
+    >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
+    >>> check = check_policy(policy, fresh, target=.02)
+    >>> check
+    <PolicyCheck: holds; 0 errors in 300 accepted of 300 rows>
+    >>> print(check)
+    HOLDS: at most 2 % of the cases it decides alone are wrong in the long run. Found here: 0 %
+    (0 of 300; 90 % interval 0 % to 0.9937 %).
+    ...
     """
 
     verdict: str

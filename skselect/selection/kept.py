@@ -72,6 +72,18 @@ class PromiseCheck:
         About how many more labelled rows settle it, if they are like these: accepted rows for
         the objective "risk", rows of any kind for others. 0 where it is settled; None where no
         number would do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import AbstentionPolicy, Predictions, check_policy
+    >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
+    >>> one = check_policy(policy, fresh, target=.02).promises[0]
+    >>> one.promise
+    'at most 2 % of the cases it decides alone are wrong in the long run'
+    >>> one.verdict, one.found
+    ('holds', 'Found here: 0 % (0 of 300; 90 % interval 0 % to 0.9937 %).')
     """
 
     verdict: str
@@ -130,15 +142,22 @@ def check_promise(
     unit = 1.0 if is_coverage else promise.unit
     largest = 1.0 - promise.target if is_coverage else promise.target / unit
     verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
-    n_more = 0
+    n_more: int | None = 0
     if verdict == "undecided":
         n_more = _count_more(values, largest, promise.delta, (low, high), graded=graded)
     if is_coverage:
         low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
     return PromiseCheck(
         verdict,
-        *promise[:-1],
-        *(unit * value for value in (mean, low, high)),
+        objective=promise.objective,
+        target=promise.target,
+        delta=promise.delta,
+        loss=promise.loss,
+        unit=promise.unit,
+        cases=promise.cases,
+        value=unit * mean,
+        low=unit * low,
+        high=unit * high,
         n=int(np.sum(rows)),
         n_accepted=int(np.sum(kept)),
         n_errors=int(np.count_nonzero(loss[kept])),
@@ -349,7 +368,7 @@ def own_promise(
         if check.verdict == verdict and (check.n_accepted or check.objective != "risk")
     ]
     own = policy.certificate
-    if policy.groups is None and _is_promise(own) and own.cases and not made:
+    if policy.groups is None and own is not None and own.cases and _is_promise(own) and not made:
         texts.append(f"Not looked at here: the policy's own promise, which is about the cases "
                     f"{own.cases} alone.")  # fmt: skip
     more = [f"The same is true of {len(texts) - _MANY} more subgroups."] if texts[_MANY:] else []

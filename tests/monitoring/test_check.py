@@ -239,7 +239,7 @@ def test_the_answer_in_words(policy):
     assert str(bad).startswith("BROKEN: it is not true that at most 3 % of the cases")
     assert "Hand the cases over to a person" in str(bad)
     assert "wrong in at most 5 of 100 checks" in str(bad)
-    assert max(map(len, str(bad).splitlines())) <= 100
+    assert max(map(len, str(bad).splitlines())) <= 92
     assert repr(bad) == "<PolicyCheck: broken; 60 errors in 400 accepted of 500 rows>"
     assert bad._repr_html_().startswith("<div><b>BROKEN</b>: it is not true that at most 3 %")
     assert json.loads(json.dumps(bad.to_dict()))["promises"][0]["verdict"] == "broken"
