@@ -17,7 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skselect import (
-    AbstentionPolicy, Predictions, SelectiveClassifier, ThresholdTuner, check_policy,
+    AbstentionPolicy,
+    Predictions,
+    SelectiveClassifier,
+    ThresholdTuner,
+    check_policy,
 )  # fmt: skip
 
 X, y = load_digits(return_X_y=True)

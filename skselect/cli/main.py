@@ -35,7 +35,7 @@ examples:
   skselect evaluate new.csv --label truth --policy policy.json --subgroups site
 
 The last lines say whether the promise of a policy is still true, and so does the exit code:
-  skselect evaluate later.csv --label truth --policy policy.json > check.txt || mail -s ...
+  skselect evaluate later.csv --label truth --policy policy.json > check.txt; echo $?
 
 exit codes: 0 the promise holds (or there is none), 4 it is broken, 5 undecided: these rows are too
 few, or they chose the threshold; 2 wrong input, 130 interrupted

@@ -105,8 +105,9 @@ class PolicyCheck:
         )
 
     def _repr_html_(self) -> str:
-        head, rest = "".join(self._lines()[:1]).split(":", 1)
-        lines = [f"<b>{head}</b>:{html.escape(rest)}", *map(html.escape, self._lines()[1:])]
+        first, *others = map(html.escape, self._lines())
+        verdict, answer = first.split(":", 1)
+        lines = [f"<b>{verdict}</b>:{answer}", *others]
         return f"<div>{'<br>'.join(lines)}</div>"
 
     def to_dict(self) -> dict[str, Any]:
@@ -288,10 +289,9 @@ def check_decided(
     verdicts = {check.verdict for check in checks}
     first = next(one for one in ("broken", "undecided", "holds") if one in verdicts)
     level = math.fsum(check.delta for check in checks if check.n) or found[0].delta
-    costs = policy.rule.default_loss == "cost"
     unit = policy.rule.unit
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
-    low, high = find_bounds(loss, level, graded=policy.rule.has_graded_costs and costs)
+    low, high = find_bounds(loss, level, graded=policy.rule.has_graded_costs)
     least, most = find_bounds(accepted.astype(np.float64), level, graded=False)
     return PolicyCheck(
         "undecided" if same_rows else first,

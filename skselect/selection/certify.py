@@ -71,6 +71,10 @@ def certify(
     ValueError
         If the rows carry weights, have no probabilities, or belong to other classes.
 
+    See Also
+    --------
+    check_policy : Says whether the policy's own promise is still true.
+
     Examples
     --------
     >>> import numpy as np
