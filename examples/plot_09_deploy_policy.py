@@ -16,13 +16,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import (
-    AbstentionPolicy,
-    Predictions,
-    SelectiveClassifier,
-    ThresholdTuner,
-    check_policy,
-)  # fmt: skip
+import skselect
+from skselect import AbstentionPolicy, Predictions, SelectiveClassifier, ThresholdTuner
 
 X, y = load_digits(return_X_y=True)
 X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.3, random_state=0)
@@ -36,6 +31,7 @@ tuner.fit(X_known, y_known)
 with TemporaryDirectory() as folder:
     path = Path(folder) / "policy.json"
     tuner.policy_.to_json(path)
+    print(f"{path.stat().st_size:,} bytes")
     print(json.dumps(json.loads(path.read_text())["calibration"])[:200], "...")
     policy = AbstentionPolicy.from_json(path)
 
@@ -48,7 +44,7 @@ decisions.head()
 # %%
 # Later, with labels: is it still true? The policy is fixed, so that exact bounds suffice.
 labelled = Predictions.from_proba(y_new, raw, labels=policy.classes)
-print(check_policy(policy, labelled))
+print(skselect.check_policy(policy, labelled))
 
 # %%
 # Without labels one can at least compare confidences. Here the scanner has become noisy.
