@@ -116,7 +116,7 @@ class PromiseCheck:
         }
         count, n = counts[self.objective]
         if n == 0:
-            return "None of its cases is among these rows."
+            return "Found here: no such case."
         shares = self.loss == "zero_one" or self.objective == "coverage"
         kind = "zero_one" if shares else self.loss
         least, seen, most = (
@@ -284,7 +284,7 @@ def _list_certificates(
     if groups is None:
         cases = "" if own is None else own.cases
         rows = _find_rows(answered, cases)
-        return [] if rows is None else [(own, cases, rows)]
+        return [(None, "", np.ones(n, dtype=bool)) if rows is None else (own, cases, rows)]
     members = groups.members(answered.answers if groups.by_answer else subgroups, n)
     nowhere = np.zeros(n, dtype=bool)
     return [

@@ -210,6 +210,22 @@ def test_a_promise_about_one_class_is_checked_on_its_rows(rng, among):
     assert "1" in one.cases
 
 
+def test_a_target_is_tested_where_nothing_is_promised_of_these_cases(policy):
+    elsewhere = replace(policy, certificate=certificate(cases="of site 'a'"))
+    with pytest.raises(ValueError, match="target is missing"):
+        check_policy(elsewhere, rows_with(6, 400, 500))
+    check = check_policy(elsewhere, rows_with(6, 400, 500), target=0.03)
+    assert (check.verdict, check.promises[0].n_accepted) == ("holds", 400)
+    groups = GroupThresholds("site", {"a": 0.9, "b": 0.9, "shut": np.inf})
+    grouped = replace(policy, groups=groups)
+    site = np.repeat(["a", "b", "shut", "new"], 100)
+    with pytest.warns(UserWarning, match="belong to no site"):
+        check = check_policy(grouped, rows_with(0, 400, 400), target=0.05, subgroups=site)
+    assert [one.cases for one in check.promises] == ["of site 'a'", "of site 'b'"]
+    assert [one.delta for one in check.promises] == [0.025] * 2
+    assert (check.verdict, check.n_accepted) == ("holds", 200)
+
+
 def test_answers_with_a_confidence_are_checked_as_well(policy):
     rated = replace(policy, threshold=7.0, confidence=External("rating"), certificate=None)
     rows = Predictions.from_labels([0, 1] * 100, [0, 1] * 100, [8.0] * 150 + [3.0] * 50)
