@@ -46,6 +46,16 @@ def check_number(
     return number
 
 
+def check_range(name: str, value: Any) -> tuple[float, float]:
+    """Return two numbers with 0 <= low < high <= 1."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be two numbers (low, high), got {shown(value)}.") from None
+    low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
+    return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")
+
+
 def check_threshold(value: Any, name: str = "threshold") -> float:
     """Return a threshold: any number, `inf` (nothing is accepted) included, but not nan."""
     if not _is_number(value) or math.isnan(value):

@@ -115,7 +115,7 @@ def tune(given: Namespace) -> int:
     found = select_threshold(
         outcomes, objective=given.objective, target=given.target, delta=given.delta,
         looks=given.looks, method=given.method, min_coverage=given.min_coverage,
-        subgroups=subgroups,
+        threshold_range=given.threshold_range or "auto", subgroups=subgroups,
     )  # fmt: skip
     accepted = found.accepts(outcomes.confidence, subgroups)
     policy = AbstentionPolicy(

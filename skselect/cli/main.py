@@ -142,6 +142,10 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                                 "%(default)s)"}),
         (["--min-coverage"], {"type": _share, "default": "auto", "metavar": "SHARE",
                               "help": "smallest share of accepted rows (default: %(default)s)"}),
+        (["--threshold-range"], {"type": float, "nargs": 2,
+                                 "metavar": ("LOW", "HIGH"),
+                                 "help": "for cwsa and cwsa_plus: try thresholds from LOW on and "
+                                         "below HIGH (default: 0.5 1)"}),
         (["--confidence"], {"default": "max_proba", "metavar": "NAME",
                             "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
         (["--out"], {"type": Path, "default": Path("policy.json"), "metavar": "FILE",

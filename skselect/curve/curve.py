@@ -16,8 +16,13 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import is_graded, reaches, stays_within
-from skselect._checks import shown
-from skselect._checks.options import check_choice, check_count, check_cwsa_thresholds, check_number
+from skselect._checks.options import (
+    check_choice,
+    check_count,
+    check_cwsa_thresholds,
+    check_number,
+    check_range,
+)
 from skselect._checks.rows import check_unit_confidence, warn_small_total
 from skselect._typing import FloatArray, IntArray
 from skselect.curve import areas, cwsa, packing
@@ -476,7 +481,7 @@ class RiskCoverageCurve:
             return self._augrc_unbiased(coverage_range)
         if coverage_range is None:
             return self.sums.augrc
-        low, high = _check_coverage_range(coverage_range)
+        low, high = check_range("coverage_range", coverage_range)
         coverage = np.concatenate([[0.0], self.coverage])
         risk = np.concatenate([[0.0], self.generalized_risk])
         return areas.area_between(coverage, risk, low, high) / (high - low)
@@ -578,14 +583,3 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
     rejected = float(curve.thresholds[n_blocks])
     middle = rejected + (lowest - rejected) / 2.0
     return middle if rejected < middle <= lowest else lowest
-
-
-def _check_coverage_range(value: Any) -> tuple[float, float]:
-    """Return two numbers with 0 <= low < high <= 1."""
-    name = "coverage_range"
-    try:
-        low, high = value
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be two numbers (low, high), got {shown(value)}.") from None
-    low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
-    return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")

@@ -118,6 +118,11 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. For a metric or a risk target. "auto": 0.5 for
         a metric, 0.1 for a certified risk, else 0.
+    threshold_range : tuple (low, high) or "auto", default="auto"
+        For "cwsa" and "cwsa_plus": only thresholds from `low` on and below `high` are tried.
+        "auto": (0.5, 1.0), as in the paper, or (0.0, 1.0) where 0.5 accepts less than
+        `min_coverage`. Below the lowest confidence both metrics rise as the threshold falls,
+        although no decision changes, so that from 0 on the best one usually accepts everything.
     constraint : tuple (str, float) or list of them, default=None
         For a metric: what must also hold on the rows that choose, ("risk", .05),
         ("generalized_risk", .01), ("coverage", .7) or ("selective_accuracy", .9). It promises
@@ -224,6 +229,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         looks: int = 1,
         method: str | FixedSequence | Betting = "auto",
         min_coverage: float | str = "auto",
+        threshold_range: tuple[float, float] | str = "auto",
         constraint: Any = None,
         among: Any = None,
         loss: Any = "auto",
@@ -245,6 +251,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.looks = looks
         self.method = method
         self.min_coverage = min_coverage
+        self.threshold_range = threshold_range
         self.constraint = constraint
         self.among = among
         self.loss = loss
@@ -403,6 +410,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             looks=self.looks,
             method=self.method,
             min_coverage=self.min_coverage,
+            threshold_range=self.threshold_range,
             constraint=self.constraint,
             on_infeasible=self.on_infeasible,
             loss=self._loss(base),

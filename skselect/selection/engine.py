@@ -252,9 +252,11 @@ def _find_on_curve(
 
 def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float | None]:
     """Return the threshold where a metric is best, how many entries it accepts, and the value."""
+    low, high = goal.range_on(curve)
     best = thresholds.best_metric(
-        curve, goal.objective, goal.min_coverage, goal.constraints, method=goal.method
-    )
+        curve, goal.objective, goal.min_coverage, goal.constraints,
+        method=goal.method, threshold_range=(low, high),
+    )  # fmt: skip
     if best is None:
         return np.inf, 0, None
     if best.unconstrained > best.best and not goal.constraints:
@@ -265,11 +267,12 @@ def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float 
             "an optimum is usually due to a few rows; lower min_coverage only with many rows.",
             stacklevel=6,
         )
-    if best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
+    elif best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
         warnings.warn(
-            f"{goal.objective} is best when everything is accepted (threshold 0): it rises as the "
-            "threshold falls below the lowest confidence, although no decision changes. To learn "
-            "to abstain, take objective='risk' or 'coverage'; compare models at one threshold.",
+            f"{goal.objective} is best when everything is accepted: of the thresholds from "
+            f"{low:g} to {high:g} it is largest at {best.threshold:.4g}, and no confidence is "
+            "lower. To hand cases over all the same, say what the answers must keep: "
+            "objective='risk' with a target.",
             stacklevel=6,
         )
     return best.threshold, best.n_blocks, best.value

@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from skselect import thresholds
+from skselect._array_ops import reaches
 from skselect._checks import shown
 from skselect._checks.options import (
     check_choice,
     check_count,
     check_delta,
     check_number,
+    check_range,
     check_risk_limit,
 )
 from skselect.bounds import rows_for_betting, rows_for_certificate
+from skselect.curve.curve import RiskCoverageCurve
 from skselect.predictions.decisions import DecisionRule
 from skselect.thresholds import AT_LEAST, AT_MOST, TUNABLE_METRICS, Betting, FixedSequence
 
@@ -74,6 +77,8 @@ class Goal:
     target : float
         As a share of `unit`; nan for a metric, and until :meth:`with_target`.
     min_coverage : float
+    threshold_range : tuple of float or None
+        Where CWSA and CWSA+ look for a threshold; None is "auto", see :meth:`range_on`.
     on_infeasible : {"raise", "abstain"}
     looks : int
         How many looks share `delta`.
@@ -97,6 +102,7 @@ class Goal:
     method: str
     target: float = math.nan
     min_coverage: float = 0.0
+    threshold_range: tuple[float, float] | None = None
     on_infeasible: str = "raise"
     looks: int = 1
     constraints: tuple[tuple[str, float], ...] = ()
@@ -116,6 +122,7 @@ class Goal:
         looks: int,
         method: Any,
         min_coverage: Any,
+        threshold_range: Any,
         constraint: Any,
         on_infeasible: str,
         loss: Any,
@@ -144,6 +151,7 @@ class Goal:
             float(delta),
             named,
             min_coverage=_check_min_coverage(objective, named, min_coverage),
+            threshold_range=_check_threshold_range(objective, threshold_range),
             on_infeasible=on_infeasible,
             looks=_check_looks(objective, named, looks),
             constraints=_check_constraints(objective, constraint, loss),
@@ -209,6 +217,19 @@ class Goal:
     def is_metric(self) -> bool:
         """Whether a metric is to be largest."""
         return self.objective in TUNABLE_METRICS
+
+    def range_on(self, curve: RiskCoverageCurve) -> tuple[float, float]:
+        """Return where a metric looks for a threshold.
+
+        "auto" is the range that the CWSA paper sweeps. Where that accepts too few of the rows, as
+        with unsure answers among many classes, CWSA and CWSA+ look everywhere.
+        """
+        if self.objective == "selective_accuracy":
+            return -math.inf, math.inf
+        if self.threshold_range is not None:
+            return self.threshold_range
+        coverage, _ = curve.working_point(int(curve.n_blocks_accepted(np.array([0.5]))[0]))
+        return (0.5 if coverage > 0 and reaches(coverage, self.min_coverage) else 0.0), 1.0
 
     @property
     def own_target(self) -> float:
@@ -288,6 +309,18 @@ def _check_min_coverage(objective: str, method: str, min_coverage: Any) -> float
             "leave it out."
         )
     return check_number("min_coverage", min_coverage, 0.0, 1.0)
+
+
+def _check_threshold_range(objective: str, threshold_range: Any) -> tuple[float, float] | None:
+    """Return where a threshold is looked for, None for "auto"."""
+    if isinstance(threshold_range, str) and threshold_range == "auto":
+        return None
+    if objective not in ("cwsa", "cwsa_plus"):
+        raise ValueError(
+            f"threshold_range goes with the objectives 'cwsa' and 'cwsa_plus', not with "
+            f"{objective!r}; leave it out."
+        )
+    return check_range("threshold_range", threshold_range)
 
 
 def _check_constraints(objective: str, constraint: Any, loss: Any) -> tuple[tuple[str, float], ...]:

@@ -16,7 +16,7 @@ from skselect.selection.goal import Goal
 def refusal(curve: RiskCoverageCurve, goal: Goal) -> InfeasibleTargetError:
     """Return an error that says why no threshold meets a goal, and what would help."""
     if goal.is_metric:
-        return InfeasibleTargetError(_constraint_advice(curve, goal))
+        return InfeasibleTargetError(_metric_advice(curve, goal))
     least, needed, advice = _advice(curve, goal) if goal.promises else _plain_advice(curve, goal)
     if goal.min_coverage > 0:
         advice.append(f"only accepted shares of at least min_coverage={goal.min_coverage:g} count")
@@ -80,11 +80,20 @@ def _plain_advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, None, li
     return least, None, [f"the smallest risk of any accepted set of these rows is {least:.4g}"]
 
 
-def _constraint_advice(curve: RiskCoverageCurve, goal: Goal) -> str:
-    """Say which constraint cannot be kept at the least coverage."""
-    allowed = reaches(curve.coverage, goal.min_coverage)
+def _metric_advice(curve: RiskCoverageCurve, goal: Goal) -> str:
+    """Say that the range accepts too few rows, or which constraint cannot be kept."""
+    low, high = goal.range_on(curve)
+    n_blocks = int(curve.n_blocks_accepted(np.array([low]))[0])
+    most, _ = curve.working_point(n_blocks)
+    allowed = reaches(curve.coverage[:n_blocks], goal.min_coverage)
+    if not np.any(allowed):
+        return (
+            f"No threshold of threshold_range=({low:g}, {high:g}) accepts at least "
+            f"min_coverage={goal.min_coverage:g} of the rows: the threshold {low:g} accepts "
+            f"{most:.4g} of them. Begin the range lower, or lower min_coverage."
+        )
     wanted = " and ".join(f"{name} {bound:g}" for name, bound in goal.constraints)
-    least = float(np.min(curve.selective_risk[allowed]))
+    least = float(np.min(curve.selective_risk[:n_blocks][allowed]))
     return (
         f"No threshold keeps the constraint {wanted} at a coverage of at least "
         f"min_coverage={goal.min_coverage:g}: the smallest risk there is {least:.4g}. Relax the "

@@ -33,6 +33,7 @@ def select_threshold(
     looks: int = 1,
     method: str | FixedSequence | Betting = "auto",
     min_coverage: float | str = "auto",
+    threshold_range: tuple[float, float] | str = "auto",
     constraint: Any = None,
     among: tuple[str, Any] | None = None,
     subgroups: Any = None,
@@ -90,6 +91,11 @@ def select_threshold(
     min_coverage : float in [0, 1] or "auto", default="auto"
         Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
         certified risk, else 0.
+    threshold_range : tuple (low, high) or "auto", default="auto"
+        For "cwsa" and "cwsa_plus": only thresholds from `low` on and below `high` are tried.
+        "auto": (0.5, 1.0), as in the paper, or (0.0, 1.0) where 0.5 accepts less than
+        `min_coverage`. Below the lowest confidence both metrics rise as the threshold falls,
+        although no decision changes, so that from 0 on the best one usually accepts everything.
     constraint : tuple (str, float) or list of them, default=None
         For a metric: what must also hold on these rows, ("risk", .05), ("generalized_risk",
         .01), ("coverage", .7) or ("selective_accuracy", .9). It promises nothing for new rows.
@@ -151,6 +157,7 @@ def select_threshold(
         looks=looks,
         method=method,
         min_coverage=min_coverage,
+        threshold_range=threshold_range,
         constraint=constraint,
         on_infeasible=on_infeasible,
         loss=loss,

@@ -35,7 +35,8 @@ class MetricOptimum:
     best : float
         What is largest there: the value, or its lower bound.
     unconstrained : float
-        Its largest value without constraints or least coverage; above `best` where they matter.
+        Its largest value within the range, without constraints or least coverage; above `best`
+        where they matter.
     """
 
     threshold: float
@@ -61,6 +62,7 @@ def best_metric(
     constraints: tuple[tuple[str, float], ...] = (),
     *,
     method: str = "empirical",
+    threshold_range: tuple[float, float] = (0.0, 1.0),
 ) -> MetricOptimum | None:
     """Scan every threshold that can be best; among equal values take the largest coverage.
 
@@ -74,13 +76,15 @@ def best_metric(
         Bounds that the accepted rows must keep as well.
     method : {"empirical", "lower_bound"}, default="empirical"
         What is to be largest: the value, or the value less 1.645 standard errors.
+    threshold_range : tuple of float, default=(0.0, 1.0)
+        For CWSA and CWSA+: thresholds from the first number on and below the second are scanned.
 
     Returns
     -------
     MetricOptimum or None
-        None if no threshold keeps the constraints.
+        None if no threshold in the range accepts enough rows and keeps the constraints.
     """
-    found = _candidates(curve, metric)
+    found = _candidates(curve, metric, threshold_range)
     scores = found.values
     if method == "lower_bound":
         squares = _mean_squares(curve, metric, found)
@@ -90,8 +94,7 @@ def best_metric(
     allowed = reaches(curve.coverage, min_coverage)
     if constraints:
         allowed &= keeps(curve, constraints)
-    if len(scores) != len(curve):  # signed CWSA has two candidates for most entries
-        allowed = allowed.take(found.n_blocks - 1)
+    allowed = allowed[found.n_blocks - 1]
     if not np.any(allowed):
         return None
     kept = np.where(allowed, scores, -np.inf)
@@ -118,26 +121,38 @@ def keeps(curve: RiskCoverageCurve, constraints: tuple[tuple[str, float], ...]) 
     return kept
 
 
-def _candidates(curve: RiskCoverageCurve, metric: str) -> _Candidates:
+def _candidates(
+    curve: RiskCoverageCurve, metric: str, threshold_range: tuple[float, float]
+) -> _Candidates:
     """Return the thresholds that can be best.
 
     While the accepted rows stay the same, CWSA+ falls as the threshold rises: only the lowest
-    threshold that accepts them can be best. CWSA may also rise: then the highest one is best.
+    threshold of the range that accepts them can be best. CWSA may also rise: then the highest
+    one is best.
     """
     n_blocks = np.arange(1, len(curve) + 1)
     if metric == "selective_accuracy":
-        right = 1.0 - curve.selective_risk
-        return _Candidates(curve.thresholds, n_blocks, right)
+        return _Candidates(curve.thresholds, n_blocks, 1.0 - curve.selective_risk)
     plus = metric == "cwsa_plus"
-    thresholds, values = curve.cwsa_right_limits(plus=plus)
-    if not plus:
-        below_one = curve.thresholds < 1.0  # CWSA has no value at a threshold of 1
-        thresholds = np.concatenate([curve.thresholds[below_one], thresholds])
-        values = np.concatenate([curve.cwsa()[below_one], values])
-        n_blocks = np.concatenate([n_blocks[below_one], n_blocks])
-        order = np.argsort(n_blocks, kind="stable")
-        thresholds, values, n_blocks = thresholds[order], values[order], n_blocks[order]
-    return _Candidates(thresholds, n_blocks, values)
+    low, high = threshold_range
+    lowest, values = curve.cwsa_right_limits(plus=plus)
+    # Entries with a threshold in the range are neighbours; only the last can reach below it.
+    first = len(curve) - int(np.searchsorted(lowest[::-1], high))
+    inside = slice(first, int(curve.n_blocks_accepted(np.array([low]))[0]))
+    lowest, values, n_blocks = lowest[inside], values[inside].copy(), n_blocks[inside]
+    if len(lowest) and lowest[-1] < low:
+        lowest[-1] = low
+        values[-1:] = curve.cwsa_at(lowest[-1:], plus=plus)
+    if plus:
+        return _Candidates(lowest, n_blocks, values)
+    below = np.nextafter(high, 0.0)
+    highest, own = curve.thresholds[inside].copy(), curve.cwsa()[inside].copy()
+    cut = highest > below
+    highest[cut] = below
+    own[cut] = curve.cwsa_at(highest[cut], plus=False)
+    order = np.argsort(np.concatenate([n_blocks, n_blocks]), kind="stable")
+    both = zip((highest, n_blocks, own), (lowest, n_blocks, values), strict=True)
+    return _Candidates(*(np.concatenate(pair)[order] for pair in both))
 
 
 def _mean_squares(curve: RiskCoverageCurve, metric: str, found: _Candidates) -> FloatArray:

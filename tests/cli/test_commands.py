@@ -63,6 +63,8 @@ def predictions_of(frame):
         ({"objective": "coverage", "target": 0.6}, ["--objective", "coverage", "--target", ".6"]),
         ({"objective": "cwsa_plus", "min_coverage": 0.3},
          ["--objective", "cwsa_plus", "--min-coverage", "0.3"]),
+        ({"objective": "cwsa", "threshold_range": (0.6, 0.8), "min_coverage": 0.1},
+         ["--objective", "cwsa", "--threshold-range", "0.6", ".8", "--min-coverage", ".1"]),
         ({"objective": "selective_accuracy", "method": "lower_bound"},
          ["--objective", "selective_accuracy", "--method", "lower_bound"]),
     ],

@@ -328,7 +328,12 @@ def test_constraints_and_lower_bounds(good):
     assert bound.risk <= 0.01
     assert bound.coverage >= 0.3
     with pytest.raises(InfeasibleTargetError, match="No threshold keeps the constraint risk 0"):
-        select_threshold(good, objective="cwsa_plus", constraint=[("risk", 0.0), ("coverage", 1.0)])
+        select_threshold(
+            good,
+            objective="cwsa_plus",
+            constraint=[("risk", 0.0), ("coverage", 1.0)],
+            threshold_range=(0, 1),
+        )
 
 
 # Checking again --------------------------------------------------------------------------------

@@ -29,10 +29,12 @@ def test_metric_objective_returns_its_value_and_no_certificate(predictions):
 
 def test_binding_coverage_warns_and_is_kept(good):
     with pytest.warns(UserWarning, match=r"min_coverage=0\.5 binds"):
-        selection = select_threshold(good, objective="cwsa_plus")
+        selection = select_threshold(good, objective="cwsa_plus", threshold_range=(0, 1))
     assert selection.coverage >= 0.5
     with pytest.warns(UserWarning, match="binds"):
-        smaller = select_threshold(good, objective="cwsa_plus", min_coverage=0.2)
+        smaller = select_threshold(
+            good, objective="cwsa_plus", min_coverage=0.2, threshold_range=(0, 1)
+        )
     assert smaller.value > selection.value
 
 
@@ -175,6 +177,11 @@ def test_counting_methods_refuse_graded_losses(good):
         ({"objective": "risk", "target": 0.1, "method": "magic"}, "method .*must be one of"),
         ({"objective": "risk", "target": 0.1, "min_coverage": 2}, "min_coverage must be a number"),
         ({"objective": "coverage", "target": 0.1, "min_coverage": 0.2}, "min_coverage goes with"),
+        ({"objective": "risk", "target": 0.1, "threshold_range": (0, 1)}, "threshold_range goes"),
+        ({"objective": "selective_accuracy", "threshold_range": (0, 1)}, "threshold_range goes"),
+        ({"objective": "cwsa", "threshold_range": 0.5}, "threshold_range must be two numbers"),
+        ({"objective": "cwsa", "threshold_range": (0.5, 0.5)}, r"threshold_range\[1\] must be"),
+        ({"objective": "cwsa", "threshold_range": (-0.1, 0.5)}, r"threshold_range\[0\] must be"),
         ({"objective": "cwsa_plus", "on_infeasible": "hope"}, "on_infeasible must be one of"),
         ({"objective": "cwsa_plus", "constraint": ("hope", 0.1)}, "constraint must be one of"),
         ({"objective": "cwsa_plus", "constraint": 0.1}, "constraint must be a pair"),
@@ -361,6 +368,34 @@ def test_something_else_than_predictions_is_refused():
 # certify -----------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:min_coverage")
+def test_cwsa_looks_where_the_paper_does_unless_told_otherwise(predictions):
+    low = Outcomes([0, 0, 1, 1], [0.9, 0.8, 0.45, 0.3])
+    for objective in ("cwsa", "cwsa_plus"):
+        found = select_threshold(low, objective=objective)
+        assert found.threshold >= 0.5
+        wide = select_threshold(low, objective=objective, threshold_range=(0, 1))
+        assert wide.threshold == np.nextafter(0.45, 1)
+        more = select_threshold(low, objective=objective, min_coverage=0.7)  # 0.5 accepts half
+        assert more.threshold == np.nextafter(0.3, 1)
+    with pytest.raises(InfeasibleTargetError, match=r"the threshold 0.95 accepts 0 of them"):
+        select_threshold(low, objective="cwsa_plus", threshold_range=(0.95, 1))
+    with pytest.raises(InfeasibleTargetError, match=r"accepts at least min_coverage=0.7 .* 0.5 of"):
+        select_threshold(low, objective="cwsa_plus", min_coverage=0.7, threshold_range=(0.5, 1))
+    with pytest.raises(InfeasibleTargetError, match=r"constraint risk 0.01 .* smallest risk there"):
+        select_threshold(
+            Outcomes([1, 0, 0], [0.9, 0.8, 0.3]), objective="cwsa", constraint=("risk", 0.01)
+        )
+
+
+def test_one_warning_at_most_about_a_metric():
+    rows = Outcomes([0, 0, 1, 1], [0.99, 0.9, 0.2, 0.1])
+    with pytest.warns(UserWarning, match="min_coverage=1 binds") as caught:
+        select_threshold(rows, objective="cwsa_plus", min_coverage=1, threshold_range=(0, 1))
+    assert len(caught) == 1
+
+
 def test_accepting_everything_is_pointed_out():
     with pytest.warns(UserWarning, match="best when everything is accepted"):
-        select_threshold(Outcomes([0, 0, 1], [0.9, 0.8, 0.7]), objective="cwsa_plus")
+        found = select_threshold(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]), objective="cwsa_plus")
+    assert found.threshold == 0.5

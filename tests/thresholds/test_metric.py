@@ -1,8 +1,10 @@
 """The best value of a metric, against a dense grid of thresholds."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve, thresholds
@@ -59,6 +61,54 @@ def test_the_cwsa_plus_optimum_lies_just_above_the_next_lower_confidence():
     best = thresholds.best_metric(low, "cwsa_plus", 0.5)
     assert best.threshold == np.nextafter(0.1, 1)
     assert best.value == pytest.approx((0.8 / 0.9 + 0.7 / 0.9) / 2)
+
+
+def exact_cwsa(confidence, loss, weight, t, sign):
+    """CWSA (sign -1) or CWSA+ (sign 0) in fractions."""
+    confidence, loss, weight = confidence.tolist(), loss.tolist(), weight.tolist()
+    t = float(t)
+    kept = [i for i, c in enumerate(confidence) if c >= t]
+    terms = [
+        Fraction(weight[i]) * (Fraction(confidence[i]) - Fraction(t)) / (1 - Fraction(t))
+        * (sign if loss[i] else 1)
+        for i in kept
+    ]  # fmt: skip
+    return sum(terms) / sum(Fraction(weight[i]) for i in kept)
+
+
+@profile
+@given(curves(weighted=True), st.sampled_from(["cwsa", "cwsa_plus"]), st.sampled_from([0.0, 0.4]),
+       st.tuples(st.floats(0, 1), st.floats(0, 1)))  # fmt: skip
+def test_no_threshold_in_the_range_is_better(case, metric, min_coverage, ends):
+    assume(ends[0] != ends[1])
+    ends = tuple(sorted(ends))
+    curve, (confidence, loss, weight) = case
+    low, high = ends
+    best = thresholds.best_metric(curve, metric, min_coverage, threshold_range=ends)
+    near = np.concatenate([confidence, np.nextafter(confidence, 2), np.linspace(low, high, 50)])
+    grid = np.unique(np.append(near, np.nextafter(high, 0)))
+    share = {t: weight[confidence >= t].sum() / weight.sum() for t in grid if low <= t < high}
+    allowed = [t for t in share if share[t] > 0 and share[t] >= min_coverage]
+    assert (best is not None) == bool(allowed)
+    if best is not None:
+        sign = 0 if metric == "cwsa_plus" else -1
+        values = [float(exact_cwsa(confidence, loss, weight, t, sign)) for t in allowed]
+        assert best.value == pytest.approx(max(values), abs=1e-9)
+        assert low <= best.threshold < high
+        found = exact_cwsa(confidence, loss, weight, best.threshold, sign)
+        assert float(found) == pytest.approx(best.value, abs=1e-9)
+        assert weight[confidence >= best.threshold].sum() / weight.sum() >= min_coverage
+
+
+def test_a_range_cuts_the_thresholds_of_an_accepted_set():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 1], [0.9, 0.6, 0.3]))
+    best = thresholds.best_metric(curve, "cwsa_plus", 0.0, threshold_range=(0.7, 0.8))
+    assert (best.threshold, best.n_blocks) == (0.7, 1)
+    assert best.value == pytest.approx(0.2 / 0.3)
+    # The answer at 0.6 is wrong: CWSA rises up to 0.6, or up to the end of the range.
+    signed = thresholds.best_metric(curve, "cwsa", 0.6, threshold_range=(0.4, 0.5))
+    assert (signed.threshold, signed.n_blocks) == (np.nextafter(0.5, 0), 2)
+    assert thresholds.best_metric(curve, "cwsa", 0.6, threshold_range=(0.7, 0.8)) is None
 
 
 def test_equal_values_take_the_largest_coverage():
