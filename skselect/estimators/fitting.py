@@ -172,7 +172,8 @@ def fit_router(owner: Any) -> MetadataRouter:
 
     A `cv` that is no splitter, such as an integer, keeps groups together, so it asks for them.
     """
-    splitter = owner.cv if hasattr(owner.cv, "split") else StratifiedGroupKFold()
+    is_splitter = hasattr(owner.cv, "split") and not isinstance(owner.cv, str)
+    splitter = owner.cv if is_splitter else StratifiedGroupKFold()
     to_fit = MethodMapping().add(caller="fit", callee="fit")
     to_split = MethodMapping().add(caller="fit", callee="split")
     return (
@@ -219,7 +220,7 @@ def _find_weight_parameter(estimator: Any) -> str:
 
 
 #: Fewer held-out rows are too few to choose a threshold.
-_LEAST_HELD_OUT = 10
+LEAST_HELD_OUT = 10
 #: For each fold the rows to train on, and the rows to predict.
 Parts = list[tuple[IntArray, IntArray]]
 
@@ -286,10 +287,10 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
         train, test = next(splitter.split(np.zeros(n), groups=groups))
     except ValueError as error:
         raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
-    if len(test) < _LEAST_HELD_OUT:
+    if len(test) < LEAST_HELD_OUT:
         raise ValueError(
             f"cv={share:g} holds out {len(test)} of {n} rows, but a threshold needs at least "
-            f"{_LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
+            f"{LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
         )
     return train, test
 

@@ -47,6 +47,7 @@ from skselect.estimators.cross_fitting import (
     predict_held_out,
 )
 from skselect.estimators.fitting import (
+    LEAST_HELD_OUT,
     TrainingRows,
     check_cv,
     check_trainable,
@@ -67,6 +68,9 @@ from skselect.selection.goal import Goal
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import rows_among
 from skselect.thresholds import Betting, FixedSequence
+
+# The share of the rows that certifies under cv="auto".
+_HELD_OUT = 0.4
 
 
 class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -148,14 +152,19 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         threshold.
     unseen : {"abstain", "raise"}, default="abstain"
         Rows of other subgroups, or of none: hand them over with a warning, or raise an error.
-    cv : int, splitter, iterable or float in (0, 1), default=5
-        An integer or splitter: out-of-fold predictions choose the threshold. A row whose class
-        no training row of its fold has counts as a wrong answer, with a warning; if these are
-        most rows of a class, it is an error. A float: that share of the rows (at least 10) is
-        held out once and chooses it. Not used for a FrozenEstimator.
-    refit : bool, default=True
-        Fit the classifier on all rows afterwards. With a float `cv` and ``refit=False`` the
-        classifier that saw the other rows is kept, and the certificate is exact.
+    cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"
+        Which rows choose the threshold. Not used for a FrozenEstimator.
+
+        - A float: that share of the rows (at least 10), held out once at random.
+        - An integer or splitter: all rows, by out-of-fold predictions. A row whose class
+          no training row of its fold has counts as a wrong answer, with a warning; if these are
+          most rows of a class, it is an error.
+        - "auto": 0.4 for a promise, unless ``refit=True`` or there are fewer than 25 rows; else
+          5. See Notes for what holding out costs.
+    refit : bool or "auto", default="auto"
+        Fit the classifier on all rows afterwards. "auto": not if a float `cv` has held out rows
+        for a promise; the classifier that saw the other rows is then kept, and the certificate is
+        exact.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     abstain_label : label, default="auto"
@@ -164,7 +173,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     n_jobs : int, default=None
         Folds fitted at the same time.
     random_state : int, RandomState or None, default=None
-        For the split of a float `cv`.
+        For the split that holds rows out. None: another one at each call of `fit`.
 
     Attributes
     ----------
@@ -198,6 +207,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     Notes
     -----
+    @SHARE@
+
     The certificate of a risk target holds for every threshold at once, so the choice among
     them is accounted for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
 
@@ -208,7 +219,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     >>> from skselect import ThresholdTuner
     >>> X, y = load_digits(return_X_y=True)
     >>> tuner = ThresholdTuner(RandomForestClassifier(random_state=0), objective="risk",
-    ...                        target=.02, cv=.4, refit=False, random_state=0)
+    ...                        target=.02, random_state=0)
     >>> print(tuner.fit(X[:1500], y[:1500]).certificate_)
     CERTIFIED
     If future cases resemble these 600, then in 95 of 100 such calibrations at most 2 % of the
@@ -237,8 +248,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         cost_matrix: Any = None,
         group_by: Any = None,
         unseen: str = "abstain",
-        cv: Any = 5,
-        refit: bool = True,
+        cv: Any = "auto",
+        refit: bool | str = "auto",
         on_infeasible: str = "raise",
         abstain_label: Any = "auto",
         n_jobs: int | None = None,
@@ -351,18 +362,30 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             seen = count_seen(self.estimator, rows.X) if goal.promises else 0
             doubts = (certificates.trained_here(seen, n),) if seen else ()
             return model, [(np.arange(n), decide_among_all(base, model, rows.X, rows))], doubts
-        if isinstance(self.cv, float | np.floating):
-            share, groups = float(self.cv), split_params.get("groups")
-            kept = not self.refit
+        cv, refit = self._resolve_split(goal, n)
+        if isinstance(cv, float):
+            share, groups, kept = cv, split_params.get("groups"), not refit
             model, part = predict_held_out(base, rows, share, groups, self.random_state, kept=kept)
             return (model, [part], ()) if kept else (None, [part], (certificates.REFITTED,))
-        if not self.refit:
+        if not refit:
             raise ValueError(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
                 "or pass FrozenEstimator(fitted classifier)."
             )
         doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
-        return None, predict_folds(base, rows, self.cv, split_params, self.n_jobs), (doubt,)
+        return None, predict_folds(base, rows, cv, split_params, self.n_jobs), (doubt,)
+
+    def _resolve_split(self, goal: Goal, n: int) -> tuple[Any, bool]:
+        """Return `cv` and `refit` without "auto"."""
+        cv, auto = self.cv, isinstance(self.refit, str)
+        if isinstance(cv, str):
+            holds_out = (
+                goal.promises and (auto or not self.refit) and n * _HELD_OUT >= LEAST_HELD_OUT
+            )
+            cv = _HELD_OUT if holds_out else 5
+        if isinstance(cv, np.floating):
+            cv = float(cv)
+        return cv, not (goal.promises and isinstance(cv, float)) if auto else bool(self.refit)
 
     def _select(
         self,
@@ -396,7 +419,10 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     def _check_goal(self, base: SelectiveClassifier) -> Goal:
         """Check every argument before anything is trained; return the goal without target."""
-        check_cv(self.cv, takes_share=True)
+        if isinstance(self.refit, str):
+            check_choice("refit", self.refit, [True, False, "auto"])
+        if not (isinstance(self.cv, str) and self.cv == "auto"):
+            check_cv(self.cv, takes_share=True)
         if isinstance(self.cv, float | np.floating):
             check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         check_choice("decision", base.decision, DECISIONS)

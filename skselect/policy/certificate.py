@@ -50,7 +50,7 @@ class Doubt(NamedTuple):
 
 FOLD_MODELS = Doubt(
     "the threshold comes from out-of-fold predictions, whose models differ from the final one "
-    "(FrozenEstimator with fresh rows, or cv=0.3 with refit=False, certifies)",
+    "(FrozenEstimator with fresh rows, or cv='auto' and refit='auto', certifies)",
     UNCHANGED,
 )
 REFITTED = Doubt(
@@ -59,8 +59,8 @@ REFITTED = Doubt(
     UNCHANGED,
 )
 SAME_ROWS = Doubt(
-    "these rows also fitted the calibration of the frozen classifier (cv=0.3 with refit=False, or "
-    "a classifier calibrated on other rows, certifies)",
+    "these rows also fitted the calibration of the frozen classifier (cv='auto' and refit='auto', "
+    "or a classifier calibrated on other rows, certifies)",
     FRESH,
 )
 
