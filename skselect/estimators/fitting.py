@@ -402,10 +402,12 @@ def assemble(parts: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
 
 
 def check_cv(cv: Any, *, takes_share: bool = False) -> None:
-    """Refuse strings and, unless `takes_share`, floats."""
+    """Refuse strings and floats; with `takes_share` floats and "auto" are allowed."""
+    if takes_share and isinstance(cv, str) and cv == "auto":
+        return
     is_share = isinstance(cv, float | np.floating)
     if isinstance(cv, str) or (is_share and not takes_share):
-        share = "a share of the rows, " if takes_share else ""
+        share = "a share of the rows, 'auto', " if takes_share else ""
         remedy = (
             " To use a classifier that was fitted on other rows as it is, pass "
             "FrozenEstimator(classifier) (sklearn.frozen) as the estimator; cv is then not used."

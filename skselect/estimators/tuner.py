@@ -162,9 +162,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         - "auto": 0.4 for a promise, unless ``refit=True`` or there are fewer than 25 rows; else
           5. See Notes for what holding out costs.
     refit : bool or "auto", default="auto"
-        Fit the classifier on all rows afterwards. "auto": not if a float `cv` has held out rows
-        for a promise; the classifier that saw the other rows is then kept, and the certificate is
-        exact.
+        Fit the classifier on all rows afterwards. With a float `cv` and ``refit=False`` the
+        classifier that saw the other rows is kept, and the certificate is exact. "auto": False
+        where ``cv="auto"`` has held out rows for a promise, else True.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     abstain_label : label, default="auto"
@@ -207,7 +207,12 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     Notes
     -----
-    @SHARE@
+    A promise by ``cv="auto"`` costs 40 % of the rows, which do not train the classifier. Of the
+    shares 0.2 to 0.5 none accepts clearly more from 5,000 rows on (UCI Adult, at most 8 % wrong,
+    boosted trees: 75.6 to 77.1 %; of 45,000 rows: 82.6 to 83.2 %), and with 1,500 rows 0.4
+    accepts most (55.8, 67.9, 69.3 and 67.4 %). Alternatives: a frozen classifier and fresh
+    rows, which certify the classifier trained on all others; ``cv=5``, which trains and chooses on
+    every row, but is an estimate.
 
     The certificate of a risk target holds for every threshold at once, so the choice among
     them is accounted for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
@@ -378,14 +383,14 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     def _resolve_split(self, goal: Goal, n: int) -> tuple[Any, bool]:
         """Return `cv` and `refit` without "auto"."""
         cv, auto = self.cv, isinstance(self.refit, str)
-        if isinstance(cv, str):
-            holds_out = (
-                goal.promises and (auto or not self.refit) and n * _HELD_OUT >= LEAST_HELD_OUT
-            )
-            cv = _HELD_OUT if holds_out else 5
+        refit = auto or bool(self.refit)
         if isinstance(cv, np.floating):
             cv = float(cv)
-        return cv, not (goal.promises and isinstance(cv, float)) if auto else bool(self.refit)
+        if not isinstance(cv, str):
+            return cv, refit
+        if goal.promises and (auto or not refit) and n * _HELD_OUT >= LEAST_HELD_OUT:
+            return _HELD_OUT, False
+        return 5, refit
 
     def _select(
         self,
@@ -421,8 +426,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         """Check every argument before anything is trained; return the goal without target."""
         if isinstance(self.refit, str):
             check_choice("refit", self.refit, [True, False, "auto"])
-        if not (isinstance(self.cv, str) and self.cv == "auto"):
-            check_cv(self.cv, takes_share=True)
+        check_cv(self.cv, takes_share=True)
         if isinstance(self.cv, float | np.floating):
             check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         check_choice("decision", base.decision, DECISIONS)

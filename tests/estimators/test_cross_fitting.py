@@ -103,7 +103,7 @@ def test_anything_that_becomes_an_array_has_columns(people, by):
 
 @pytest.mark.filterwarnings("ignore:site")
 def test_several_thresholds_have_no_single_one(people):
-    tuner = ThresholdTuner(model(), group_by="site", **RISK).fit(*people)
+    tuner = ThresholdTuner(model(), group_by="site", cv=5, **RISK).fit(*people)
     for name in ("threshold_", "certificate_"):
         with pytest.raises(AttributeError, match=f"see {name[:-1]}s_, a dict"):
             getattr(tuner, name)

@@ -96,6 +96,45 @@ def test_held_out_rows_choose_and_certify(data):
     assert again.threshold_ == tuner.threshold_
 
 
+def test_asking_for_a_promise_gives_one(data):
+    X, y = data
+    tuner = risk(GaussianNB(), target=0.2).fit(X, y)
+    explicit = risk(GaussianNB(), target=0.2, cv=0.4, refit=False).fit(X, y)
+    assert tuner.certificate_.is_certified
+    assert tuner.certificate_.n == 360
+    assert tuner.threshold_ == explicit.threshold_
+    np.testing.assert_array_equal(tuner.predict_proba(X), explicit.predict_proba(X))
+    for objective in ("generalized_risk", "coverage"):
+        assert ThresholdTuner(
+            GaussianNB(), objective=objective, target=0.2, random_state=0
+        ).fit(X, y).certificate_.is_certified  # fmt: skip
+
+
+@quiet
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"objective": "selective_accuracy"},
+        {"objective": "cost", "target": 0.2},
+        {"objective": "risk", "target": 0.2, "method": "empirical"},
+        {"objective": "risk", "target": 0.2, "refit": True},
+    ],
+)
+def test_where_nothing_is_promised_five_folds_choose_and_all_rows_train(data, options):
+    X, y = data
+    tuner = ThresholdTuner(GaussianNB(), **options).fit(X, y)
+    assert len(tuner.cv_results_["n_rows"]) == 5
+    assert tuner.curve_.n_rows == 900
+    np.testing.assert_array_equal(tuner.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X))
+
+
+def test_too_few_rows_to_hold_out_are_folds(data):
+    X, y = data[0][:24], data[1][:24] > 0
+    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.3).fit(X, y)
+    assert "ESTIMATE" in str(tuner.certificate_)
+    assert tuner.certificate_.n == 24
+
+
 # What is exact ----------------------------------------------------------------------------------
 
 
@@ -106,13 +145,17 @@ def test_every_way_says_whether_it_is_exact(data):
     calibrated = SelectiveClassifier(GaussianNB(), calibration="platt").fit(X[half], y[half])
     on_frozen = SelectiveClassifier(FrozenEstimator(plain), calibration="platt")
     cases = [
-        (risk(GaussianNB()), "fold", {}),
+        (risk(GaussianNB(), cv=5), "fold", {}),
+        (risk(GaussianNB(), refit=True), "fold", {}),
+        (risk(GaussianNB(), target=0.2), "", {}),
+        (risk(GaussianNB(), target=0.2, refit=False), "", {}),
         (risk(GaussianNB(), cv=0.4, target=0.2), "fitted again", {}),
         (risk(GaussianNB(), cv=0.4, target=0.2, refit=False), "", {}),
         (risk(FrozenEstimator(plain)), "", {}),
         (risk(SelectiveClassifier(FrozenEstimator(plain))), "", {}),
         (risk(FrozenEstimator(calibrated)), "", {}),
-        (risk(on_frozen), "also fitted the calibration", {}),
+        (risk(on_frozen, cv=5), "also fitted the calibration", {}),
+        (risk(on_frozen, target=0.2), "", {}),
         (risk(on_frozen, cv=0.5, target=0.2, refit=False), "", {}),
         (
             risk(
@@ -280,7 +323,7 @@ def test_fingerprints_tell_models_and_rows_apart(data):
 def test_policy_file_decides_the_same_rows(data, tmp_path):
     X, y = data
     base = SelectiveClassifier(LinearSVC(), calibration="platt")
-    tuner = risk(base).fit(X, y)
+    tuner = risk(base, cv=5).fit(X, y)
     tuner.policy_.to_json(tmp_path / "policy.json")
     policy = AbstentionPolicy.from_json(tmp_path / "policy.json")
     scores = tuner.estimator_.estimator_.decision_function(X)
@@ -290,7 +333,7 @@ def test_policy_file_decides_the_same_rows(data, tmp_path):
 
 def test_clone_pickle_and_search(data):
     X, y = data
-    tuner = risk(GaussianNB()).fit(X, y)
+    tuner = risk(GaussianNB(), cv=5).fit(X, y)
     again = pickle.loads(pickle.dumps(tuner))
     np.testing.assert_array_equal(again.predict(X), tuner.predict(X))
     search = GridSearchCV(clone(tuner), {"target": [0.1, 0.2]}, scoring="cwsa_plus", n_jobs=2)
@@ -386,6 +429,9 @@ def test_groups_go_to_the_splitter(data):
         ),
         ({"constraint": ("risk", 0.98)}, "constraint 'risk' must be at most 0.5"),
         ({"looks": 2}, "looks=2 divides delta, which objective='cwsa_plus'"),
+        ({"refit": "no"}, "refit must be one of"),
+        ({"cv": "all"}, "cv must be an integer, a share of the rows, 'auto', a splitter"),
+        ({"refit": False}, "refit=False needs one fitted classifier to keep"),
         ({"objective": "risk", "target": 0.1, "looks": 1.5}, "looks must be an integer"),
         ({"group_by": "sex"}, "group_by='sex': X has no column"),
         ({"group_by": "predicted_class", "among": ("true", 1)}, "among does not go with group_by"),
@@ -406,7 +452,8 @@ def test_bad_parameters_are_named(options, message, data):
 
 
 def test_planned_looks_share_delta(data):
-    share, look = risk(GaussianNB(), delta=0.025), risk(GaussianNB(), delta=0.1, looks=4)
+    share = risk(GaussianNB(), delta=0.025, cv=5)
+    look = risk(GaussianNB(), delta=0.1, looks=4, cv=5)
     assert share.fit(*data).threshold_ == look.fit(*data).threshold_
     assert (look.certificate_.delta, look.certificate_.looks) == (0.1, 4)
 
