@@ -239,7 +239,7 @@ def test_calibrating_on_the_certifying_rows_is_never_called_exact(rng):
 
     frozen = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
     base = SelectiveClassifier(frozen, calibration="isotonic")
-    tuner = ThresholdTuner(base, objective="risk", target=0.45, on_infeasible="abstain")
+    tuner = ThresholdTuner(base, objective="risk", target=0.45, on_infeasible="abstain", cv=5)
     with pytest.warns(UserWarning, match="No threshold"):
         tuner.fit(X[100:], y[100:])
     assert not tuner.certificate_.is_certified

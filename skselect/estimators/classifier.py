@@ -106,6 +106,8 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
         and 1, which scikit-learn's metrics can compare with False and True.
+    n_jobs : int, default=None
+        Folds of `cv` fitted at the same time.
 
     Attributes
     ----------
@@ -124,6 +126,9 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
 
     Notes
     -----
+    The classifier is fitted once without a calibration, and once per fold more with one: 6 times
+    with ``cv=5``.
+
     With ``decision="argmax"`` a classifier whose own ``predict`` differs from the class of the
     largest probability (a tuned cut-off inside it) is refused: its confidence would not belong
     to its answer. Choose ``decision="estimator"`` for it.
@@ -151,6 +156,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         cost_matrix: Any = None,
         cv: Any = 5,
         abstain_label: Any = "auto",
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.threshold = threshold
@@ -161,6 +167,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self.cost_matrix = cost_matrix
         self.cv = cv
         self.abstain_label = abstain_label
+        self.n_jobs = n_jobs
 
     # Fitting -----------------------------------------------------------------------------
 
@@ -248,7 +255,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
             return None
         if not self._is_frozen:
             parts = folds(self.cv, rows.X, rows.y, rows.split_params, weight)
-            scores = rows.predict_out_of_fold(self.estimator, parts)
+            scores, _ = rows.predict_out_of_fold(self.estimator, parts, self.n_jobs)
             seen = find_known_rows(parts, codes)
             warn_unseen(seen, codes, "they are left out of the calibration")
             scores, codes = scores[seen], codes[seen]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.parallel import Parallel, delayed
 
 from skselect._checks.labels import check_known, check_labels, encode_labels
 from skselect._checks.proba import RANGE_TOLERANCE, check_proba
@@ -357,17 +358,29 @@ class TrainingRows:
         fitted.fit(self.X, own_codes, **params)
         return RawClassifier(fitted, self.classes, known, find_response(fitted))
 
-    def fit_folds(
-        self, estimator: Any, parts: Parts
-    ) -> Iterator[tuple[IntArray, Any, RawClassifier]]:
-        """Yield the rows that a fold leaves out, and a classifier fitted to the others."""
-        for train, test in parts:
-            yield test, take_rows(self.X, test), self.take(train).fit(estimator)
+    def predict_out_of_fold(
+        self, estimator: Any, parts: Parts, n_jobs: int | None, *, decision: str | None = None
+    ) -> tuple[FloatArray, str]:
+        """Return raw scores of every row by a classifier that did not see it, and their kind.
 
-    def predict_out_of_fold(self, estimator: Any, parts: Parts) -> FloatArray:
-        """Return raw scores of every row by a classifier that did not see it."""
-        models = self.fit_folds(estimator, parts)
-        return assemble((test, raw.scores(X_test)) for test, X_test, raw in models)
+        Where a `decision` is given, a classifier whose answers do not fit it is refused.
+        """
+        found = Parallel(n_jobs=n_jobs)(
+            delayed(_score_fold)(self, estimator, train, test, decision) for train, test in parts
+        )
+        tests, scores, responses = zip(*found, strict=True)
+        return np.asarray(np.concatenate(scores)[np.argsort(np.concatenate(tests))]), responses[-1]
+
+
+def _score_fold(
+    rows: TrainingRows, estimator: Any, train: IntArray, test: IntArray, decision: str | None
+) -> tuple[IntArray, FloatArray, str]:
+    """Return the rows that a fold leaves out, and their scores by a classifier of the others."""
+    raw, X_test = rows.take(train).fit(estimator), take_rows(rows.X, test)
+    scores = raw.scores(X_test)
+    if decision is not None:
+        raw.check_decision(X_test, scores, decision)
+    return test, scores, raw.response
 
 
 def _encode_eval_labels(labels: Any, classes: LabelArray) -> IntArray:
@@ -393,12 +406,6 @@ def _has_rows(value: Any, n: int) -> bool:
     if shape is not None:
         return len(shape) > 0 and shape[0] == n
     return hasattr(value, "__len__") and len(value) == n
-
-
-def assemble(parts: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
-    """Join the scores of parts that hold each row once, in the order of the rows."""
-    rows, scores = zip(*parts, strict=True)
-    return np.asarray(np.concatenate(scores)[np.argsort(np.concatenate(rows))])
 
 
 def check_cv(cv: Any, *, takes_share: bool = False) -> None:

@@ -36,7 +36,6 @@ from skselect.estimators.classifier import (
 from skselect.estimators.fitting import (
     Parts,
     TrainingRows,
-    assemble,
     find_known_rows,
     folds,
     is_ready,
@@ -71,6 +70,7 @@ def calibration_report(
     groups: Any = None,
     n_draws: int = 999,
     random_state: Any = None,
+    n_jobs: int | None = None,
 ) -> pd.DataFrame:
     """Compare calibrations of one classifier, on rows that did not fit either.
 
@@ -95,6 +95,8 @@ def calibration_report(
         Calibrated classifiers simulated for `csr_p_value`.
     random_state : int, Generator or None, default=None
         Seed of the simulation.
+    n_jobs : int, default=None
+        Folds fitted at the same time.
 
     Returns
     -------
@@ -148,7 +150,7 @@ def calibration_report(
     rng = check_generator(random_state)
     check_has_fit(estimator)
     X, y = indexable(X, y)
-    rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups)
+    rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs)
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
@@ -203,7 +205,7 @@ class _Scores:
 
 
 def _score_rows(
-    estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any
+    estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any, n_jobs: int | None
 ) -> _Scores:
     """Score every row out of fold."""
     classes = task_classes(estimator, y)
@@ -217,18 +219,15 @@ def _score_rows(
     parts = folds(cv, X, y, split_params, weight)
     seen = np.ones(len(codes), dtype=bool)
     if is_ready(estimator):
-        models = iter([(np.arange(len(codes)), X, rows.fit(estimator))])
+        raw = rows.fit(estimator)
+        scores, response = raw.scores(X), raw.response
+        raw.check_decision(X, scores, "argmax")
     else:
         warn_if_fitted(estimator)
-        models = rows.fit_folds(estimator, parts)
         seen = find_known_rows(parts, codes)
         warn_unseen(seen, codes, "no calibration learns from them, and they count as wrong")
-    found = []
-    for test, X_test, raw in models:
-        found.append((test, raw.scores(X_test)))
-        raw.check_decision(X_test, found[-1][1], "argmax")
-        response = raw.response
-    return _Scores(assemble(found), response, codes, classes, weight, parts, seen)
+        scores, response = rows.predict_out_of_fold(estimator, parts, n_jobs, decision="argmax")
+    return _Scores(scores, response, codes, classes, weight, parts, seen)
 
 
 def _cross_fit(rows: _Scores, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:

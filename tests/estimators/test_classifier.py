@@ -140,7 +140,7 @@ def test_booleans_are_predicted_as_numbers_once_it_can_abstain(label, data):
         assert labels.astype(object).where(labels.notna(), None).tolist() == (
             gate["decide"](raw)["label"].tolist()
         )
-    tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.2).fit(X, y)
+    tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.2, cv=5).fit(X, y)
     assert set(tuner.predict(X).tolist()) <= {-1, 0, 1}
 
 
@@ -157,7 +157,9 @@ def test_no_rows_are_refused_in_the_words_of_scikit_learn(data):
     X, y = data
     message = r"Found array with 0 sample\(s\) \(shape=\(0, 6\)"
     frozen = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), threshold=0.5)
-    tuner = ThresholdTuner(Lax(), objective="coverage", target=0.5, group_by=lambda X: X[:, 0] > 0)
+    tuner = ThresholdTuner(
+        Lax(), objective="coverage", target=0.5, group_by=lambda X: X[:, 0] > 0, cv=5
+    )
     for model in (SelectiveClassifier(Lax(), threshold=0.5).fit(X, y), frozen, tuner.fit(X, y)):
         for method in METHODS:
             with pytest.raises(ValueError, match=message):
@@ -864,3 +866,11 @@ def test_a_tuner_predicts_by_its_own_policy_alone(data, monkeypatch):
     assert tuner.policy_.created == tuner.policy_.created
     monkeypatch.setattr(SelectiveClassifier, "policy_", None)
     np.testing.assert_array_equal(tuner.predict(X), answers)
+
+
+def test_n_jobs_changes_nothing(data):
+    one, two = (
+        SelectiveClassifier(GaussianNB(), calibration="platt", n_jobs=n_jobs).fit(*data)
+        for n_jobs in (None, 2)
+    )
+    np.testing.assert_array_equal(one.predict_proba(data[0]), two.predict_proba(data[0]))

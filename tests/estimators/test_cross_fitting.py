@@ -252,7 +252,7 @@ def test_a_function_that_looks_at_rows_together_is_refused(name, goal, kinds):
 
     group_by, message = TOGETHER[name]
     with pytest.raises(ValueError, match=rf"group_by: the function {message}.*from that row alone"):
-        ThresholdTuner(Untouched(), group_by=group_by, **goal).fit(*kinds)
+        ThresholdTuner(Untouched(), group_by=group_by, **goal, cv=5).fit(*kinds)
 
 
 @pytest.mark.filterwarnings("ignore:subgroup")
@@ -261,7 +261,7 @@ def test_a_function_of_single_rows_is_taken(name, kinds):
     X, y = kinds
     only_numbers = make_column_transformer(("passthrough", ["x", "z"]))
     classifier = make_pipeline(only_numbers, GaussianNB())
-    tuner = ThresholdTuner(classifier, objective="coverage", target=0.5, group_by=ALONE[name])
+    tuner = ThresholdTuner(classifier, objective="coverage", target=0.5, group_by=ALONE[name], cv=5)
     tuner.fit(X, y)
     one_by_one = [tuner.accepts(X.iloc[[row]])[0] for row in range(0, 600, 100)]
     assert one_by_one == tuner.accepts(X)[::100].tolist()
@@ -292,9 +292,9 @@ def test_columns_of_a_sparse_matrix_need_a_function(people):
     X, y = people
     table = sparse.csr_matrix(X.to_numpy())
     with pytest.raises(ValueError, match="X is sparse; pass a function"):
-        ThresholdTuner(model(), group_by=2, **RISK).fit(table, y)
+        ThresholdTuner(model(), group_by=2, **RISK, cv=5).fit(table, y)
     site = lambda X: X[:, [2]].toarray().ravel()  # noqa: E731
-    tuner = ThresholdTuner(model(), group_by=site, objective="coverage", target=0.8)
+    tuner = ThresholdTuner(model(), group_by=site, objective="coverage", target=0.8, cv=5)
     assert set(tuner.fit(table, y).thresholds_) == {0.0, 1.0, 2.0}
 
 
@@ -425,7 +425,7 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     fitted = FrozenEstimator(model().fit(X[:1000], y[:1000]))
     weight = rng.uniform(0.5, 1.0, 3500)
     tuner = ThresholdTuner(fitted, objective="risk", target=0.2,
-                           method=Betting(largest_weight=1.0))  # fmt: skip
+                           method=Betting(largest_weight=1.0), cv=5)  # fmt: skip
     tuner.fit(X[1000:], y[1000:], sample_weight=weight)
     assert tuner.certificate_.is_certified
     kept = tuner.accepts(X[1000:])

@@ -226,7 +226,7 @@ def test_a_class_with_one_row_stays_harmless(data):
     codes[3] = 9
     for model in (
         SelectiveClassifier(GaussianNB(var_smoothing=0.01), calibration="platt", threshold=0.5),
-        ThresholdTuner(GaussianNB(var_smoothing=0.01), objective="coverage", target=0.5),
+        ThresholdTuner(GaussianNB(var_smoothing=0.01), objective="coverage", target=0.5, cv=5),
     ):
         assert model.fit(X, codes).score(X, codes) > 0.5
     with pytest.raises(ValueError, match="1 of the 1 rows of class"):

@@ -261,7 +261,9 @@ def test_logits_that_are_probabilities_warn():
 def test_it_never_learns_so_all_rows_certify_exactly(rng):
     P = rng.dirichlet([1, 1], 400)
     y = (rng.random(400) < P[:, 1]).astype(int)
-    tuner = ThresholdTuner(PrecomputedClassifier([0, 1]), objective="risk", target=0.3).fit(P, y)
+    tuner = ThresholdTuner(PrecomputedClassifier([0, 1]), objective="risk", target=0.3, cv=5).fit(
+        P, y
+    )
     assert tuner.certificate_.is_certified
     assert tuner.certificate_.n == 400
     base = SelectiveClassifier(PrecomputedClassifier([0, 1]), calibration="platt")

@@ -334,7 +334,7 @@ def test_transformers_before_it_are_applied(binary):
 
 def test_a_tuner_is_scored_at_its_threshold(binary):
     X, y = binary
-    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.6).fit(X, y)
+    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.6, cv=5).fit(X, y)
     assert get_scorer("coverage")(tuner, X, y) == np.mean(tuner.accepts(X))
 
 
@@ -502,7 +502,7 @@ def test_on_accepted_hands_over_labels_in_their_own_dtype(binary):
     X, y = binary[0], binary[1] > 0
     model = SelectiveClassifier(GaussianNB(), threshold=0.8)
     inside = make_pipeline(StandardScaler(), model).fit(X, y)
-    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5).fit(X, y)
+    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, cv=5).fit(X, y)
     for estimator in (model.fit(X, y), inside, tuner, FrozenEstimator(model)):
         assert 0.5 < on_accepted(make_scorer(same_kind))(estimator, X, y) <= 1
 

@@ -225,7 +225,7 @@ def test_calibrated_frozen_classifier_keeps_its_calibration(data):
 def test_threshold_of_the_wrapped_classifier_is_ignored_its_label_counts(data):
     X, y = data
     base = SelectiveClassifier(GaussianNB(), threshold=0.999, abstain_label=-5)
-    tuner = ThresholdTuner(base, objective="coverage", target=0.5).fit(X, y)
+    tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=5).fit(X, y)
     assert -5 in tuner.predict(X)
     tuner.set_params(abstain_label=-6).fit(X, y)
     assert -6 in tuner.predict(X)
@@ -298,7 +298,7 @@ def test_routed_names_reach_the_classifier_behind_both_layers(data):
 def test_own_confidence_that_accepts_everything_has_no_lower_end(data):
     X, y = data
     base = SelectiveClassifier(GaussianNB(), confidence=lambda p: p.max(axis=1) - 0.2)
-    tuner = ThresholdTuner(base, objective="coverage", target=0.9999).fit(X, y)
+    tuner = ThresholdTuner(base, objective="coverage", target=0.9999, cv=5).fit(X, y)
     assert tuner.threshold_ == -np.inf  # 0 would reject rows that these rows did not show
     text = tuner.policy_.to_json(allow_external=True)
     assert AbstentionPolicy.from_json(text).threshold == -np.inf
@@ -340,6 +340,31 @@ def test_clone_pickle_and_search(data):
     assert 0 < search.fit(X, y).best_score_ < 1
 
 
+class CountingNB(GaussianNB):
+    """Counts how often it is fitted."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        CountingNB.fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("calibration", "options", "n_fits"),
+    [
+        ("platt", {}, 36), ("platt", {"objective": "risk", "target": 0.3}, 6),
+        (None, {}, 6), (None, {"objective": "risk", "target": 0.3}, 1),
+    ],
+)  # fmt: skip
+def test_the_docs_say_how_often_the_classifier_is_fitted(data, calibration, options, n_fits):
+    CountingNB.fits = 0
+    base = SelectiveClassifier(CountingNB(), calibration=calibration)
+    ThresholdTuner(base, random_state=0, **options).fit(*data)
+    assert CountingNB.fits == n_fits
+
+
 @quiet
 def test_n_jobs_changes_nothing(data):
     one, two = (ThresholdTuner(GaussianNB(), n_jobs=n).fit(*data).threshold_ for n in (1, 2))
@@ -361,7 +386,7 @@ def test_labels_do_not_change_the_threshold(names, data):
 def test_own_confidence_is_tuned(data):
     X, y = data
     base = SelectiveClassifier(GaussianNB(), confidence="margin")
-    tuner = ThresholdTuner(base, objective="coverage", target=0.6).fit(X, y)
+    tuner = ThresholdTuner(base, objective="coverage", target=0.6, cv=5).fit(X, y)
     ranked = np.sort(tuner.predict_proba(X), axis=1)
     np.testing.assert_array_equal(tuner.predict_confidence(X), ranked[:, 2] - ranked[:, 1])
     assert 0.55 < tuner.accepts(X).mean() < 0.75
@@ -384,9 +409,9 @@ def test_a_rare_class_missing_in_a_fold(data):
     X, y = data
     y = y.copy()
     y[0] = 9
-    tuner = ThresholdTuner(GaussianNB(var_smoothing=1e-2), objective="coverage", target=0.5).fit(
-        X, y
-    )
+    tuner = ThresholdTuner(
+        GaussianNB(var_smoothing=1e-2), objective="coverage", target=0.5, cv=5
+    ).fit(X, y)
     assert tuner.classes_.tolist() == [0, 1, 2, 9]
 
 
@@ -429,7 +454,7 @@ def test_groups_go_to_the_splitter(data):
         ),
         ({"constraint": ("risk", 0.98)}, "constraint 'risk' must be at most 0.5"),
         ({"looks": 2}, "looks=2 divides delta, which objective='cwsa_plus'"),
-        ({"refit": "no"}, "refit must be one of"),
+        ({"refit": "no"}, "refit must be True, False or"),
         ({"cv": "all"}, "cv must be an integer, a share of the rows, 'auto', a splitter"),
         ({"refit": False}, "refit=False needs one fitted classifier to keep"),
         ({"objective": "risk", "target": 0.1, "looks": 1.5}, "looks must be an integer"),
@@ -460,7 +485,7 @@ def test_planned_looks_share_delta(data):
 
 def test_infeasible_targets(data):
     X, y = data
-    tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.001)
+    tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.001, cv=5)
     with pytest.raises(InfeasibleTargetError, match=r"about|no number"):
         tuner.fit(X, y)
     assert not hasattr(tuner, "policy_")  # nothing half-fitted is left behind
@@ -518,7 +543,7 @@ def test_a_grid_holds_names_and_objects(data):
 
 
 def test_a_method_object_of_another_objective_is_named(data):
-    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, method=Betting())
+    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, method=Betting(), cv=5)
     with pytest.raises(ValueError, match=r"method \(of objective='coverage'\) .*got Betting\("):
         tuner.fit(*data)
 

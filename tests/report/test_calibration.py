@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import StackingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
@@ -171,6 +172,16 @@ def test_what_selective_classifier_refuses_is_refused_here():
             calibration_report(estimator, X, y, calibrations=["platt"])
     with pytest.warns(UserWarning, match="already fitted"):
         calibration_report(GaussianNB().fit(X, y), X, y, calibrations=["platt"])
+
+
+def test_n_jobs_changes_nothing():
+    X, y = load_breast_cancer(return_X_y=True)
+    one, two = (
+        calibration_report(GaussianNB(), X, y, calibrations=["platt"], n_draws=9, random_state=0,
+                           n_jobs=n_jobs)
+        for n_jobs in (None, 2)
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
 def test_names_of_their_own():
