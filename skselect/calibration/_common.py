@@ -33,11 +33,28 @@ class Calibrator(Protocol):
         """Return a probability for each score."""
 
 
-class ScoreCalibrator(BaseEstimator, ABC):
-    """A calibrator of the library: `fit` checks the rows, and `_fit` fits the map."""
+class ShowsFit(BaseEstimator):
+    """A calibrator that shows the numbers it has learnt."""
 
     #: The fitted numbers that a policy file keeps, without the underscore at the end.
     stored: tuple[str, ...]
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        learnt = {
+            name: getattr(self, f"{name}_", None)
+            for name in self.stored
+            if name not in ("share", "prior")
+        }
+        numbers = [
+            f"{name} {value:.4g}" for name, value in learnt.items() if isinstance(value, float)
+        ]
+        text = str(super().__repr__(N_CHAR_MAX))
+        return f"<{text}: {', '.join(numbers)}>" if numbers else text
+
+
+class ScoreCalibrator(ShowsFit, ABC):
+    """A calibrator of the library: `fit` checks the rows, and `_fit` fits the map."""
+
     #: Whether the sum of the weights counts as a number of rows.
     _counts_weights = True
 
@@ -79,7 +96,7 @@ class ScoreCalibrator(BaseEstimator, ABC):
         """Return a probability for each score."""
 
 
-class Safeguarded(BaseEstimator, ABC):
+class Safeguarded(ShowsFit, ABC):
     """A fitted map q, mixed with a guess: (1 - share) q + share prior.
 
     On separable rows the fitted probabilities of a map with few parameters go to 0 and 1, but n

@@ -181,6 +181,12 @@ class RiskCoverageCurve:
     def __len__(self) -> int:
         return self.sums.n_blocks
 
+    def __repr__(self) -> str:
+        return (
+            f"<RiskCoverageCurve: {self.n_rows} rows, {len(self)} thresholds, risk "
+            f"{self.mean_loss:.4g} at full coverage>"
+        )
+
     def arrays(self, *names: str, max_points: int | None = None) -> dict[str, FloatArray]:
         """Return several arrays in one pass, each with one value per entry.
 

@@ -14,6 +14,7 @@ from scipy.special import expit, ndtri, stdtrit
 from skselect._array_ops import ROUNDING, is_graded
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
 from skselect._checks.rows import check_countable, refuse_weights
+from skselect._notebook import NotebookText
 from skselect._typing import ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.inference.bootstrap import Resampler, bootstrap, cell_bootstrap
@@ -36,7 +37,7 @@ FEW_ERRORS = 10
 
 
 @dataclass(frozen=True)
-class MetricInterval:
+class MetricInterval(NotebookText):
     """A metric with its confidence interval.
 
     Parameters

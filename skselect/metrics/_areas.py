@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from skselect._checks.options import check_choice, check_cwsa_thresholds
+from skselect._notebook import NotebookText
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._arguments import DoorOptions, judge_proba, metric
@@ -64,7 +65,7 @@ def accuracy_rejection_auc(curve: RiskCoverageCurve, estimator: str = "empirical
 
 
 @dataclass(frozen=True)
-class ReviewPlan:
+class ReviewPlan(NotebookText):
     """What to review to keep silent errors rare; :func:`~skselect.metrics.review_at_reliability`.
 
     Parameters

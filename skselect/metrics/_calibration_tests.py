@@ -15,6 +15,7 @@ from scipy.special import bdtr, bdtrc, gammaln, ndtr, xlog1py, xlogy
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
 from skselect._checks.rows import check_unit_confidence, refuse_graded_test, refuse_weights
+from skselect._notebook import NotebookText
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._arguments import DoorOptions, check_eps, claim_metric, judge_proba
@@ -138,7 +139,7 @@ def _log_mass(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class EcceTest:
+class EcceTest(NotebookText):
     """What :func:`~skselect.metrics.ecce_test` found.
 
     Parameters
@@ -168,7 +169,7 @@ class EcceTest:
 
 
 @dataclass(frozen=True)
-class EcdTest:
+class EcdTest(NotebookText):
     """What :func:`~skselect.metrics.ecd_test` found.
 
     Parameters

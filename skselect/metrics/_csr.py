@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_count, check_generator
 from skselect._checks.rows import refuse_graded_test, refuse_weights, warn_small_total
+from skselect._notebook import NotebookText
 from skselect._typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._arguments import DoorOptions, check_eps, claim_metric, judge_proba
@@ -147,7 +148,7 @@ def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> IntArr
 
 
 @dataclass(frozen=True)
-class CsrTest:
+class CsrTest(NotebookText):
     """What :func:`~skselect.metrics.csr_test` found.
 
     Parameters

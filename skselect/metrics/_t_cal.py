@@ -12,6 +12,7 @@ from scipy.special import chdtrc, ndtr
 
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
+from skselect._notebook import NotebookText
 from skselect._typing import FloatArray, IntArray
 from skselect.metrics._arguments import DoorOptions, claim_metric, judge_proba
 from skselect.metrics._calibration_tests import check_test_rows
@@ -125,7 +126,7 @@ def _simulated_p_values(
 
 
 @dataclass(frozen=True, eq=False)
-class TCalTest:
+class TCalTest(NotebookText):
     """What :func:`~skselect.metrics.t_cal_test` found.
 
     Parameters
@@ -162,6 +163,9 @@ class TCalTest:
         return pd.DataFrame(
             {"n_bins": self.n_bins, "statistic": self.statistics, "p_value": self.p_values}
         )
+
+    def __repr__(self) -> str:
+        return f"<TCalTest: p-value {self.p_value:.4g}; {self.n_rows} rows>"
 
     def __str__(self) -> str:
         found = "miscalibrated" if self.reject else "no miscalibration found"

@@ -16,6 +16,7 @@ import numpy as np
 
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_count, check_number
+from skselect._notebook import NotebookText
 from skselect._typing import FloatArray
 from skselect.bounds import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
@@ -91,7 +92,7 @@ GROUPED = Doubt("rows of one group are not independent (groups= was given)", IND
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(NotebookText):
     """The promise that comes with a threshold, its numbers and its assumptions.
 
     Print it: the text begins with "CERTIFIED" only when the promise is exact.
@@ -196,6 +197,14 @@ class Certificate:
         delta = (BAND_SHARE if combined else 1.0) * self.delta / self.looks
         least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
         return min(least, self.target) if self.n_accepted else least
+
+    def __repr__(self) -> str:
+        kind = "CERTIFIED" if self.is_certified else "ESTIMATE, NOT CERTIFIED"
+        which = f" {self.cases}" if self.cases else ""
+        return (
+            f"<Certificate: {kind}, {self.objective} {self.target:g}{which}, delta {self.delta:g}, "
+            f"threshold {self.threshold:.6g}, {self.n} rows>"
+        )
 
     def __str__(self) -> str:
         head = "CERTIFIED"

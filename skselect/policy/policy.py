@@ -41,6 +41,7 @@ from skselect._checks.proba import (
 )
 from skselect._checks.rows import check_confidence, check_length
 from skselect._files import write_whole
+from skselect._notebook import NotebookText
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import ConfidenceCalibration
 from skselect.calibration._scopes import Calibration, restore_calibration
@@ -91,7 +92,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, eq=False)
-class AbstentionPolicy:
+class AbstentionPolicy(NotebookText):
     """Calibration, confidence and threshold in one frozen, savable object.
 
     Parameters
@@ -159,6 +160,25 @@ class AbstentionPolicy:
     metadata: dict[str, Any] = field(default_factory=dict)
     created: str = field(default_factory=now)
     fingerprints: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        at = f"threshold {self.threshold:.6g}"
+        if self.groups is not None:
+            at = f"{len(self.groups.thresholds)} thresholds by {self.groups.by}"
+        return f"<AbstentionPolicy: {len(self.classes)} classes, {at}, {self._promise}>"
+
+    def __str__(self) -> str:
+        texts = [self.certificate] if self.groups is None else self.groups.certificates.values()
+        return "\n\n".join([repr(self), *(str(text) for text in texts if text is not None)])
+
+    @property
+    def _promise(self) -> str:
+        """What kind of promise it has, in a word or two."""
+        found = [self.certificate] if self.groups is None else self.groups.certificates.values()
+        given = [one for one in found if one is not None]
+        if not given:
+            return "no certificate"
+        return "certified" if all(one.is_certified for one in given) else "not certified"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes, "classes"))

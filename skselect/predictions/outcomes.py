@@ -124,6 +124,11 @@ class Outcomes:
     def __len__(self) -> int:
         return len(self.loss)
 
+    def __repr__(self) -> str:
+        risk = np.average(self.loss, weights=self.sample_weight)
+        weighted = "" if self.sample_weight is None else ", weighted"
+        return f"<Outcomes: {len(self)} rows, mean loss {risk:.4g}{weighted}>"
+
     @property
     def weight(self) -> FloatArray:
         """The weight of each row, ones where none were given."""

@@ -78,6 +78,10 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.y_true)
 
+    def __repr__(self) -> str:
+        kind = "answers" if self.y_proba is None else "probabilities"
+        return f"<Predictions: {len(self)} rows, {len(self.classes)} classes, {kind}>"
+
     @property
     def answers(self) -> LabelArray:
         """The predicted labels, shape (n,)."""

@@ -22,6 +22,7 @@ from skselect._checks.rows import (
     refuse_weights,
 )
 from skselect._files import write_whole
+from skselect._notebook import NotebookText
 from skselect.inference.compare import compared
 from skselect.metrics._table import SPECS
 from skselect.policy.certificate import now
@@ -32,7 +33,7 @@ from skselect.report.render import render_page, render_text
 
 
 @dataclass(frozen=True, eq=False)
-class SelectiveReport:
+class SelectiveReport(NotebookText):
     """The result of :func:`~skselect.selective_report`.
 
     Parameters

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._checks.options import check_count, check_delta
+from skselect._notebook import NotebookText
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_upper, hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
@@ -19,7 +20,7 @@ from skselect.selection.goal import Goal
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdSelection:
+class ThresholdSelection(NotebookText):
     """A chosen threshold and how it came about.
 
     Parameters
@@ -91,7 +92,11 @@ class ThresholdSelection:
         return self.threshold == np.inf
 
     def __repr__(self) -> str:
-        return f"<ThresholdSelection: {self}>"
+        kind = "" if self.certificate is None else f", {self.certificate!r}"
+        return (
+            f"<ThresholdSelection: {self.objective}, threshold {self.threshold:.6g}, coverage "
+            f"{self.coverage:.4g}, risk {self.risk:.4g}{kind}>"
+        )
 
     def __str__(self) -> str:
         if self.certificate is not None:
@@ -154,7 +159,7 @@ class ThresholdSelection:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedSelection:
+class GroupedSelection(NotebookText):
     """One chosen threshold per subgroup, each with a certificate of its own.
 
     Parameters
@@ -225,7 +230,9 @@ class GroupedSelection:
         return replace(self, selections=found)
 
     def __repr__(self) -> str:
-        return f"<GroupedSelection by {self.by}: {self.thresholds}>"
+        found = self.selections.values()
+        refused = sum(one.accepts_nothing for one in found)
+        return f"<GroupedSelection by {self.by}: {len(found)} subgroups, {refused} handed over>"
 
     def __str__(self) -> str:
         parts = [f"{self.by} {group!r}\n{found}" for group, found in self.selections.items()]

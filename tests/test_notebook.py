@@ -1,0 +1,106 @@
+"""One line without arrays in a console, the whole text in a notebook."""
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    Predictions,
+    RiskCoverageCurve,
+    SelectiveClassifier,
+    select_threshold,
+    selective_report,
+)
+from skselect.calibration import CALIBRATORS
+from skselect.inference import metric_interval
+from skselect.metrics import csr_test, ecce_test, ecd_test, t_cal_test
+
+
+@pytest.fixture(scope="module")
+def results():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1, 900)
+    y = (rng.random(900) < p).astype(int)
+    proba = np.column_stack([1 - p, p])
+    predictions = Predictions.from_proba(y, proba)
+    site = np.where(rng.random(900) < 0.5, "<b>north</b>", "south")
+    goal = {"objective": "risk", "target": 0.3}
+    chosen = select_threshold(predictions, **goal)
+    by_site = select_threshold(predictions, subgroups=site, **goal)
+    outcomes = Outcomes.of(predictions)
+    quiet = {
+        "Predictions": predictions,
+        "Outcomes": outcomes,
+        "weighted Outcomes": Outcomes([0, 1], [0.9, 0.8], [1, 3]),
+        "RiskCoverageCurve": RiskCoverageCurve.from_outcomes(outcomes),
+    }
+    loud = {
+        "ThresholdSelection": chosen,
+        "metric ThresholdSelection": select_threshold(predictions, objective="cwsa"),
+        "GroupedSelection": by_site,
+        "Certificate": chosen.certificate,
+        "AbstentionPolicy": chosen.policy,
+        "grouped AbstentionPolicy": by_site.policy,
+        "plain AbstentionPolicy": AbstentionPolicy(classes=[0, 1], threshold=0.7),
+        "MetricInterval": metric_interval(y, proba, "augrc"),
+        "SelectiveReport": selective_report(y, proba),
+        "CsrTest": csr_test(y, proba, n_draws=9),
+        "EcceTest": ecce_test(y, proba),
+        "EcdTest": ecd_test(y, proba),
+        "TCalTest": t_cal_test(y, proba),
+    }
+    return quiet, loud
+
+
+@pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
+def test_one_line_without_arrays(results):
+    for name, result in (results[0] | results[1]).items():
+        text = repr(result)
+        assert name.split()[-1] in text
+        assert "\n" not in text
+        assert "array(" not in text
+        assert len(text) < 250, text
+
+
+@pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
+def test_notebooks_show_the_text_escaped(results):
+    for result in results[1].values():
+        page = result._repr_html_()
+        assert page.startswith("<pre")
+        assert "<b>" not in page
+    grouped = results[1]["grouped AbstentionPolicy"]._repr_html_()
+    assert "&lt;b&gt;north&lt;/b&gt;" in grouped
+    assert grouped.count("CERTIFIED") == 2
+    assert "CERTIFIED" in str(results[1]["AbstentionPolicy"])
+
+
+def test_what_the_reprs_say(results):
+    quiet, loud = results
+    assert repr(quiet["Predictions"]) == "<Predictions: 900 rows, 2 classes, probabilities>"
+    assert repr(quiet["weighted Outcomes"]) == "<Outcomes: 2 rows, mean loss 0.75, weighted>"
+    assert repr(loud["plain AbstentionPolicy"]) == (
+        "<AbstentionPolicy: 2 classes, threshold 0.7, no certificate>"
+    )
+    assert "2 thresholds by subgroup, certified" in repr(loud["grouped AbstentionPolicy"])
+    assert repr(loud["Certificate"]).startswith("<Certificate: CERTIFIED, risk 0.3, delta 0.05, ")
+    assert repr(loud["Certificate"]) in repr(loud["ThresholdSelection"])
+
+
+@pytest.mark.parametrize(
+    ("name", "learnt"),
+    [
+        ("platt", ["slope", "intercept"]),
+        ("temperature", ["temperature"]),
+        ("beta", ["a", "b", "c"]),
+    ],
+)
+def test_fitted_calibrators_show_what_they_learnt(name, learnt):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    assert ":" not in repr(CALIBRATORS[name]())
+    model = SelectiveClassifier(GaussianNB(), calibration=name).fit(X, y)
+    shown = repr(model.calibration_)
+    for number in learnt:
+        assert f" {number} " in shown
