@@ -213,7 +213,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     A promise by ``cv="auto"`` costs 40 % of the rows, which do not train the classifier. Of the
     shares 0.2 to 0.5 none accepts clearly more from 5,000 rows on (UCI Adult, at most 8 % wrong,
     boosted trees: 75.6 to 77.1 %; of 45,000 rows: 82.6 to 83.2 %), and with 1,500 rows 0.4
-    accepts most (55.8, 67.9, 69.3 and 67.4 %). Alternatives: a frozen classifier and fresh
+    accepts most (55.8, 67.9, 69.3 and 67.4 %). A class that only held-out rows have is unknown to
+    the classifier, with a warning: the split is not stratified. Alternatives: a frozen classifier and fresh
     rows, which certify the classifier trained on all others; ``cv=5``, which trains and chooses on
     every row, but is an estimate.
 
