@@ -1,4 +1,4 @@
-"""Whether a policy keeps its promise after deployment: asked once of a table, or watched case by case."""
+"""Whether a policy keeps its promise after deployment: asked once, or watched case by case."""
 
 from skselect.monitoring.check import PolicyCheck
 from skselect.monitoring.monitor import SelectiveRiskMonitor

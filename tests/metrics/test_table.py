@@ -544,7 +544,11 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
         metrics.compare_models(None, {"a": predictions, "b": predictions}, "aurc", basline="a")
     with pytest.raises(TypeError, match=r"^evaluate\(\) got"):
         evaluate(predictions, treshold=0.5)
-    displays = [name for name in skselect.__all__ if name.endswith("Display")]
+    displays = [
+        name
+        for name in skselect.__all__
+        if name.endswith("Display") and hasattr(getattr(skselect, name), "from_predictions")
+    ]
     for name in displays:
         with pytest.raises(TypeError, match=rf"^{name}\.from_predictions\(\) got"):
             getattr(skselect, name).from_predictions(Y, P, smaple_weight=[1, 1])
