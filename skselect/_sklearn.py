@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 __all__ = [
     "SCORING_SITES",
     "BaseScorer",
+    "CallbackSupportMixin",
+    "begin_fit",
     "count_rows",
     "loaded_scoring_options",
     "register_scoring_names",
@@ -27,6 +30,7 @@ __all__ = [
     "take_rows",
     "unregister_scoring_names",
     "weight_parameter",
+    "with_callbacks",
 ]
 
 # Scorers must derive from the private base class: only then do searches route weights to
@@ -126,6 +130,50 @@ def _constraints(holder: Any) -> Mapping[str, Any]:
         if isinstance(constraints, Mapping):
             return constraints
     return {}
+
+
+# Callbacks -----------------------------------------------------------------------------------
+
+# scikit-learn 1.9 calls them at the begin and the end of a fit, and of each fit inside it. Older
+# versions have none.
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+        def _init_callback_context(self, **_: Any) -> _NoContext:
+            return _NoContext()
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method as it is."""
+        return method
+
+
+class _NoContext:
+    """Stands where newer versions have a CallbackContext, and does nothing."""
+
+    def subcontext(self, **_: Any) -> _NoContext:
+        return self
+
+    def call_on_fit_task_begin(self, **_: Any) -> _NoContext:
+        return self
+
+    def call_on_fit_task_end(self, **_: Any) -> None:
+        pass
+
+    def propagate_callback_context(self, _model: Any) -> Any:
+        return nullcontext()
+
+
+def begin_fit(estimator: Any, n_tasks: int, X: Any, y: Any) -> Any:
+    """Tell the callbacks of an estimator that its fit begins; return the context of the fit.
+
+    The name is private, but scikit-learn's guide for developers gives it to other libraries.
+    """
+    context = estimator._init_callback_context(max_subtasks=n_tasks)  # noqa: SLF001
+    return context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
 
 # Fitting -------------------------------------------------------------------------------------

@@ -38,16 +38,19 @@ from skselect._checks.options import (
     warn_unseen,
 )
 from skselect._checks.rows import check_weight
+from skselect._sklearn import CallbackSupportMixin, with_callbacks
 from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._registry import calibrator_name
 from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
 from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
 from skselect.estimators.fitting import (
+    Parts,
     RawClassifier,
     TrainingRows,
     check_cv,
     check_trainable,
+    count_folds,
     find_known_rows,
     fit_router,
     folds,
@@ -55,13 +58,16 @@ from skselect.estimators.fitting import (
     route_fit,
     wrap_fitted,
 )
+from skselect.estimators.progress import Fits, FitTask
 from skselect.estimators.seen_rows import SeenRows
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 
 
-class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class SelectiveClassifier(
+    AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
+):
     """Wrap a classifier so that it may abstain, with calibrated probabilities if you like.
 
     With its defaults it never abstains and predicts as the wrapped classifier does.
@@ -108,6 +114,9 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         and 1, which scikit-learn's metrics can compare with False and True.
     n_jobs : int, default=None
         Folds of `cv` fitted at the same time.
+    verbose : int, default=0
+        Print how many fits there will be, and the time of each. From scikit-learn 1.9 on
+        ``set_callbacks(ProgressBar())`` shows bars instead (:mod:`sklearn.callback`).
 
     Attributes
     ----------
@@ -157,6 +166,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         cv: Any = 5,
         abstain_label: Any = "auto",
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.threshold = threshold
@@ -168,6 +178,7 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         self.cv = cv
         self.abstain_label = abstain_label
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     # Fitting -----------------------------------------------------------------------------
 
@@ -215,18 +226,40 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         rows = TrainingRows(X, y, codes, classes, weight, params, split_params, rule)
         return self._fit_checked(rows)
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_checked(self, rows: TrainingRows) -> SelectiveClassifier:
         """Fit to checked rows with checked parameters; the tuner calls it for each fold."""
-        raw = rows.fit(self.estimator)
+        fits, parts = Fits(self, rows.X, rows.y), self._folds(rows)
+        n_fits = 0 if self._is_frozen else 1 + len(parts)
+        whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(parts))
+        raw = rows.fit(self.estimator, whole)
         scores = self._check_scores(rows, raw)
-        self.calibration_ = self._calibrate(rows, raw, scores)
+        self.calibration_ = self._calibrate(rows, raw, scores, parts, each_fold)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
         self._confidence_at_fit = self.confidence_in_use
         learned = not self._is_frozen or self.calibration_ is not None
         self._seen_rows = SeenRows.of(rows.X) if learned else None
         self._policy = self._make_policy(raw, rows.rule)
+        fits.end()
         return self
+
+    def _count_fits(self, rows: TrainingRows) -> int:
+        """Return how often fitting to these rows fits the classifier."""
+        if self._is_frozen:
+            return 0
+        if not self._calibrates(rows):
+            return 1
+        return 1 + count_folds(self.cv, rows.X, rows.y, rows.split_params)
+
+    def _calibrates(self, rows: TrainingRows) -> bool:
+        return self.calibration is not None and len(rows.classes) > 1
+
+    def _folds(self, rows: TrainingRows) -> Parts:
+        """Return the folds whose predictions fit the calibration."""
+        if self._is_frozen or not self._calibrates(rows):
+            return []
+        return folds(self.cv, rows.X, rows.y, rows.split_params, rows.weight)
 
     @property
     def _is_frozen(self) -> bool:
@@ -248,14 +281,18 @@ class SelectiveClassifier(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, 
         return scores
 
     def _calibrate(
-        self, rows: TrainingRows, raw: RawClassifier, scores: FloatArray
+        self,
+        rows: TrainingRows,
+        raw: RawClassifier,
+        scores: FloatArray,
+        parts: Parts,
+        tasks: list[FitTask],
     ) -> Calibration | None:
         n_classes, codes, weight = len(rows.classes), rows.codes, rows.weight
-        if self.calibration is None or n_classes < 2:
+        if not self._calibrates(rows):
             return None
-        if not self._is_frozen:
-            parts = folds(self.cv, rows.X, rows.y, rows.split_params, weight)
-            scores, _ = rows.predict_out_of_fold(self.estimator, parts, self.n_jobs)
+        if parts:
+            scores, _ = rows.predict_out_of_fold(self.estimator, parts, self.n_jobs, tasks=tasks)
             seen = find_known_rows(parts, codes)
             warn_unseen(seen, codes, "they are left out of the calibration")
             scores, codes = scores[seen], codes[seen]

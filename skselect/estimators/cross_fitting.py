@@ -31,6 +31,7 @@ from skselect.estimators.fitting import (
     is_ready,
     spread,
 )
+from skselect.estimators.progress import Fits, FitTask, run
 from skselect.policy.policy import Decisions
 from skselect.policy.subgroups import asks_for_answers, subgroup_codes
 from skselect.predictions.confidence import confidence_of_answers
@@ -44,7 +45,9 @@ GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
 Part = tuple[IntArray, Decisions]
 
 
-def fit_clone(base: SelectiveClassifier, rows: TrainingRows) -> SelectiveClassifier:
+def fit_clone(
+    base: SelectiveClassifier, rows: TrainingRows, task: FitTask | None = None
+) -> SelectiveClassifier:
     """Fit a clone of a classifier whose parameters were checked; rows may lack some classes."""
     model = clone(base)
     if not isinstance(model.estimator, FrozenEstimator):
@@ -55,7 +58,9 @@ def fit_clone(base: SelectiveClassifier, rows: TrainingRows) -> SelectiveClassif
             rows, classes=rows.classes[present], codes=np.searchsorted(present, rows.codes),
             rule=_leave_out_costs(model, rows.rule, present),
         )  # fmt: skip
-    return model._fit_checked(rows)  # noqa: SLF001 - checked once, for all folds
+    with run(task, model, rows.X, rows.y):
+        model._fit_checked(rows)  # noqa: SLF001 - checked once, for all folds
+    return model
 
 
 def _leave_out_costs(
@@ -79,21 +84,25 @@ def predict_folds(
     cv: Any,
     split_params: Mapping[str, Any],
     n_jobs: int | None,
+    fits: Fits,
 ) -> list[Part]:
     """Decide every row by a model that did not see it."""
     splits = folds(cv, rows.X, rows.y, split_params, rows.weight)
     warn_unseen(find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
+    n_fits = (len(splits) + 1) * base._count_fits(rows)  # noqa: SLF001 - same family
+    tasks = fits.begin(n_fits, n_folds=len(splits), last=["all rows"])
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_predict_fold)(base, rows, train, test) for train, test in splits
+        delayed(_predict_fold)(base, rows, train, test, task)
+        for (train, test), task in zip(splits, tasks, strict=False)  # the last is the refit
     )
     return list(parts)
 
 
 def _predict_fold(
-    base: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray
+    base: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray, task: FitTask
 ) -> Part:
     with silence_weight_warning():  # the fit on all rows warns of small weights
-        model = fit_clone(base, rows.take(train))
+        model = fit_clone(base, rows.take(train), task)
     return test, decide_among_all(base, model, take_rows(rows.X, test), rows)
 
 
@@ -103,6 +112,7 @@ def predict_held_out(
     share: float,
     groups: Any,
     random_state: Any,
+    fits: Fits,
     *,
     kept: bool,
 ) -> tuple[SelectiveClassifier, Part]:
@@ -112,8 +122,11 @@ def predict_held_out(
     check_weighted_part(rows.weight, test, f"the part that cv={share:g} holds out")
     seen = find_known_rows([(train, test)], rows.codes)
     warn_unseen(seen, rows.codes, "they count as wrong answers")
+    last = [] if kept else ["all rows"]
+    n_fits = (1 + len(last)) * base._count_fits(rows)  # noqa: SLF001 - same family
+    task = fits.begin(n_fits, first=["the rows not held out"], last=last)[0]
     with contextlib.nullcontext() if kept else silence_weight_warning():
-        model = fit_clone(base, rows.take(train))
+        model = fit_clone(base, rows.take(train), task)
     return model, (test, decide_among_all(base, model, take_rows(rows.X, test), rows))
 
 

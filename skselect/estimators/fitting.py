@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from skselect._checks.proba import RANGE_TOLERANCE, check_proba
 from skselect._sklearn import count_rows, routing_enabled, take_rows, weight_parameter
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.estimators.abstaining import find_abstainer
+from skselect.estimators.progress import FitTask, run
 from skselect.estimators.scoring import check_own_proba
 from skselect.predictions.decisions import DecisionRule
 
@@ -247,9 +248,7 @@ def folds(
         Weights that the models of the folds will be trained with.
     """
     check_cv(cv)
-    if (cv is None or isinstance(cv, numbers.Integral)) and params.get("groups") is not None:
-        cv = StratifiedGroupKFold(5 if cv is None else int(cv))
-    splitter = as_splitter(cv, y, classifier=True)
+    splitter = _find_splitter(cv, y, params)
     with warnings.catch_warnings():
         # scikit-learn warns of a class with fewer rows than folds, which is allowed here.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
@@ -267,6 +266,17 @@ def folds(
     classes, codes = np.unique(y, return_inverse=True)
     _check_folds_know_classes(find_known_rows(parts, codes), codes, classes)
     return parts
+
+
+def count_folds(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> int:
+    """Return how many folds `cv` makes."""
+    return int(_find_splitter(cv, y, params).get_n_splits(X, y, **params))
+
+
+def _find_splitter(cv: Any, y: LabelArray, params: Mapping[str, Any]) -> Any:
+    if (cv is None or isinstance(cv, numbers.Integral)) and params.get("groups") is not None:
+        cv = StratifiedGroupKFold(5 if cv is None else int(cv))
+    return as_splitter(cv, y, classifier=True)
 
 
 def find_known_rows(parts: Parts, codes: IntArray) -> BoolArray:
@@ -340,13 +350,14 @@ class TrainingRows:
             params=params, split_params=split_params,
         )  # fmt: skip
 
-    def fit(self, estimator: Any) -> RawClassifier:
+    def fit(self, estimator: Any, task: FitTask | None = None) -> RawClassifier:
         """Fit a clone of a classifier (a frozen one is not fitted)."""
         fitted = clone(estimator)
         if isinstance(fitted, FrozenEstimator):
             return wrap_fitted(fitted, self.classes)
         if not wants_codes(fitted):
-            fitted.fit(self.X, self.y, **self.params)
+            with run(task, fitted, self.X, self.y):
+                fitted.fit(self.X, self.y, **self.params)
             return wrap_fitted(fitted, self.classes)
         params = dict(self.params)
         known, own_codes = np.unique(self.codes, return_inverse=True)
@@ -355,28 +366,42 @@ class TrainingRows:
                 (rows, _encode_eval_labels(labels, self.classes[known]))
                 for rows, labels in params["eval_set"]
             ]
-        fitted.fit(self.X, own_codes, **params)
+        with run(task, fitted, self.X, own_codes):
+            fitted.fit(self.X, own_codes, **params)
         return RawClassifier(fitted, self.classes, known, find_response(fitted))
 
     def predict_out_of_fold(
-        self, estimator: Any, parts: Parts, n_jobs: int | None, *, decision: str | None = None
+        self,
+        estimator: Any,
+        parts: Parts,
+        n_jobs: int | None,
+        *,
+        tasks: Sequence[FitTask] | None = None,
+        decision: str | None = None,
     ) -> tuple[FloatArray, str]:
         """Return raw scores of every row by a classifier that did not see it, and their kind.
 
         Where a `decision` is given, a classifier whose answers do not fit it is refused.
         """
+        no_task: list[FitTask | None] = [None] * len(parts)
+        each = zip(parts, tasks or no_task, strict=True)
         found = Parallel(n_jobs=n_jobs)(
-            delayed(_score_fold)(self, estimator, train, test, decision) for train, test in parts
+            delayed(_score_fold)(self, estimator, part, task, decision) for part, task in each
         )
         tests, scores, responses = zip(*found, strict=True)
         return np.asarray(np.concatenate(scores)[np.argsort(np.concatenate(tests))]), responses[-1]
 
 
 def _score_fold(
-    rows: TrainingRows, estimator: Any, train: IntArray, test: IntArray, decision: str | None
+    rows: TrainingRows,
+    estimator: Any,
+    part: tuple[IntArray, IntArray],
+    task: FitTask | None,
+    decision: str | None,
 ) -> tuple[IntArray, FloatArray, str]:
     """Return the rows that a fold leaves out, and their scores by a classifier of the others."""
-    raw, X_test = rows.take(train).fit(estimator), take_rows(rows.X, test)
+    train, test = part
+    raw, X_test = rows.take(train).fit(estimator, task), take_rows(rows.X, test)
     scores = raw.scores(X_test)
     if decision is not None:
         raw.check_decision(X_test, scores, decision)

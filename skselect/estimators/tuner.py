@@ -23,7 +23,7 @@ from skselect._checks.options import (
     check_number,
 )
 from skselect._checks.rows import check_weight, refuse_among, refuse_weighted_rows
-from skselect._sklearn import routing_enabled, take_rows
+from skselect._sklearn import CallbackSupportMixin, routing_enabled, take_rows, with_callbacks
 from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
 from skselect.estimators.classifier import (
@@ -55,6 +55,7 @@ from skselect.estimators.fitting import (
     is_ready,
     route_fit,
 )
+from skselect.estimators.progress import Fits
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate, Doubt
 from skselect.policy.policy import AbstentionPolicy
@@ -73,7 +74,9 @@ from skselect.thresholds import Betting, FixedSequence
 _HELD_OUT = 0.4
 
 
-class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ThresholdTuner(
+    AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, CallbackSupportMixin, BaseEstimator
+):
     """Tune the threshold of an abstaining classifier, with a promise where one can be given.
 
     Parameters
@@ -172,6 +175,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         SelectiveClassifier, else -1 for numbers and booleans, "abstain" for strings.
     n_jobs : int, default=None
         Folds of `cv` fitted at the same time. (Those of a SelectiveClassifier have their own.)
+    verbose : int, default=0
+        Print how many fits there will be, and the time of each part. From scikit-learn 1.9 on
+        ``set_callbacks(ProgressBar())`` shows bars instead (:mod:`sklearn.callback`).
     random_state : int, RandomState or None, default=None
         For the split that holds rows out. None: another one at each call of `fit`.
 
@@ -262,6 +268,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         on_infeasible: str = "raise",
         abstain_label: Any = "auto",
         n_jobs: int | None = None,
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -284,6 +291,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.on_infeasible = on_infeasible
         self.abstain_label = abstain_label
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     # Fitting -----------------------------------------------------------------------------
@@ -291,6 +299,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
     # Groups go to the splitter; they need no request, even with metadata routing.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": True}
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
     ) -> ThresholdTuner:
@@ -339,7 +348,8 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         routed, split_params = self._route(base, fitted, weight, groups, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
 
-        model, parts, doubts = self._predict_rows(base, fitted, rows, split_params, goal)
+        fits = Fits(self, X, y)
+        model, parts, doubts = self._predict_rows(base, fitted, rows, split_params, goal, fits)
         if groups is not None:
             doubts = (certificates.GROUPED, *doubts)
         pooled = pool(parts, rows)
@@ -351,8 +361,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
             subgroups = take_rows(subgroups, pooled.rows)
         found = self._select(base, goal, pooled.predictions, outcomes, subgroups, doubts)
         if model is None:
-            model = fit_clone(base, rows)
+            model = fit_clone(base, rows, fits.tasks[-1])
         self._keep(model, base, found, pooled, outcomes, subgroups)
+        fits.end()
         return self
 
     def _predict_rows(
@@ -362,11 +373,13 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         rows: TrainingRows,
         split_params: Mapping[str, Any],
         goal: Goal,
+        fits: Fits,
     ) -> tuple[SelectiveClassifier | None, list[Part], tuple[Doubt, ...]]:
         """Return the final model (None: not fitted yet), predictions to choose by, and doubts."""
         frozen = fitted or is_ready(base.estimator)
         n = len(rows.codes)
         if frozen and (fitted or base.calibration is None):
+            fits.begin(0)
             model = base if fitted else fit_clone(base, rows)
             seen = count_seen(self.estimator, rows.X) if goal.promises else 0
             doubts = (certificates.trained_here(seen, n),) if seen else ()
@@ -374,7 +387,9 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
         cv, refit = self._resolve_split(goal, n)
         if isinstance(cv, float):
             share, groups, kept = cv, split_params.get("groups"), not refit
-            model, part = predict_held_out(base, rows, share, groups, self.random_state, kept=kept)
+            model, part = predict_held_out(
+                base, rows, share, groups, self.random_state, fits, kept=kept
+            )
             return (model, [part], ()) if kept else (None, [part], (certificates.REFITTED,))
         if not refit:
             raise ValueError(
@@ -382,7 +397,7 @@ class ThresholdTuner(AbstainingMixin, ClassifierMixin, MetaEstimatorMixin, BaseE
                 "or pass FrozenEstimator(fitted classifier)."
             )
         doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
-        return None, predict_folds(base, rows, cv, split_params, self.n_jobs), (doubt,)
+        return None, predict_folds(base, rows, cv, split_params, self.n_jobs, fits), (doubt,)
 
     def _resolve_split(self, goal: Goal, n: int) -> tuple[Any, bool]:
         """Return `cv` and `refit` without "auto"."""
