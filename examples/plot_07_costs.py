@@ -49,6 +49,6 @@ plt.show()
 # %%
 # A promise in these units: costs are graded losses, which the method "betting" certifies.
 in_costs = {"decision": "min_cost", "cost_matrix": costs}
-split = {"cv": 0.6, "refit": False, "random_state": 0}
+split = {"cv": 0.6, "random_state": 0}
 tuner = ThresholdTuner(model, objective="risk", target=0.7, **in_costs, **split)
 print(tuner.fit(X, y).certificate_)

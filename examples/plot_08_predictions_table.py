@@ -46,6 +46,6 @@ plt.show()
 # with it: calibration, searches, and here a threshold for each scanner.
 stored = PrecomputedClassifier(range(10), columns=digits)
 tuner = ThresholdTuner(
-    stored, objective="risk", target=0.03, group_by="scanner", cv=0.7, refit=False, random_state=0
+    stored, objective="risk", target=0.03, group_by="scanner", cv=0.7, random_state=0
 ).fit(table, table["truth"])
 tuner.selection_.to_frame().round(3)

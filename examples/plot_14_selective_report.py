@@ -23,7 +23,7 @@ X = X[["mean radius", "mean texture", "mean smoothness"]]
 X_known, X_new, y_known, y_new = train_test_split(X, y, test_size=0.4, random_state=0)
 linear = make_pipeline(StandardScaler(), LogisticRegression())
 model = SelectiveClassifier(linear, calibration="temperature")
-tuner = ThresholdTuner(model, objective="risk", target=0.08, cv=0.5, refit=False, random_state=0)
+tuner = ThresholdTuner(model, objective="risk", target=0.08, cv=0.5, random_state=0)
 tuner.fit(X_known, y_known)
 
 # %%

@@ -165,9 +165,9 @@ class ThresholdTuner(
         - "auto": 0.4 for a promise, unless ``refit=True`` or there are fewer than 25 rows; else
           5. See Notes for what holding out costs.
     refit : bool or "auto", default="auto"
-        Fit the classifier on all rows afterwards. With a float `cv` and ``refit=False`` the
-        classifier that saw the other rows is kept, and the certificate is exact. "auto": False
-        where ``cv="auto"`` has held out rows for a promise, else True.
+        Fit the classifier on all rows afterwards. False keeps the classifier that saw the other
+        rows than those held out, so that the certificate is exact. "auto": False where rows are
+        held out for a promise, else True.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     abstain_label : label, default="auto"
@@ -402,14 +402,15 @@ class ThresholdTuner(
     def _resolve_split(self, goal: Goal, n: int) -> tuple[Any, bool]:
         """Return `cv` and `refit` without "auto"."""
         cv, auto = self.cv, isinstance(self.refit, str)
-        refit = auto or bool(self.refit)
+        if isinstance(cv, str):
+            holds_out = (
+                goal.promises and (auto or not self.refit) and n * _HELD_OUT >= LEAST_HELD_OUT
+            )
+            cv = _HELD_OUT if holds_out else 5
         if isinstance(cv, np.floating):
             cv = float(cv)
-        if not isinstance(cv, str):
-            return cv, refit
-        if goal.promises and (auto or not refit) and n * _HELD_OUT >= LEAST_HELD_OUT:
-            return _HELD_OUT, False
-        return 5, refit
+        kept = goal.promises and isinstance(cv, float)
+        return cv, not kept if auto else bool(self.refit)
 
     def _select(
         self,

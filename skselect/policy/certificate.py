@@ -55,8 +55,8 @@ FOLD_MODELS = Doubt(
     UNCHANGED,
 )
 REFITTED = Doubt(
-    "the classifier was fitted again on all rows after the threshold was chosen (refit=False "
-    "certifies)",
+    "the classifier was fitted again on all rows after the threshold was chosen (without "
+    "refit=True the classifier is kept, which certifies)",
     UNCHANGED,
 )
 SAME_ROWS = Doubt(

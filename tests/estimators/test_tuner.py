@@ -111,6 +111,25 @@ def test_asking_for_a_promise_gives_one(data):
 
 
 @quiet
+@pytest.mark.parametrize("share", [0.4, np.float32(0.4)])
+def test_held_out_rows_keep_the_classifier_only_for_a_promise(data, share):
+    X, y = data
+    kept = risk(GaussianNB(), target=0.2, cv=share).fit(X, y)
+    explicit = risk(GaussianNB(), target=0.2, cv=share, refit=False).fit(X, y)
+    assert kept.certificate_.is_certified
+    np.testing.assert_array_equal(kept.predict_proba(X), explicit.predict_proba(X))
+    on_all = GaussianNB().fit(X, y).predict_proba(X)
+    for goal in (
+        {"objective": "cwsa_plus"},
+        {"objective": "cost", "target": 0.2},
+        {"objective": "risk", "target": 0.2, "method": "empirical"},
+        {"objective": "risk", "target": 0.2, "refit": True},
+    ):
+        tuner = ThresholdTuner(GaussianNB(), cv=share, random_state=0, **goal).fit(X, y)
+        np.testing.assert_array_equal(tuner.predict_proba(X), on_all)
+
+
+@quiet
 @pytest.mark.parametrize(
     "options",
     [
@@ -149,7 +168,8 @@ def test_every_way_says_whether_it_is_exact(data):
         (risk(GaussianNB(), refit=True), "fold", {}),
         (risk(GaussianNB(), target=0.2), "", {}),
         (risk(GaussianNB(), target=0.2, refit=False), "", {}),
-        (risk(GaussianNB(), cv=0.4, target=0.2), "fitted again", {}),
+        (risk(GaussianNB(), cv=0.4, target=0.2), "", {}),
+        (risk(GaussianNB(), cv=0.4, target=0.2, refit=True), "fitted again", {}),
         (risk(GaussianNB(), cv=0.4, target=0.2, refit=False), "", {}),
         (risk(FrozenEstimator(plain)), "", {}),
         (risk(SelectiveClassifier(FrozenEstimator(plain))), "", {}),
