@@ -401,16 +401,15 @@ class ThresholdTuner(
 
     def _resolve_split(self, goal: Goal, n: int) -> tuple[Any, bool]:
         """Return `cv` and `refit` without "auto"."""
-        cv, auto = self.cv, isinstance(self.refit, str)
+        cv, refit = self.cv, None if isinstance(self.refit, str) else bool(self.refit)
         if isinstance(cv, str):
-            holds_out = (
-                goal.promises and (auto or not self.refit) and n * _HELD_OUT >= LEAST_HELD_OUT
-            )
-            cv = _HELD_OUT if holds_out else 5
+            enough = n * _HELD_OUT >= LEAST_HELD_OUT
+            cv = _HELD_OUT if goal.promises and enough and refit is not True else 5
         if isinstance(cv, np.floating):
             cv = float(cv)
-        kept = goal.promises and isinstance(cv, float)
-        return cv, not kept if auto else bool(self.refit)
+        if refit is None:  # a promise is about the classifier that did not see the held-out rows
+            refit = not (goal.promises and isinstance(cv, float))
+        return cv, refit
 
     def _select(
         self,

@@ -1,0 +1,217 @@
+"""`verbose` and callbacks: each fit inside a fit is told, and by default nothing is printed."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
+
+from skselect import SelectiveClassifier, ThresholdTuner
+
+quiet = pytest.mark.filterwarnings("ignore:.*is best when everything", "ignore:.*binds")
+has_callbacks = parse_version(sklearn.__version__) >= parse_version("1.9")
+needs_callbacks = pytest.mark.skipif(not has_callbacks, reason="callbacks came with 1.9")
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(200, 4))
+    return X, np.where(X[:, 0] + rng.normal(size=200) > 0, "yes", "no")
+
+
+def calibrated(**options):
+    return SelectiveClassifier(GaussianNB(), calibration="platt", cv=3, **options)
+
+
+def lines(capsys):
+    """What was printed, without the times."""
+    out, err = capsys.readouterr()
+    assert err == ""
+    return [line.split(": ")[0] for line in out.splitlines()]
+
+
+# verbose --------------------------------------------------------------------------------------
+
+
+@quiet
+def test_nothing_is_printed_by_default(data, capsys):
+    for model in (calibrated(), ThresholdTuner(calibrated())):
+        assert model.get_params()["verbose"] == 0
+        model.fit(*data)
+    assert capsys.readouterr() == ("", "")
+
+
+@quiet
+def test_a_verbose_tuner_says_what_it_fits_and_how_often(data, capsys):
+    tuner = ThresholdTuner(calibrated(), cv=2, verbose=1)
+    clone(tuner).fit(*data)
+    assert lines(capsys) == [
+        "[ThresholdTuner] Fitting 2 folds, then all rows, totalling 12 fits",
+        "[ThresholdTuner] fold 1 of 2", "[ThresholdTuner] fold 2 of 2",
+        "[ThresholdTuner] all rows",
+    ]  # fmt: skip
+    tuner.set_params(verbose=0).fit(*data)
+    assert lines(capsys) == []
+
+
+@quiet
+def test_a_verbose_tuner_that_holds_rows_out(data, capsys):
+    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, verbose=True)
+    tuner.fit(*data)
+    assert lines(capsys) == [
+        "[ThresholdTuner] Fitting the rows not held out, totalling 1 fit",
+        "[ThresholdTuner] the rows not held out",
+    ]
+    tuner.set_params(cv=0.3, refit=True).fit(*data)
+    assert lines(capsys) == [
+        "[ThresholdTuner] Fitting the rows not held out, then all rows, totalling 2 fits",
+        "[ThresholdTuner] the rows not held out", "[ThresholdTuner] all rows",
+    ]  # fmt: skip
+
+
+def test_a_verbose_classifier(data, capsys):
+    calibrated(verbose=1).fit(*data)
+    folds = [f"[SelectiveClassifier] fold {k} of 3" for k in (1, 2, 3)]
+    assert lines(capsys) == [
+        "[SelectiveClassifier] Fitting all rows, then 3 folds, totalling 4 fits",
+        "[SelectiveClassifier] all rows", *folds,
+    ]  # fmt: skip
+    SelectiveClassifier(GaussianNB(), verbose=1).fit(*data)
+    assert lines(capsys)[0] == "[SelectiveClassifier] Fitting all rows, totalling 1 fit"
+
+
+def test_a_frozen_classifier_is_not_fitted_and_prints_nothing(data, capsys):
+    frozen = FrozenEstimator(GaussianNB().fit(*data))
+    SelectiveClassifier(frozen, calibration="platt", verbose=1).fit(*data)
+    ThresholdTuner(frozen, objective="coverage", target=0.5, verbose=1).fit(*data)
+    assert lines(capsys) == []
+
+
+class CountingNB(GaussianNB):
+    n_fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        CountingNB.n_fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("base", "options", "groups"),
+    [
+        (CountingNB(), {}, None),
+        (CountingNB(), {"objective": "coverage", "target": 0.5}, None),
+        (CountingNB(), {"objective": "coverage", "target": 0.5, "refit": True, "cv": 0.3}, None),
+        (SelectiveClassifier(CountingNB(), calibration="platt"), {}, None),
+        (SelectiveClassifier(CountingNB(), calibration="platt", cv=3), {"cv": 4}, None),
+        (SelectiveClassifier(CountingNB(), calibration="platt", cv=3), {"cv": 4}, "groups"),
+    ],
+)
+def test_the_number_of_fits_is_true(data, base, options, groups, capsys):
+    CountingNB.n_fits = 0
+    given = {} if groups is None else {"groups": np.arange(200) % 20}
+    ThresholdTuner(base, verbose=1, **options).fit(*data, **given)
+    assert f"totalling {CountingNB.n_fits} fit" in capsys.readouterr().out
+
+
+# Callbacks ------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """A callback that writes down what it is called with."""
+
+    max_propagation_depth = None
+
+    def __init__(self):
+        self.calls = []
+
+    def setup(self, estimator, context):
+        self.calls.append(("setup", type(estimator).__name__, context.max_subtasks))
+
+    def teardown(self, estimator, context):
+        self.calls.append(("teardown", type(estimator).__name__, context.max_subtasks))
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
+        self.calls.append(("begin", type(estimator).__name__, context.task_name, X, y))
+
+    def on_fit_task_end(self, estimator, context):
+        self.calls.append(("end", type(estimator).__name__, context.task_name))
+
+
+@needs_callbacks
+@quiet
+def test_callbacks_see_every_fit(data):
+    recorder = Recorder()
+    tuner = ThresholdTuner(GaussianNB(), cv=2).set_callbacks(recorder)
+    with pytest.warns(UserWarning, match="GaussianNB does not support callbacks"):
+        tuner.fit(*data)
+    own = [call for call in recorder.calls if call[1] == "ThresholdTuner"]
+    assert own[0] == ("setup", "ThresholdTuner", 3)
+    assert own[1][:3] == ("begin", "ThresholdTuner", "fit")
+    assert own[1][3] is data[0]
+    assert own[1][4] is data[1]
+    assert own[-2:] == [("end", "ThresholdTuner", "fit"), ("teardown", "ThresholdTuner", 3)]
+    rows = [len(call[3]) for call in recorder.calls if call[:2] == ("begin", "SelectiveClassifier")]
+    # Each model of a fold, and the final one: its own fit and that of the classifier inside.
+    assert rows == [100, 100, 100, 100, 200, 200]
+
+
+@needs_callbacks
+@quiet
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callbacks_change_no_number_and_stay_out_of_the_fitted_models(data, n_jobs):
+    model = calibrated(n_jobs=n_jobs)
+    plain = ThresholdTuner(model, n_jobs=n_jobs).fit(*data)
+    recorder = Recorder()
+    recorder.max_propagation_depth = 1
+    tuner = ThresholdTuner(model, n_jobs=n_jobs).set_callbacks(recorder).fit(*data)
+    np.testing.assert_array_equal(tuner.predict_proba(data[0]), plain.predict_proba(data[0]))
+    assert tuner.threshold_ == plain.threshold_
+    fitted = (tuner, tuner.estimator_, tuner.estimator_.estimator_)
+    assert [bool(getattr(one, "_skl_callbacks", [])) for one in fitted] == [True, False, False]
+    assert not [name for one in fitted for name in vars(one) if "callback_" in name]
+    pickle.loads(pickle.dumps(tuner))
+
+
+@needs_callbacks
+def test_callbacks_of_a_search_reach_the_classifier(data):
+    recorder = Recorder()
+    recorder.max_propagation_depth = 1
+    search = GridSearchCV(calibrated(), {"calibration": ["platt", "beta"]}, cv=2)
+    search.set_callbacks(recorder).fit(*data)
+    begun = [call for call in recorder.calls if call[:3] == ("begin", "SelectiveClassifier", "fit")]
+    assert len(begun) == 5
+
+
+@needs_callbacks
+def test_callbacks_end_after_an_error(data):
+    recorder = Recorder()
+    recorder.max_propagation_depth = 1
+    broken = make_pipeline(StandardScaler(), GaussianNB(priors=[2.0, 3.0]))
+    tuner = ThresholdTuner(broken, cv=2).set_callbacks(recorder)
+    with pytest.raises(ValueError, match="priors"):
+        tuner.fit(*data)
+    assert recorder.calls[-1][0] == "teardown"
+    assert not any("callback_" in name for name in vars(tuner))
+    with pytest.raises(NotFittedError):
+        tuner.predict(data[0])
+
+
+@quiet
+def test_without_callbacks_in_scikit_learn_the_fits_are_the_same(data, monkeypatch):
+    from skselect import _sklearn
+
+    expected = ThresholdTuner(calibrated()).fit(*data)
+    for cls in (ThresholdTuner, SelectiveClassifier):
+        none = lambda self, **_: _sklearn._NoContext()  # noqa: E731 - as in older versions
+        monkeypatch.setattr(cls, "_init_callback_context", none)
+    found = ThresholdTuner(calibrated()).fit(*data)
+    assert found.threshold_ == expected.threshold_
