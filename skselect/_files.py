@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all, and packages that need not be installed."""
+"""Files that are written whole or not at all, progress over rows, and optional packages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+# Seconds before a progress bar appears.
+_BAR_DELAY = 1.0
 # Error numbers of a full disk, a full quota and a file above the size limit.
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -32,6 +34,19 @@ def read_parquet(read: Callable[[Path], Any], path: Path) -> Any:
         return read(path)
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def row_bar(total: int | None, name: str, *, wanted: bool = True) -> Any:
+    """Return a progress bar over rows, on standard error; a silent one where that is no terminal.
+
+    A file that is read within a second shows none.
+    """
+    from tqdm import tqdm  # noqa: PLC0415 - not needed to import the library
+
+    return tqdm(
+        total=total, desc=name, unit=" rows", unit_scale=True, leave=False, delay=_BAR_DELAY,
+        disable=None if wanted else True,
+    )  # fmt: skip
 
 
 @contextmanager

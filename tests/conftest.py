@@ -1,10 +1,13 @@
 """What the tests share: where real data may lie, and small predictions with known traits."""
 
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+
+from skselect import _files
 
 mpl.use("Agg")
 
@@ -22,3 +25,11 @@ def data_folder():
 @pytest.fixture
 def rng():
     return np.random.default_rng(12345)
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """Return `capsys` with a terminal as standard error, where progress bars appear at once."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(_files, "_BAR_DELAY", 0)
+    return capsys

@@ -16,7 +16,7 @@ import pandas as pd
 from skselect._checks.labels import check_labels
 from skselect._checks.proba import check_positive_proba
 from skselect._checks.rows import check_any_rows, check_columns
-from skselect._files import import_extra, read_parquet
+from skselect._files import import_extra, read_parquet, row_bar
 from skselect._typing import BoolArray, IntArray, LabelArray
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.outcomes import Outcomes
@@ -102,18 +102,24 @@ class TableFile:
                 self.path, usecols=places, dtype=str, keep_default_na=False,
                 index_col=False, chunksize=_PIECE,
             ) as chunks,
+            row_bar(None, self.path.name) as bar,
         ):  # fmt: skip
             for chunk in chunks:  # pandas calls a column without a name "Unnamed: 0"
                 yield chunk.set_axis([self.names[place] for place in places], axis=1)
+                bar.update(len(chunk))
 
     def _batches(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
         parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
-        with parquet.ParquetFile(self.path) as file:
+        with (
+            parquet.ParquetFile(self.path) as file,
+            row_bar(file.metadata.num_rows, self.path.name) as bar,
+        ):
             first = 0
             for batch in file.iter_batches(_PIECE, columns=list(columns), use_threads=False):
                 piece = batch.to_pandas(ignore_metadata=True, types_mapper=types)
                 yield piece.set_axis(range(first, first + len(piece)))
                 first += len(piece)
+                bar.update(len(piece))
         # Arrow keeps the memory of a batch, which may be more than the rest of the work needs.
         import_extra("pyarrow", "pyarrow", "parquet").default_memory_pool().release_unused()
 

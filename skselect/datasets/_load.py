@@ -336,7 +336,6 @@ def addresses(entry: Entry) -> dict[str, tuple[str, Callable[[str], pd.DataFrame
 def _fetch(url: str, reader: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
     """Download a file with a progress bar, and read it."""
     import_extra("pyarrow", "pyarrow", "datasets")
-    import_extra("tqdm", "tqdm", "datasets")
     pooch = import_extra("pooch", "pooch", "datasets")
     pooch.get_logger().setLevel("WARNING")
     _check_name_resolves(url)

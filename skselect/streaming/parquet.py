@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._checks.rows import check_any_rows, check_columns
-from skselect._files import import_extra, read_parquet
+from skselect._files import import_extra, read_parquet, row_bar
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
 from skselect.streaming.state import SelectiveState
@@ -54,7 +54,7 @@ def evaluate_parquet(
     thresholds : array-like in [0, 1], default=None
         For "certified": the thresholds at which `metrics` asks for coverage, risk and CWSA.
     progress : bool, default=True
-        Whether to show a progress bar.
+        Whether to show a progress bar, on a terminal.
 
     Returns
     -------
@@ -141,13 +141,12 @@ def parquet_state(
     count = state.update_confidence if y_true is None else state.update
     files = find_files(paths)
     parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
-    tqdm = import_extra("tqdm", "tqdm", "parquet").tqdm
     total = 0
     for file in files:  # check every file before counting the first row
         found = read_parquet(parquet.read_metadata, file)
         _check_parquet_columns(found.schema.to_arrow_schema().names, columns, file)
         total += found.num_rows
-    with tqdm(total=total, unit=" rows", unit_scale=True, disable=not progress) as bar:
+    with row_bar(total, "evaluate_parquet", wanted=progress) as bar:
         for path in files:
             with parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):

@@ -150,6 +150,15 @@ def test_subgroups(frame, capsys):
     assert "[east] CERTIFIED" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("table", "rows"), [("t.csv", " rows"), ("t.parquet", "/3.00k ")])
+def test_reading_a_file_shows_progress_on_a_terminal(frame, table, rows, terminal):
+    assert main(["evaluate", table, *PROBA]) == 0
+    shown = terminal.readouterr()
+    assert f"{table}: " in shown.err
+    assert rows in shown.err
+    assert "\r" not in shown.out
+
+
 def test_evaluate_writes_page_and_table(frame, capsys):
     arguments = ["--threshold", "0.9", "--html", "r.html", "--csv", "r.csv", "--title", "Mine"]
     assert main(["evaluate", "t.parquet", *PROBA, *arguments]) == 0

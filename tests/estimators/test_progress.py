@@ -157,7 +157,7 @@ def test_callbacks_see_every_fit(data):
     assert own[0] == ("setup", "ThresholdTuner", 3)
     assert own[1][:3] == ("begin", "ThresholdTuner", "fit")
     assert own[1][3] is data[0]
-    assert own[1][4] is data[1]
+    assert own[1][4].tolist() == data[1].tolist()
     assert own[-2:] == [("end", "ThresholdTuner", "fit"), ("teardown", "ThresholdTuner", 3)]
     rows = [len(call[3]) for call in recorder.calls if call[:2] == ("begin", "SelectiveClassifier")]
     # Each model of a fold, and the final one: its own fit and that of the classifier inside.

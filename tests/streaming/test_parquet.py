@@ -93,9 +93,18 @@ def test_a_file_that_is_none_is_named(tmp_path):
         evaluate_parquet([], confidence="c", loss="e", progress=False)
 
 
-def test_a_progress_bar_counts_the_rows(folder, capsys):
+def test_a_progress_bar_counts_the_rows_on_a_terminal(folder, terminal):
+    parquet_state(folder[0], **by_class(progress=False))
+    assert terminal.readouterr() == ("", "")
     parquet_state(folder[0], **by_class())
-    assert "300" in capsys.readouterr().err
+    shown = terminal.readouterr()
+    assert "/300 " in shown.err
+    assert shown.out == ""
+
+
+def test_there_is_no_progress_bar_in_a_log(folder, capsys):
+    parquet_state(folder[0], **by_class())
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
