@@ -1,5 +1,6 @@
 """What the tests share: where real data may lie, and small predictions with known traits."""
 
+import io
 import sys
 from pathlib import Path
 
@@ -28,8 +29,16 @@ def rng():
 
 
 @pytest.fixture
-def terminal(monkeypatch, capsys):
-    """Return `capsys` with a terminal as standard error, where progress bars appear at once."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(_files, "_BAR_DELAY", 0)
-    return capsys
+def terminal(monkeypatch):
+    """Return a function that makes standard error a terminal, where bars appear at once."""
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    def make():  # called by the test itself: pytest replaces standard error before each test
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        monkeypatch.setattr(_files, "_BAR_DELAY", 0)
+        return sys.stderr
+
+    return make

@@ -151,12 +151,12 @@ def test_subgroups(frame, capsys):
 
 
 @pytest.mark.parametrize(("table", "rows"), [("t.csv", " rows"), ("t.parquet", "/3.00k ")])
-def test_reading_a_file_shows_progress_on_a_terminal(frame, table, rows, terminal):
+def test_reading_a_file_shows_progress_on_a_terminal(frame, table, rows, terminal, capsys):
+    shown = terminal()
     assert main(["evaluate", table, *PROBA]) == 0
-    shown = terminal.readouterr()
-    assert f"{table}: " in shown.err
-    assert rows in shown.err
-    assert "\r" not in shown.out
+    assert f"{table}: " in shown.getvalue()
+    assert rows in shown.getvalue()
+    assert "\r" not in capsys.readouterr().out
 
 
 def test_evaluate_writes_page_and_table(frame, capsys):
