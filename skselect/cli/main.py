@@ -145,7 +145,8 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--threshold-range"], {"type": float, "nargs": 2,
                                  "metavar": ("LOW", "HIGH"),
                                  "help": "for cwsa and cwsa_plus: try thresholds from LOW on and "
-                                         "below HIGH (default: 0.5 1)"}),
+                                         "below HIGH (default: 0.5 1, or 0 1 where 0.5 accepts "
+                                         "less than --min-coverage)"}),
         (["--confidence"], {"default": "max_proba", "metavar": "NAME",
                             "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
         (["--out"], {"type": Path, "default": Path("policy.json"), "metavar": "FILE",

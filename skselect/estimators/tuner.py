@@ -99,8 +99,9 @@ class ThresholdTuner(
         ============================================  =======================================
     target : float or mapping, default=None
         As the objective says; none for a metric. In units of the cost matrix where there is
-        one; a share of errors is at most 0.5. With `group_by` a mapping may give one target
-        each, such as ``{"healthy": .01, "sick": .2}`` by predicted class.
+        one; a share of errors is at most 0.5, a cost of abstaining that of an error. With
+        `group_by` a mapping may give one target each, such as
+        ``{"healthy": .01, "sick": .2}`` by predicted class.
     delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails. Subgroups share it evenly.
     looks : int, default=1
@@ -126,7 +127,8 @@ class ThresholdTuner(
         Smaller accepted sets are not considered. For a metric or a risk target. "auto": 0.5 for
         a metric, 0.1 for a certified risk, else 0.
     threshold_range : tuple (low, high) or "auto", default="auto"
-        For "cwsa" and "cwsa_plus": only thresholds from `low` on and below `high` are tried.
+        For "cwsa" and "cwsa_plus" (the others refuse it): only thresholds from `low` on and
+        below `high` are tried.
         "auto": (0.5, 1.0), as in the paper, or (0.0, 1.0) where 0.5 accepts less than
         `min_coverage`. Below the lowest confidence both metrics rise as the threshold falls,
         although no decision changes, so that from 0 on the best one usually accepts everything.

@@ -267,8 +267,20 @@ def _check_target(objective: str, target: Any, unit: float) -> float:
     if objective == "coverage":
         return check_number("target", target, 0.0, 1.0, closed="right")
     if objective == "cost":
-        return check_number("target", target, 0.0, np.inf, closed="left")
+        return _check_cost(check_number("target", target, 0.0, np.inf, closed="left"), unit)
     return check_number("target", target, 0.0, unit, closed="neither")
+
+
+def _check_cost(target: float, unit: float) -> float:
+    """Refuse a cost of abstaining above that of every error: nothing would ever be handed over."""
+    if target > unit:
+        meant = f" Did you mean {1 / target:.6g} (an error costs {target:g} times as much)?"
+        raise ValueError(
+            f"target must be at most {unit:g}, the cost of {'an' if unit == 1 else 'the worst'} "
+            f"error, got {target:g}: it is the cost of abstaining on one row, and at this one "
+            f"every row would be accepted without looking.{meant if unit == 1 else ''}"
+        )
+    return target
 
 
 def _check_share_of_errors(objective: str, target: float, loss: str) -> None:

@@ -63,7 +63,8 @@ def select_threshold(
         ============================================  =======================================
     target : float or mapping, default=None
         As the objective says; none for a metric. In units of the cost matrix where there is
-        one; a share of errors is at most 0.5. With `subgroups` a mapping may give one target each.
+        one; a share of errors is at most 0.5, a cost of abstaining that of an error. With
+        `subgroups` a mapping may give one target each.
     delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails, over calibrations like this one. Subgroups share
         it evenly.
@@ -92,7 +93,8 @@ def select_threshold(
         Smaller accepted sets are not considered. "auto": 0.5 for a metric, 0.1 for a
         certified risk, else 0.
     threshold_range : tuple (low, high) or "auto", default="auto"
-        For "cwsa" and "cwsa_plus": only thresholds from `low` on and below `high` are tried.
+        For "cwsa" and "cwsa_plus" (the others refuse it): only thresholds from `low` on and
+        below `high` are tried.
         "auto": (0.5, 1.0), as in the paper, or (0.0, 1.0) where 0.5 accepts less than
         `min_coverage`. Below the lowest confidence both metrics rise as the threshold falls,
         although no decision changes, so that from 0 on the best one usually accepts everything.

@@ -221,6 +221,17 @@ def test_nobody_is_paid_for_abstaining_but_it_may_be_free(good):
     assert free.coverage == np.mean(good.confidence > first_error)
 
 
+def test_a_cost_at_which_nothing_would_ever_be_handed_over_is_refused(good):
+    with pytest.raises(ValueError, match=r"at most 1, .* got 5: .*mean 0\.2 \(an error costs 5"):
+        select_threshold(good, objective="cost", target=5)
+    assert select_threshold(good, objective="cost", target=1).coverage == 1
+    costs = {"decision": "min_cost", "cost_matrix": [[0, 1], [20, 0]]}
+    table = Predictions.from_proba([0, 1, 1], [0.2, 0.7, 0.9], **costs)
+    with pytest.raises(ValueError, match=r"at most 20, the cost of the worst error, got 21.*look"):
+        select_threshold(table, objective="cost", target=21)
+    assert select_threshold(table, objective="cost", target=20).coverage == 1
+
+
 def test_no_word_but_auto_stands_for_a_coverage(good):
     with pytest.raises(ValueError, match="min_coverage must be a number"):
         select_threshold(good, objective="risk", target=0.1, min_coverage="all")
