@@ -50,6 +50,6 @@ print(f"{year.n_rows:,} rows, {year.n_errors:,} errors; the same bits as from fi
 # The rest of the library goes on from the curve.
 curve = year.finalize()
 selection = select_threshold(curve, objective="risk", target=0.05)
-print(str(selection).splitlines()[2])
+print(selection)
 RiskCoverageDisplay(curve, target=0.05, threshold=selection.threshold).plot()
 plt.show()

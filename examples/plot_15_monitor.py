@@ -34,7 +34,7 @@ trees = HistGradientBoostingClassifier(categorical_features="from_dtype", random
 trees.fit(X[:n_train], y[:n_train])
 tuner = ThresholdTuner(FrozenEstimator(trees), objective="risk", target=target)
 tuner.fit(X[n_train:end], y[n_train:end])
-print(str(tuner.certificate_).splitlines()[1])
+print(tuner.certificate_)
 
 # %%
 # Every 500 cases somebody looks. The labels known by then are those of the cases 1000 and more

@@ -1,12 +1,31 @@
-"""How results look in a notebook."""
+"""How results look as text, and in a notebook."""
 
 from __future__ import annotations
 
+import textwrap
 from html import escape
+
+_WIDTH = 88
+_INDENT = "  "
+
+
+def wrap(text: str) -> str:
+    """Return text in lines of readable width; what continues a line is indented."""
+    wrapper = textwrap.TextWrapper(
+        _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
+    )
+    joined = text.replace(" %", "\0%")  # no line ends between a number and its unit
+    lines = [wrapper.fill(line) for line in joined.split("\n")]
+    return "\n".join(lines).replace("\0%", " %")
+
+
+def unwrap(text: str) -> str:
+    """Return the text that :func:`wrap` was given."""
+    return text.replace(f"\n{_INDENT}", " ")
 
 
 class NotebookText:
     """Shows in a notebook what `print` shows."""
 
     def _repr_html_(self) -> str:
-        return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
+        return f'<pre style="white-space: pre; overflow-x: auto">{escape(str(self))}</pre>'

@@ -13,6 +13,7 @@ from skselect import (
     select_threshold,
     selective_report,
 )
+from skselect._notebook import unwrap, wrap
 from skselect.calibration import CALIBRATORS
 from skselect.inference import metric_interval
 from skselect.metrics import csr_test, ecce_test, ecd_test, t_cal_test
@@ -104,3 +105,19 @@ def test_fitted_calibrators_show_what_they_learnt(name, learnt):
     shown = repr(model.calibration_)
     for number in learnt:
         assert f" {number} " in shown
+
+
+def test_long_lines_are_wrapped_and_short_ones_stay():
+    words = " ".join(f"word{k}" for k in range(60))
+    text = f"{words}\n\nshort  line\n" + 20 * "12.5 % " + "'" + 100 * "x" + "-y'\n(each of 'a  b')"
+    lines = wrap(text).split("\n")
+    assert all(len(line) <= 88 for line in lines if "xxx" not in line)
+    assert "short  line" in lines
+    assert not any(line.strip().startswith("%") for line in lines)
+    assert unwrap(wrap(text)) == text
+
+
+@pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
+def test_no_text_has_long_lines(results):
+    for result in results[1].values():
+        assert max(map(len, str(result).split("\n"))) <= 96, result

@@ -239,8 +239,9 @@ class ThresholdTuner(
     ...                        target=.02, random_state=0)
     >>> print(tuner.fit(X[:1500], y[:1500]).certificate_)
     CERTIFIED
-    If future cases resemble these 600, then in 95 of 100 such calibrations at most 2 % of the
-    cases it decides alone are wrong in the long run; not per subgroup, not per period.
+    If future cases resemble these 600, then in 95 of 100 such calibrations at most 2 % of
+      the cases it decides alone are wrong in the long run; not per subgroup, not per
+      period.
     ...
     >>> tuner.decide(X[1500:1503])
        label  suggestion  accepted  confidence  threshold

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from skselect._checks import shown
 from skselect._checks.options import check_delta
+from skselect._notebook import wrap
 from skselect._typing import BoolArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
@@ -29,7 +29,6 @@ from skselect.selection.kept import (
 _TRUSTED = (
     certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED, certificates.ONE_LOOK,
 )  # fmt: skip
-_WIDTH = 92
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,8 +63,8 @@ class PolicyCheck:
     >>> check
     <PolicyCheck: holds; 0 errors in 300 accepted of 300 rows>
     >>> print(check)
-    HOLDS: at most 2 % of the cases it decides alone are wrong in the long run. Found here: 0 %
-    (0 of 300; 90 % interval 0 % to 0.9937 %).
+    HOLDS: at most 2 % of the cases it decides alone are wrong in the long run. Found here:
+      0 % (0 of 300; 90 % interval 0 % to 0.9937 %).
     ...
     """
 
@@ -96,7 +95,7 @@ class PolicyCheck:
         return sum(known) if len(known) == len(numbers) and not self.same_rows else None
 
     def __str__(self) -> str:
-        return "\n".join(textwrap.fill(line, _WIDTH) for line in self._lines())
+        return wrap("\n".join(self._lines()))
 
     def __repr__(self) -> str:
         return (

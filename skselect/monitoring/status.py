@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from skselect._notebook import NotebookText, wrap
 from skselect.policy.certificate import amount, percent, rounded
 
 
@@ -54,7 +55,7 @@ class PromiseStatus:
 
 
 @dataclass(frozen=True)
-class MonitorStatus:
+class MonitorStatus(NotebookText):
     """What a monitor knows: print it.
 
     `risk`, `evidence`, `alarm_at`, `alarm_when`, `estimate` and `interval` are those of the
@@ -158,7 +159,7 @@ class MonitorStatus:
 
     def __str__(self) -> str:
         lines = [self._answer(), self._numbers(), self._labels(), self._workload()]
-        return "\n".join(line for line in lines if line)
+        return wrap("\n".join(line for line in lines if line))
 
     def _answer(self) -> str:
         worst = self.worst

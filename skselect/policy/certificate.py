@@ -16,7 +16,7 @@ import numpy as np
 
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_count, check_number
-from skselect._notebook import NotebookText
+from skselect._notebook import NotebookText, wrap
 from skselect._typing import FloatArray
 from skselect.bounds import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
@@ -222,7 +222,7 @@ class Certificate(NotebookText):
         if self.looks > 1:
             method += f" Planned for up to {self.looks} looks: each uses delta / {self.looks}."
         lines = [*heads, self._sentence(), self._facts(), trust, method]
-        return "\n".join(line for line in lines if line)
+        return wrap("\n".join(line for line in lines if line))
 
     def _sentence(self) -> str:
         """Return the promise in plain words, "" where nothing is promised."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._checks.options import check_count, check_delta
-from skselect._notebook import NotebookText
+from skselect._notebook import NotebookText, wrap
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_upper, hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
@@ -102,7 +102,7 @@ class ThresholdSelection(NotebookText):
         if self.certificate is not None:
             return str(self.certificate)
         value = "" if self.value is None else f" ({self.objective} {self.value:.4g})"
-        return (
+        return wrap(
             f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by {self.objective}"
             f"{value}; on the {self.curve.n_rows} rows that chose it, coverage "
             f"{self.coverage:.4g} and risk {self.risk:.4g}."

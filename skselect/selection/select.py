@@ -142,8 +142,10 @@ def select_threshold(
     >>> print(selection)
     CERTIFIED
     If future cases resemble these 2000, then in 95 of 100 such calibrations at most 5 % of
-    the cases it decides alone are wrong in the long run; not per subgroup, not per period.
-    It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence ... on.
+      the cases it decides alone are wrong in the long run; not per subgroup, not per
+      period.
+    It decides ... of these cases alone (... of 2000, ... of them wrong), from confidence
+      ... on.
     Taken on trust: ...
     Method: combined, delta 0.05.
     """

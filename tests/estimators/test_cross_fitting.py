@@ -319,7 +319,7 @@ def test_a_cost_target_is_kept_in_its_units(people):
         cv=0.5, refit=False, random_state=0,
     ).fit(X, y)  # fmt: skip
     assert tuner.certificate_.is_certified
-    assert "cost at most 0.3 each on average" in str(tuner.certificate_)
+    assert "cost at most 0.3 each on average" in str(tuner.certificate_).replace("\n ", "")
     decided = tuner.decide(X)
     kept = decided["accepted"].to_numpy()
     answer = decided["suggestion"].to_numpy()

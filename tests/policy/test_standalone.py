@@ -461,7 +461,7 @@ def certificate_of(threshold, **change):
     [
         ("'threshold': 0.8,\n 'groups'", "'threshold': 0.2,\n 'groups'"),
         ("'classes': ['no', 'yes']", "'classes': ['yes', 'no']"),
-        ("at least 50 %", "at least 90 %"),
+        ("least 50 %", "least 90 %"),
         ("DIGEST = '", "DIGEST = '0"),
     ],
 )

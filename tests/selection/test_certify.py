@@ -15,6 +15,7 @@ from skselect import (
     certify,
     select_threshold,
 )
+from skselect._notebook import unwrap
 from skselect.policy.certificate import NOT_MET, percent
 from skselect.policy.subgroups import GroupThresholds
 from tests import brute
@@ -38,7 +39,7 @@ def test_without_a_target_the_bound_is_measured_and_promises_nothing(policy):
     found = certify(policy, rows_with(6, 400, 500))
     bound = stats.beta.ppf(0.95, 7, 394)
     assert (found.guarantee, found.exact, found.is_certified) == ("measured", True, False)
-    lines = str(found).splitlines()
+    lines = unwrap(str(found)).splitlines()
     assert lines[0].startswith("MEASURED, NOT CERTIFIED: this is the bound that these rows give; ")
     assert lines[1] == (
         f"If future cases resemble these 500, then at most {percent(bound, up=True)} of the cases "
@@ -48,7 +49,9 @@ def test_without_a_target_the_bound_is_measured_and_promises_nothing(policy):
     assert "A check of a fixed policy: nothing was chosen on these rows." in lines[-1]
     assert Certificate.from_dict(found.to_dict()) == found
     asked = certify(policy, rows_with(6, 400, 500), target=bound * 1.0001)
-    assert str(asked).startswith("CERTIFIED\nIf future cases resemble these 500, then in 95 of ")
+    assert unwrap(str(asked)).startswith(
+        "CERTIFIED\nIf future cases resemble these 500, then in 95 of "
+    )
     kept = replace(policy, certificate=found)  # a measured bound is no promise to hold it to
     assert certify(kept, rows_with(100, 400, 500)).notice == ""
 
@@ -56,7 +59,7 @@ def test_without_a_target_the_bound_is_measured_and_promises_nothing(policy):
 def test_certify_says_when_the_target_is_missed(policy, predictions):
     certificate = certify(policy, predictions, target=0.01)
     assert not certificate.is_certified
-    text = str(certificate)
+    text = unwrap(str(certificate))
     assert text.startswith("ESTIMATE, NOT CERTIFIED: the target 1 % is not met; these rows certify")
     assert "If future cases" not in text  # no promise, so none is quoted
     assert certificate.guarantee == "none"
@@ -113,9 +116,9 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
         missed = certify(costly, rows, target=target, looks=looks)
         assert not missed.is_certified
         assert missed.guarantee == "none"
-        assert missed.promise not in str(missed)
+        assert missed.promise not in unwrap(str(missed))
         said = re.match("ESTIMATE, NOT CERTIFIED: the target (.*) is not met; these rows certify a "
-                        "risk of at most (.*)[.]\n", str(missed))  # fmt: skip
+                        "risk of at most (.*)[.]\n", unwrap(str(missed)))  # fmt: skip
         assert float(said[1]) == pytest.approx(target, rel=1e-5)
         assert float(said[2]) == pytest.approx(bound, rel=1e-5)
     least = certify(costly, rows, looks=looks)  # no target: the bound takes its place
@@ -156,8 +159,8 @@ def test_certify_on_the_rows_that_chose_the_threshold_is_no_certificate(predicti
     tuned = select_threshold(predictions, objective="risk", target=0.2).policy
     certificate = certify(tuned, predictions)
     assert not certificate.is_certified
-    assert "also chose the threshold" in str(certificate)
-    assert "fixed before these rows" not in str(certificate)
+    assert "also chose the threshold" in unwrap(str(certificate))
+    assert "fixed before these rows" not in unwrap(str(certificate))
 
 
 def test_certify_wants_predictions(policy):
@@ -185,7 +188,7 @@ def test_certify_refuses_what_would_promise_nothing(policy, predictions):
     opposite = replace(predictions, y_true=1 - predictions.y_true)
     found = certify(policy, opposite)
     assert not found.is_certified
-    assert "which promises nothing" in str(found)
+    assert "which promises nothing" in unwrap(str(found))
 
 
 def test_looks_divide_the_delta_of_a_check(policy, predictions):
@@ -238,7 +241,7 @@ def test_a_check_says_at_once_whether_the_own_promise_is_kept(
 ):
     rows = rows_with(n_errors, n_accepted, 2000)
     found = certify(promising(policy, objective=objective, target=target), rows)
-    lines = str(found).splitlines()
+    lines = unwrap(str(found)).splitlines()
     if objective == "coverage":
         low, high = ends(2000 - n_accepted, 2000)
         limit, seen = 1 - target, f"{n_accepted} of 2000"
@@ -265,13 +268,15 @@ def test_a_check_says_at_once_whether_the_own_promise_is_kept(
 def test_a_promise_to_decide_everything_is_broken_by_one_row_only(policy):
     everything = promising(policy, objective="coverage", target=1.0)
     kept = certify(everything, rows_with(0, 200, 200))
-    assert str(kept).splitlines()[1].startswith("These rows do not show that the policy keeps")
+    assert (
+        unwrap(str(kept)).splitlines()[1].startswith("These rows do not show that the policy keeps")
+    )
     assert certify(everything, rows_with(0, 199, 200)).notice.startswith(NOT_MET)
 
 
 def test_a_broken_promise_is_said_first_whatever_else_is_certified(policy):
     found = certify(promising(policy), rows_with(216, 1285, 2000), target=0.2)
-    lines = str(found).splitlines()
+    lines = unwrap(str(found)).splitlines()
     assert lines[0] == (
         f"{NOT_MET} by these rows. It says: at most 3 % of the cases it decides alone are wrong in "
         "the long run. Found here: 16.81 % (216 of 1285; 90 % interval 15.11 % to 18.63 %)."
@@ -340,10 +345,12 @@ def test_promised_costs_are_compared_in_their_units():
         Predictions.from_proba(y[:2000], proba[:2000], **costs), objective="risk", target=0.5
     )
     kept = Predictions.from_proba(y[2000:], proba[2000:], **costs)
-    assert NOT_MET not in str(certify(tuned.policy, kept))
+    assert NOT_MET not in unwrap(str(certify(tuned.policy, kept)))
     turned = Predictions.from_proba(1 - y[2000:], proba[2000:], **costs)
     found = certify(tuned.policy, turned)
-    assert str(found).startswith(f"{NOT_MET} by these rows. It says: the cases it decides alone ")
+    assert unwrap(str(found)).startswith(
+        f"{NOT_MET} by these rows. It says: the cases it decides alone "
+    )
     accepted = tuned.policy.decide(proba[2000:])["accepted"].to_numpy()
     answers = tuned.policy.decide(proba[2000:])["suggestion"].to_numpy()
     cost = np.array([[0, 1], [10, 0]])[1 - y[2000:], answers.astype(int)][accepted].mean()
@@ -364,11 +371,11 @@ def test_each_subgroup_has_a_promise_of_its_own(by_answer):
     )  # fmt: skip
     given = {} if by_answer else {"subgroups": site[new]}
     good = certify(tuned.policy, Predictions.from_proba(y[new], proba[new]), **given)
-    assert NOT_MET not in str(good)
+    assert NOT_MET not in unwrap(str(good))
     worst = group[new][0]
     flipped = np.where(group[new] == worst, 1 - y[new], y[new])
     found = certify(tuned.policy, Predictions.from_proba(flipped, proba[new]), **given)
-    first = str(found).splitlines()[0]
+    first = unwrap(str(found)).splitlines()[0]
     assert first.startswith(NOT_MET)
     assert str(worst) in first.split("it decides alone")[0]
     accepted = tuned.policy.decide(proba[new], **given)["accepted"].to_numpy()
