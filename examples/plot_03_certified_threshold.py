@@ -37,8 +37,7 @@ print(
 )
 
 # %%
-# The dot is the threshold. The whisker is the bound for a threshold that was fixed beforehand; the
-# steps bound all thresholds at once, so that one may be chosen after looking at them.
+# The dot is the threshold on these rows; the line above it ends at what is certified.
 RiskCoverageDisplay.from_selection(tuner.selection_)
 plt.show()
 

@@ -15,6 +15,7 @@ from skselect._files import import_extra
 from skselect._typing import FloatArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.curve.scan import evenly
+from skselect.policy.certificate import amount
 from skselect.policy.subgroups import subgroup_codes
 from skselect.predictions.predictions import Predictions
 
@@ -191,9 +192,19 @@ def draw_threshold(ax: Any, threshold: float | None) -> None:
                    label=f"threshold {threshold:.3g}")  # fmt: skip
 
 
-def percent(value: float, _: int) -> str:
-    """Format a tick as a percentage."""
-    return f"{100 * value:g} %"
+def draw_target(ax: Any, target: float | None, loss: str) -> None:
+    """Draw a target of the risk as a line, once for all curves."""
+    label = "" if target is None else f"target {amount(target, loss)}"
+    if label and label not in ax.get_legend_handles_labels()[1]:
+        ax.axhline(target, color="0.35", linestyle="--", linewidth=1, label=label)
+
+
+def show_percent(*axes: Any) -> None:
+    """Write shares of cases as percentages; confidences and thresholds stay numbers."""
+    from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - an extra
+
+    for axis in axes:
+        axis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
 
 
 def new_axes(ax: Any) -> Any:

@@ -16,7 +16,7 @@ from skselect.display.common import (
     full_names,
     legend_name,
     new_axes,
-    percent,
+    show_percent,
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.predictions.outcomes import Outcomes
@@ -176,7 +176,7 @@ class ConfidenceHistogramDisplay:
         }
         draw_threshold(ax, self.threshold)
         ax.set(xlabel="Confidence", ylabel="Share of these answers", ylim=(0, None))
-        ax.yaxis.set_major_formatter(percent)
+        show_percent(ax.yaxis)
         name = self.name if name is None else name
         if name:
             ax.set_title(legend_name(name))

@@ -8,7 +8,14 @@ from typing import Any
 import pandas as pd
 
 from skselect._files import import_extra
-from skselect.display.common import COLORS, MARK, full_names, legend_name, percent
+from skselect.display.common import (
+    COLORS,
+    MARK,
+    draw_target,
+    full_names,
+    legend_name,
+    show_percent,
+)
 from skselect.monitoring import SelectiveRiskMonitor
 
 # Evidence beyond so many times the alarm line is cut off: it would hide what came before.
@@ -118,7 +125,7 @@ class MonitorDisplay:
         course = self.course
         lines = {
             "evidence": (top, COLORS[0], "evidence", evidence_kwargs),
-            "risk": (bottom, COLORS[0], "risk of accepted cases", risk_kwargs),
+            "risk": (bottom, COLORS[0], "selective risk", risk_kwargs),
             "coverage": (bottom, COLORS[3], "coverage", None),
         }
         if not self.is_share:
@@ -136,13 +143,12 @@ class MonitorDisplay:
             top.axhline(line, color=MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}")
             if course["evidence"].max() > _HIGHEST * line:
                 top.set_ylim(top=_HIGHEST * line)
-        if self.target is not None:
-            bottom.axhline(self.target, color=MARK, linestyle="--", linewidth=1, label="promised")
+        draw_target(bottom, self.target, "zero_one" if self.is_share else "cost")
         bottom.set(ylabel="Share" if self.is_share else "Mean cost", ylim=(0, None))
         dates = isinstance(course["start"].dtype, pd.DatetimeTZDtype)
         bottom.set_xlabel("Time of the decision" if dates else "Start of the batch")
         if self.is_share:
-            bottom.yaxis.set_major_formatter(percent)
+            show_percent(bottom.yaxis)
         name = self.name if name is None else name
         if name:
             top.set_title(legend_name(name))

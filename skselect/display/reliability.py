@@ -10,7 +10,7 @@ from skselect.display.common import (
     CurveDisplay,
     count_lines,
     legend_name,
-    percent,
+    show_percent,
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.metrics import evaluate
@@ -137,7 +137,6 @@ class ReliabilityDisplay(CurveDisplay):
         bottom = min(lowest - 0.02, ax.get_ylim()[0] if drawn else 1.0)
         ax.set(xlabel="Confidence", ylabel="Share of right answers",
                xlim=(bottom, 1.02), ylim=(bottom, 1.02))  # fmt: skip
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(percent)
+        show_percent(ax.yaxis)
         if label:
             ax.legend(frameon=False, loc="upper left")

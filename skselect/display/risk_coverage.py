@@ -16,13 +16,14 @@ from skselect.display.common import (
     CurveDisplay,
     count_lines,
     draw_band,
+    draw_target,
     legend_name,
-    percent,
     risk_interval,
+    show_percent,
     thin,
 )
 from skselect.estimators.scoring import judge_estimator
-from skselect.policy.certificate import Certificate, amount
+from skselect.policy.certificate import Certificate, amount, percent
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
@@ -47,11 +48,13 @@ class RiskCoverageDisplay(CurveDisplay):
     target : float, default=None
         A risk target, drawn as a line.
     certificate : Certificate, default=None
-        Its bound (as if the threshold had been fixed beforehand) is drawn as a vertical line,
-        and coverages that are too small to be certified are shaded.
+        What it promises is drawn as a line from the chosen threshold to the limit: the largest
+        risk at this coverage, or the smallest coverage. The line is dotted if the limit is not
+        certified.
     band : array-like of shape (B,), default=None
         An upper bound on the risk for every entry of the curve, such as
-        :func:`skselect.thresholds.simultaneous_band`; drawn as steps.
+        :func:`skselect.thresholds.simultaneous_band`; drawn as steps. With a certificate of the
+        risk, coverages that are too small to be certified are shaded.
     confidence_level : float in (0, 1), default=None
         Draw the exact interval of the risk at each threshold as a band. It holds for a threshold
         that was fixed beforehand, not for all at once; it needs errors of 0 or 1, unweighted.
@@ -105,10 +108,10 @@ class RiskCoverageDisplay(CurveDisplay):
         selection: ThresholdSelection | GroupedSelection,
         *,
         name: str | None = None,
-        band: bool = True,
+        band: bool = False,
         ax: Any = None,
     ) -> RiskCoverageDisplay:
-        """Draw the rows that chose a threshold, and what is certified.
+        """Draw the rows that chose a threshold, the target, and what is promised.
 
         Parameters
         ----------
@@ -116,8 +119,9 @@ class RiskCoverageDisplay(CurveDisplay):
             From :func:`select_threshold`, or ``selection_`` of a :class:`ThresholdTuner`.
         name : str, default=None
             For the legend.
-        band : bool, default=True
-            Draw the bound that holds for all thresholds at once, where errors are counted.
+        band : bool, default=False
+            Draw the bound that holds for all thresholds at once as well, where errors are counted.
+            It is wider than what is promised about the chosen one.
         ax : matplotlib Axes, default=None
 
         Returns
@@ -133,8 +137,8 @@ class RiskCoverageDisplay(CurveDisplay):
         >>> outcomes = Outcomes(rng.random(2000) < (1 - confidence) / 4, confidence)
         >>> selection = select_threshold(outcomes, objective="risk", target=.05)
         >>> display = RiskCoverageDisplay.from_selection(selection)
-        >>> display.ax_.get_legend_handles_labels()[1][1:3]
-        ['bound for all thresholds at once', 'too few to certify 5 %']
+        >>> display.ax_.get_legend_handles_labels()[1][:2]
+        ['target 5 %', 'certified: at most 5 %']
         """
         if isinstance(selection, GroupedSelection):
             first = next(iter(selection.selections))
@@ -212,21 +216,18 @@ class RiskCoverageDisplay(CurveDisplay):
             low, high = self.unit * low, self.unit * high
             draw_band(ax, points["coverage"], low, high, self.line_.get_color())
             ax.update_datalim([(1.0, high[-1])])
-        target = "" if self.target is None else f"target {amount(self.target, self.loss)}"
-        if target and target not in ax.get_legend_handles_labels()[1]:
-            ax.axhline(self.target, color="0.35", linestyle="--", linewidth=1, label=target)
+        draw_target(ax, self.target, self.loss)
         if self.band is not None:
             self._draw_band(ax)
-        if self.certificate is not None:
-            self._draw_certificate(ax, self.certificate)
+        if self.certificate is not None and self.certificate.n_accepted:
+            self._draw_promise(ax, self.certificate)
         if self.threshold is not None:
             self._mark(ax, self.threshold)
         ax.set(xlabel="Coverage: share of accepted cases", ylabel=_RISKS[self.loss],
                xlim=(0, 1.02))  # fmt: skip
         ax.autoscale(axis="y")  # fit all curves on these axes
         ax.set_ylim(bottom=0)
-        for axis in (ax.xaxis, ax.yaxis) if self.loss == "zero_one" else (ax.xaxis,):
-            axis.set_major_formatter(percent)
+        show_percent(*(ax.xaxis, ax.yaxis) if self.loss == "zero_one" else (ax.xaxis,))
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False)
 
@@ -238,24 +239,31 @@ class RiskCoverageDisplay(CurveDisplay):
         x, y = thin(self.curve.coverage[known], np.asarray(self.band)[known])
         ax.plot(x, self.unit * y, color="0.55", linewidth=1.2, drawstyle="steps-pre",
                 label="bound for all thresholds at once")  # fmt: skip
-
-    def _draw_certificate(self, ax: Any, certificate: Certificate) -> None:
-        """Draw the bound at the threshold, and shade coverages too small to be certified."""
-        if certificate.objective != "risk":
+        certificate = self.certificate
+        if certificate is None or certificate.objective != "risk":
             return
         least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
-        target = amount(certificate.target, self.loss)
         ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
-                   label=f"too few to certify {target}")  # fmt: skip
-        if certificate.n_accepted:
-            x, low, high = certificate.coverage, certificate.risk, certificate.pointwise_bound
-            bound = amount(high, self.loss)
-            ax.plot([x, x], [low, high], color=MARK, linewidth=2, solid_capstyle="butt",
-                    label=f"bound if the threshold had been fixed: {bound}")  # fmt: skip
+                   label=f"too few to certify {amount(certificate.target, self.loss)}")  # fmt: skip
+
+    def _draw_promise(self, ax: Any, certificate: Certificate) -> None:
+        """Draw a line from the risk and the coverage of these rows to the promised limit."""
+        x, y, target = certificate.coverage, certificate.risk, certificate.target
+        bound = amount(target, self.loss)
+        limit, text = {
+            "risk": ((x, target), f"at most {bound}"),
+            "generalized_risk": ((x, target / x), f"at most {bound} over all cases"),
+            "coverage": ((target, y), f"coverage at least {percent(target, up=False)}"),
+        }[certificate.objective]
+        sure = certificate.is_certified
+        ax.plot([x, limit[0]], [y, limit[1]], color=MARK, linewidth=2, markevery=[1],
+                linestyle="-" if sure else ":", marker="|" if limit[1] == y else "_",
+                label=f"{'' if sure else 'not '}certified: {text}")  # fmt: skip
 
     def _mark(self, ax: Any, threshold: float) -> None:
         blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
         if blocks == 0:
+            ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")
             return
         x, risk = self.curve.working_point(blocks)
         y = self.unit * risk

@@ -16,8 +16,8 @@ from skselect.display.common import (
     draw_band,
     draw_threshold,
     legend_name,
-    percent,
     risk_interval,
+    show_percent,
 )
 from skselect.estimators.scoring import judge_estimator
 
@@ -159,8 +159,7 @@ class ThresholdDisplay(CurveDisplay):
         draw_threshold(ax, self.threshold)
         ax.set(xlabel="Threshold: least confidence that is accepted", ylabel="Value",
                xlim=(left, 1.0))  # fmt: skip
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(percent)
+        show_percent(ax.yaxis)
         ax.legend(frameon=False)
 
     def _draw_band(self, ax: Any, grid: FloatArray, level: float) -> None:

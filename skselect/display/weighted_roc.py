@@ -16,7 +16,7 @@ from skselect.display.common import (
     count_lines,
     full_names,
     legend_name,
-    percent,
+    show_percent,
     thin,
 )
 from skselect.estimators.scoring import judge_estimator
@@ -187,8 +187,7 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         of = "" if self.pos_label is None else f" of {legend_name(self.pos_label)}"
         ax.set(xlabel=f"False positive rate{of}", ylabel=f"True positive rate{of}",
                xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")  # fmt: skip
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(percent)
+        show_percent(ax.xaxis, ax.yaxis)
 
 
 def _prefix(name: str | None) -> str:

@@ -7,6 +7,7 @@ from matplotlib.collections import PolyCollection
 from scipy.stats import binomtest
 
 from skselect import (
+    ConfidenceHistogramDisplay,
     ConfidenceWeightedRocDisplay,
     Outcomes,
     ReliabilityDisplay,
@@ -39,6 +40,21 @@ def test_models_are_drawn_as_one_by_one(kind, drawn):
         )
     looks = [(line_of(d).get_color(), line_of(d).get_linestyle()) for d in together.values()]
     assert looks[0] != looks[1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_shares_are_percentages_and_confidences_are_numbers(drawn):
+    y, p = drawn
+    shares = {
+        ConfidenceHistogramDisplay: "y", ConfidenceWeightedRocDisplay: "xy",
+        ReliabilityDisplay: "y", RiskCoverageDisplay: "xy", ThresholdDisplay: "y",
+    }  # fmt: skip
+    for kind, percentages in shares.items():
+        display = kind.from_predictions(y, p)
+        display.figure_.canvas.draw()
+        for name in "xy":
+            ticks = [tick.get_text() for tick in getattr(display.ax_, f"get_{name}ticklabels")()]
+            assert all(tick.endswith(" %") == (name in percentages) for tick in ticks), kind
 
 
 @pytest.mark.parametrize("kind", SEVERAL)

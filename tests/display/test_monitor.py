@@ -31,7 +31,7 @@ def test_lines_are_those_of_the_frame(monitor):
     assert top.get_title() == "gate"
     assert top.get_yscale() == "log"
     assert "alarm at 20" in top.get_legend_handles_labels()[1]
-    assert "promised" in bottom.get_legend_handles_labels()[1]
+    assert "target 10 %" in bottom.get_legend_handles_labels()[1]
     assert bottom.get_xlabel() == "Time of the decision"
 
 

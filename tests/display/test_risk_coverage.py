@@ -95,25 +95,53 @@ def test_without_matplotlib_the_error_says_what_to_install():
 # Reliability ------------------------------------------------------------------------------
 
 
-def test_a_selection_is_drawn_with_its_bounds(rng):
+def legend_of(display):
+    handles, labels = display.ax_.get_legend_handles_labels()
+    return dict(zip(labels, handles, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("objective", "target", "method", "said"),
+    [
+        ("risk", 0.05, "combined", "certified: at most 5 %"),
+        ("risk", 0.05, "mean", "not certified: at most 5 %"),
+        ("generalized_risk", 0.04, "auto", "certified: at most 4 % over all cases"),
+        ("coverage", 0.6, "auto", "certified: coverage at least 60 %"),
+    ],
+)
+def test_a_selection_is_drawn_with_what_is_promised(rng, objective, target, method, said):
+    confidence = rng.random(3000)
+    outcomes = Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
+    selection = select_threshold(outcomes, objective=objective, target=target, method=method)
+    drawn = legend_of(RiskCoverageDisplay.from_selection(selection, name="model"))
+    x, y = selection.coverage, selection.risk
+    limit = {"risk": [x, target], "generalized_risk": [x, target / x], "coverage": [target, y]}
+    assert drawn[said].get_xydata().tolist() == [[x, y], limit[objective]]
+    dot = f"threshold {selection.threshold:.3g}: accepts {100 * x:.0f} %, {100 * y:.1f} % wrong"
+    wanted = ["model", *(["target 5 %"] if objective == "risk" else []), said, dot]
+    assert list(drawn) == wanted
+
+
+def test_the_bound_for_all_thresholds_is_drawn_on_request(rng):
     confidence = rng.random(3000)
     outcomes = Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
     selection = select_threshold(outcomes, objective="risk", target=0.05)
-    display = RiskCoverageDisplay.from_selection(selection, name="model")
-    lines = dict(zip(*display.ax_.get_legend_handles_labels()[::-1], strict=True))
-    certificate = selection.certificate
-    whisker = next(line for label, line in lines.items() if label.startswith("bound if"))
-    assert whisker.get_xydata().tolist() == [
-        [certificate.coverage, certificate.risk],
-        [certificate.coverage, certificate.pointwise_bound],
-    ]
-    band = lines["bound for all thresholds at once"].get_xydata()
+    drawn = legend_of(RiskCoverageDisplay.from_selection(selection, band=True))
+    band = drawn["bound for all thresholds at once"].get_xydata()
     expected = simultaneous_band(selection.curve)
     assert set(band[:, 1]) <= set(expected[expected < 1])
     assert np.all(band[:, 0] >= 0.1)
-    assert "too few to certify 5 %" in lines
-    bare = RiskCoverageDisplay.from_selection(selection, band=False)
-    assert "bound for all thresholds at once" not in bare.ax_.get_legend_handles_labels()[1]
+    assert "too few to certify 5 %" in drawn
+
+
+def test_where_nothing_is_accepted_the_legend_says_so(rng):
+    outcomes = Outcomes(rng.random(300) < 0.2, rng.random(300))
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        selection = select_threshold(
+            outcomes, objective="risk", target=0.001, on_infeasible="abstain"
+        )
+    drawn = legend_of(RiskCoverageDisplay.from_selection(selection))
+    assert list(drawn) == ["target 0.1 %", "accepts nothing"]
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage")
@@ -123,7 +151,9 @@ def test_graded_and_metric_selections_are_drawn_without_what_they_lack(rng):
     bets = {"objective": "risk", "target": 0.3, "method": "betting"}
     for options in (bets, {"objective": "selective_accuracy"}):
         selection = select_threshold(graded, min_coverage=0.3, **options)
-        labels = RiskCoverageDisplay.from_selection(selection).ax_.get_legend_handles_labels()[1]
+        labels = RiskCoverageDisplay.from_selection(
+            selection, band=True
+        ).ax_.get_legend_handles_labels()[1]
         assert "bound for all thresholds at once" not in labels
 
 
