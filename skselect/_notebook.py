@@ -24,6 +24,11 @@ def unwrap(text: str) -> str:
     return text.replace(f"\n{_INDENT}", " ")
 
 
+def count(n: float, noun: str) -> str:
+    """Return a number with its noun: 1 row, 1,200 rows."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 class NotebookText:
     """Shows in a notebook what `print` shows."""
 

@@ -24,6 +24,7 @@ from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
+from skselect.report.answers import is_honest
 from skselect.selection.kept import own_promise
 
 #: The metrics of a report, and those that need a threshold.
@@ -131,7 +132,7 @@ def make_contents(
         "metrics": _metrics(case, level),
         "decisions": _decisions(case, level),
         "coverages": _coverages(case),
-        "calibration": _calibration(case, seed),
+        "calibration": _calibration(case, level, seed),
         "certificate": _certificate(case, subgroups),
         "errors": _errors(case, features, n_errors),
         "subgroups": None if subgroups is None else _subgroups(case, subgroups, level),
@@ -230,14 +231,16 @@ def find_claims(case: Case) -> list[tuple[str, Outcomes]]:
     return [("before calibration", before), ("after calibration", case.judged.claimed.outcomes)]
 
 
-def _calibration(case: Case, seed: Any) -> list[dict[str, Any]]:
+def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
     """Return how well the confidence is calibrated, before and after the policy's calibration."""
     if not is_unit(case.judged.claimed.outcomes):
         return []
-    return [_measure_calibration(state, outcomes, seed) for state, outcomes in find_claims(case)]
+    return [
+        _measure_calibration(state, outcomes, level, seed) for state, outcomes in find_claims(case)
+    ]
 
 
-def _measure_calibration(state: str, outcomes: Outcomes, seed: Any) -> dict[str, Any]:
+def _measure_calibration(state: str, outcomes: Outcomes, level: float, seed: Any) -> dict[str, Any]:
     values = evaluate(outcomes, ["ece", "smooth_ece", "top_label_brier", "csr"])
     test = run_csr_test(outcomes, n_draws=_DRAWS, random_state=np.random.default_rng(seed))
     found = {
@@ -245,6 +248,7 @@ def _measure_calibration(state: str, outcomes: Outcomes, seed: Any) -> dict[str,
         "mean_confidence": float(np.mean(outcomes.confidence)),
         "accuracy": 1.0 - float(np.mean(outcomes.loss)),
         "csr_p_value": float(test.p_value),
+        "answer": is_honest(outcomes, test.p_value, level, state).text,
     }
     return found | {str(name): float(value) for name, value in values.items()}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import textwrap
 import warnings
 from importlib import resources
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from skselect._files import import_extra
+from skselect._notebook import count, unwrap, wrap
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ReliabilityDisplay,
@@ -21,7 +21,10 @@ from skselect.display import (
 from skselect.policy.certificate import rounded
 from skselect.report.data import Case, find_claims, is_unit
 
-_WIDTH = 96
+_CALIBRATION = (
+    "state", "mean_confidence", "accuracy", "csr_p_value", "ece", "smooth_ece", "top_label_brier",
+    "csr",
+)  # fmt: skip
 
 
 def render_text(contents: dict[str, Any]) -> str:
@@ -29,12 +32,15 @@ def render_text(contents: dict[str, Any]) -> str:
     classes = ", ".join(f"{name}: {n:,}" for name, n in contents["classes"].items())
     parts = [
         f"{contents['title']}\n{'=' * len(contents['title'])}",
-        textwrap.fill(f"{contents['n_rows']:,} rows; classes {classes}", _WIDTH),
+        wrap(f"{count(contents['n_rows'], 'row')}; classes {classes}"),
     ]
     for name, model in contents["models"].items():
         parts += _describe_model(name, model, contents["confidence_level"])
     if contents["comparison"]:
-        parts.append("Comparison by AUGRC, the best first; p-values adjusted by Holm")
+        parts.append(
+            "Comparison by AUGRC, the best first; p-values adjusted by Holm\n"
+            + wrap(contents["best"])
+        )
         parts.append(format_table(contents["comparison"]))
     return "\n\n".join(parts)
 
@@ -42,22 +48,23 @@ def render_text(contents: dict[str, Any]) -> str:
 def _describe_model(name: str, model: dict[str, Any], level: float) -> list[str]:
     parts = [
         f"{name}\n{'-' * len(name)}",
-        f"Always answering, it is right in {_percent(model['accuracy'])} of the rows "
-        f"({model['n_errors']:,} errors).",
+        describe_accuracy(model),
     ]
     decided = model["decisions"]
     if decided is not None:
-        parts.append(describe_decisions(decided, level))
+        parts.append(wrap(describe_decisions(decided, level)))
     if model["certificate"]:
         if model["certificate"]["notice"]:
-            parts.append(model["certificate"]["notice"])
+            parts.append(wrap(model["certificate"]["notice"]))
         parts.append(describe_origin(model["certificate"]))
         for key, text in model["certificate"]["texts"].items():
             parts.append(f"[{key}] {text}" if key else text)
     parts.append(format_table(model["metrics"], ["metric", "value", "low", "high", "better"]))
     parts.append("If it accepts only its surest rows\n" + format_table(model["coverages"]))
     if model["calibration"]:
-        parts.append("Is the confidence calibrated?\n" + format_table(model["calibration"]))
+        answers = "\n".join(map(describe_answer, model["calibration"]))
+        table = format_table(model["calibration"], list(_CALIBRATION))
+        parts.append(f"Is the confidence honest?\n{wrap(answers)}\n\n{table}")
     if model["subgroups"]:
         wanted = ["attribute", "subgroup", "n_rows", "coverage", "risk", "low", "high"]
         parts.append("Subgroups\n" + format_table(model["subgroups"], wanted))
@@ -78,15 +85,29 @@ def describe_origin(certificate: dict[str, Any]) -> str:
     """Say which rows a certificate is about."""
     if certificate["same_rows"]:
         return "These rows chose the threshold; only the certificate says what to expect of others."
-    rows = "" if certificate["n"] is None else f" with {certificate['n']:,} rows"
+    rows = "" if certificate["n"] is None else f" with {count(certificate['n'], 'row')}"
     promised = " Its certificate is about those rows:" if certificate["texts"] else ""
     return f"The policy was made on {certificate['created'][:10]}{rows}.{promised}"
+
+
+def describe_accuracy(model: dict[str, Any]) -> str:
+    """Say how often it is right if it never abstains."""
+    return (
+        f"Always answering, it is right in {_percent(model['accuracy'])} of the rows "
+        f"({count(model['n_errors'], 'error')})."
+    )
+
+
+def describe_answer(calibration: dict[str, Any]) -> str:
+    """Say whether the confidence is honest: as given, or before and after the calibration."""
+    state, answer = calibration["state"], calibration["answer"]
+    return str(answer) if state == "as given" else f"{state.capitalize()}: {answer}"
 
 
 def describe_decisions(decided: dict[str, Any], level: float) -> str:
     """Say how much is accepted and how much of that is wrong."""
     if not decided["n_accepted"]:
-        return f"It decides none of the {decided['n_rows']:,} rows alone."
+        return f"It decides none of the {count(decided['n_rows'], 'row')} alone."
     interval = ""
     if decided["low"] is not None:
         interval = (
@@ -118,7 +139,8 @@ def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "number": _number, "percent": _percent_cell, "decided": describe_decisions,
-        "origin": describe_origin,
+        "origin": describe_origin, "accuracy": describe_accuracy, "answer": describe_answer,
+        "unwrap": unwrap,
     }  # fmt: skip
     pictures = {case.name: _draw_pictures(case, contents["confidence_level"]) for case in cases}
     together = _draw_together(cases) if len(cases) > 1 else None

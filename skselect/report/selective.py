@@ -28,6 +28,7 @@ from skselect.metrics._table import SPECS
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
+from skselect.report.answers import which_is_best
 from skselect.report.data import Case, count_classes, make_case, make_contents, replace_nan
 from skselect.report.render import render_page, render_text
 
@@ -204,6 +205,7 @@ def selective_report(
         for name, table in tables.items()
     )
     classes = cases[0].raw.classes
+    comparison = _comparison(cases, level, seed)
     contents = {
         "title": str(title),
         "created": now(),
@@ -214,7 +216,8 @@ def selective_report(
             case.name: make_contents(case, subgroups, features, n_errors, level, seed)
             for case in cases
         },
-        "comparison": _comparison(cases, level, seed),
+        "comparison": comparison,
+        "best": None if comparison is None else which_is_best(comparison),
     }
     return SelectiveReport(replace_nan(contents), cases)
 

@@ -1,0 +1,117 @@
+"""The questions that a report asks, answered in words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skselect._notebook import count
+from skselect.bounds import clopper_pearson_interval
+from skselect.metrics._calibration_tests import run_ecce_test
+from skselect.policy.certificate import percent, rounded
+from skselect.predictions.outcomes import Outcomes
+
+# "Nearly certain" is the one of these confidences from which on the errors surprise most.
+_NEARLY_CERTAIN = (0.99, 0.999, 0.9999, 0.99999)
+# An interval for the share of right answers that is wider than this leaves the question open.
+_WIDEST = 0.1
+# The p-value of the cumulative gaps is for many rows: so many errors must be expected, about.
+_LEAST_VARIANCE = 5.0
+_REMEDIES = {
+    "as given": "Calibrate it: calibration_report shows what suits.",
+    "before calibration": "",
+    "after calibration": "Calibrate it on more rows or in another way: see calibration_report.",
+}
+
+
+class Answer(NamedTuple):
+    """An answer in one word, "yes", "no" or "unclear", and in full."""
+
+    verdict: str
+    text: str
+
+
+def is_honest(
+    outcomes: Outcomes, csr_p_value: float, level: float = 0.95, state: str = "as given"
+) -> Answer:
+    """Say whether a confidence is the chance of being right, as far as these rows can tell.
+
+    Three tests share 1 - `level` evenly: CSR finds errors near certainty; the exact interval of
+    the share of right answers, a wrong mean; the cumulative gaps, any other difference. The
+    interval of equal chances is valid for unequal ones with the same mean, which vary less.
+    """
+    each = (1.0 - level) / 3.0
+    confidence, wrong = outcomes.confidence, outcomes.loss
+    n, n_right = len(wrong), len(wrong) - int(np.sum(wrong))
+    claimed, low_high = float(np.mean(confidence)), clopper_pearson_interval(n_right, n, 1 - each)
+    low, high = map(float, low_high)
+    on_average = f"it claims {percent(claimed)} on average and is right in {percent(n_right / n)}"
+    found: dict[str, str] = {}
+    if not low <= claimed <= high:
+        found["No, it is overconfident" if claimed > high else "No, it is too modest"] = on_average
+    if csr_p_value <= each:
+        near = _errors_near_certainty(outcomes) or (
+            f"its surest answers are wrong more often than it expects (p-value {csr_p_value:.2g})"
+        )
+        start = "No, it is overconfident"
+        found[start] = f"{found[start]}, and {near}" if start in found else near
+    if not found and _has_gaps(outcomes, each):
+        found["No"] = f"{on_average}, but at some confidences it claims too much or too little"
+    if found:
+        said = "; ".join(f"{start}: {text}" for start, text in found.items())
+        return Answer("no", f"{said}. {_REMEDIES[state]}".strip())
+    least, most = percent(low, up=False), percent(high, up=True)
+    interval = f"{percent(1 - each, up=False)} interval {least} to {most}"
+    if high - low > _WIDEST:
+        needed = math.ceil(n * ((high - low) / _WIDEST) ** 2)
+        return Answer(
+            "unclear",
+            f"Cannot be told with {count(n, 'row')}: {on_average} ({interval}). It takes about "
+            f"{float(rounded(needed, 2, up=True)):,.0f} labelled rows to tell.",
+        )
+    return Answer(
+        "yes",
+        f"Yes, as far as these {n:,} rows can tell: {on_average} ({interval}), and no test finds "
+        "too many errors near certainty, or another difference.",
+    )
+
+
+def _errors_near_certainty(outcomes: Outcomes) -> str:
+    """Count the errors among the surest rows, where they surprise most; "" if nowhere."""
+    told, most = "", 0.0
+    for cut in _NEARLY_CERTAIN:
+        sure = outcomes.confidence >= cut
+        n_wrong, expected = np.sum(outcomes.loss[sure]), np.sum(1.0 - outcomes.confidence[sure])
+        surprise = (n_wrong - expected) / math.sqrt(expected + 1e-9)
+        if surprise > most:
+            most = surprise
+            number = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+            told = (
+                f"of {count(int(np.sum(sure)), 'row')} it was nearly certain of (confidence "
+                f"{cut:g} or more), {n_wrong:,.0f} {'was' if n_wrong == 1 else 'were'} wrong, "
+                f"where it expects {number}"
+            )
+    return told
+
+
+def _has_gaps(outcomes: Outcomes, level: float) -> bool:
+    """Tell whether the gaps between accuracy and confidence add up to more than chance."""
+    if np.sum(outcomes.confidence * (1.0 - outcomes.confidence)) < _LEAST_VARIANCE:
+        return False
+    return run_ecce_test(outcomes).r_p_value <= level
+
+
+def which_is_best(comparison: list[dict[str, Any]]) -> str:
+    """Say which model is best by AUGRC, and which others could be as good; the best comes first."""
+    best, *others = comparison
+    as_good = [
+        row["model"] for row in others if row["tied_with_best"] is None or row["tied_with_best"]
+    ]
+    smallest = f"{best['model']} has the smallest AUGRC ({best['estimate']:.4g})"
+    if not as_good:
+        return f"{smallest}, by more than chance."
+    return (
+        f"Cannot be told with these rows: {smallest}, but {' and '.join(as_good)} could be as good."
+    )

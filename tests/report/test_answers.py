@@ -1,0 +1,100 @@
+"""Answers in words: right at their level, and with the numbers behind them."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from skselect import Outcomes, selective_report
+from skselect.metrics._csr import run_csr_test
+from skselect.report.answers import is_honest, which_is_best
+
+
+def answer(loss, confidence, **options):
+    outcomes = Outcomes(loss, confidence)
+    return is_honest(outcomes, run_csr_test(outcomes, random_state=0).p_value, **options)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (0.3, 0.3), (0.05, 2)])
+def test_an_honest_confidence_is_rarely_called_dishonest(shape):
+    rng, n_runs = np.random.default_rng(0), 200
+    said = []
+    for _ in range(n_runs):
+        shortfall = 0.5 * rng.beta(*shape, 200)
+        said.append(answer(rng.random(200) < shortfall, 1 - shortfall).verdict)
+    assert said.count("no") / n_runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_runs)
+
+
+def test_errors_near_certainty_are_counted():
+    confidence = np.append(np.full(1547, 0.9999), np.full(453, 0.9))
+    for n_wrong, words in [(3, "3 were"), (2, "2 were")]:
+        loss = np.zeros(2000)
+        loss[:n_wrong] = loss[1547:1592] = 1  # and a tenth of the others
+        assert answer(loss, confidence).text == (
+            f"No, it is overconfident: of 1,547 rows it was nearly certain of (confidence 0.9999 "
+            f"or more), {words} wrong, where it expects 0.15. Calibrate it: calibration_report "
+            "shows what suits."
+        )
+    loss[:2] = 0
+    assert answer(loss, confidence).verdict == "yes"
+    unsure = answer(np.arange(900) % 5 == 0, np.full(900, 0.87))
+    assert "its surest answers are wrong more often than it expects (p-value 0.001)" in unsure.text
+
+
+def test_a_wrong_mean_is_told_with_its_direction(rng):
+    wrong = rng.random(2000) < 0.2
+    over, modest = answer(wrong, np.full(2000, 0.9)), answer(wrong, np.full(2000, 0.7))
+    right = f"{100 * np.mean(~wrong):.4g} %"
+    assert over.text.startswith(f"No, it is overconfident: it claims 90 % on average and is right "
+                                f"in {right}")  # fmt: skip
+    assert modest.text.startswith(f"No, it is too modest: it claims 70 % on average and is right "
+                                  f"in {right}.")  # fmt: skip
+    after = answer(wrong, np.full(2000, 0.7), state="after calibration").text
+    assert after.endswith("see calibration_report.")
+
+
+def test_a_difference_that_cancels_out_is_found(rng):
+    confidence = np.repeat([0.65, 0.85], 1500)
+    wrong = rng.random(3000) < np.where(confidence > 0.8, 0.05, 0.45)
+    assert answer(wrong, confidence, state="before calibration").text == (
+        f"No: it claims 75 % on average and is right in {100 * np.mean(~wrong):.4g} %, but at some "
+        "confidences it claims too much or too little."
+    )
+
+
+def test_yes_and_unclear_show_their_interval(rng):
+    shortfall = rng.uniform(0, 0.5, 3000)
+    wrong = rng.random(3000) < shortfall
+    for n, verdict, start in [(3000, "yes", "Yes, as far as these 3,000 rows can tell: "),
+                              (40, "unclear", "Cannot be told with 40 rows: ")]:  # fmt: skip
+        found = answer(wrong[:n], 1 - shortfall[:n])
+        low, high = binomtest(int(n - wrong[:n].sum()), n).proportion_ci(1 - 0.05 / 3, "exact")
+        shown = re.search(r"interval ([\d.]+) % to ([\d.]+) %", found.text)
+        assert (found.verdict, found.text[: len(start)]) == (verdict, start)
+        assert float(shown[1]) == pytest.approx(100 * low, abs=0.01)
+        assert float(shown[2]) == pytest.approx(100 * high, abs=0.01)
+    assert answer([0], [0.9]).text.startswith("Cannot be told with 1 row: ")
+
+
+def test_the_best_model_is_named_where_chance_is_ruled_out():
+    best = {"model": "a", "estimate": 0.0123456, "tied_with_best": True}
+    others = [best | {"model": "b", "tied_with_best": tied} for tied in (False, True, None)]
+    start = "a has the smallest AUGRC (0.01235), "
+    assert which_is_best([best, others[0]]) == f"{start}by more than chance."
+    for open_ in others[1:]:
+        said = which_is_best([best, others[0], open_])
+        assert said == f"Cannot be told with these rows: {start}but b could be as good."
+
+
+def test_text_page_and_dict_give_the_same_answers(rng):
+    p = rng.uniform(0.5, 1, 800)
+    y = (rng.random(800) < p).astype(int)
+    report = selective_report(y, {"honest": p, "sure": p**0.2}, pos_label=1)
+    text, page = " ".join(str(report).split()), report.to_html()
+    contents = report.to_dict()
+    said = [model["calibration"][0]["answer"] for model in contents["models"].values()]
+    assert [one.split()[0] for one in said] == ["Yes,", "No,"]
+    for one in [*said, contents["best"]]:
+        assert one in text
+        assert one in page
