@@ -45,6 +45,7 @@ from skselect.metrics import evaluate
 from skselect.metrics._csr import run_csr_test
 from skselect.predictions.confidence import max_proba
 from skselect.predictions.outcomes import Outcomes
+from skselect.report.answers import is_honest
 
 _METRICS: dict[str, dict[str, Any]] = {
     "ece": {}, "smooth_ece": {}, "top_label_brier": {}, "csr": {}, "p_risk": {}, "cw_accuracy": {},
@@ -112,6 +113,8 @@ def calibration_report(
         ``csr_p_value``                  exact, by simulation; nan for unequal weights
         ``cw_accuracy``                  confidence-weighted accuracy
         ``aurc``, ``cwsa_plus``          selective prediction (CWSA+ at threshold 0.5)
+        ``honest``                       is it? "yes", "no" (some test at the 5 % level finds a
+                                         difference) or "unclear" (few rows, unequal weights)
         ===============================  ==================================================
 
     Raises
@@ -137,12 +140,12 @@ def calibration_report(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> table = calibration_report(GaussianNB(), X, y, calibrations=["temperature", "isotonic"],
     ...                            random_state=0)
-    >>> columns = ["log_loss", "csr", "csr_p_value"]
+    >>> columns = ["log_loss", "csr", "csr_p_value", "honest"]
     >>> print(table[columns].to_string(float_format="%.3g"))  # doctest: +DIGITS_VARY
-                 log_loss      csr  csr_p_value
-    raw             0.652 1.41e+06        0.001
-    temperature      0.16     1.08        0.377
-    isotonic        0.323 5.27e+05        0.001
+                 log_loss      csr  csr_p_value honest
+    raw             0.652 1.41e+06        0.001     no
+    temperature      0.16     1.08        0.377    yes
+    isotonic        0.323 5.27e+05        0.001     no
     """
     candidates = _check_calibrations(calibrations)
     check_choice("calibration_scope", calibration_scope, SCOPES)
@@ -160,7 +163,7 @@ def calibration_report(
         for name, calibrator in candidates.items():
             proba, claim = _cross_fit(rows, calibrator, calibration_scope)
             table[name] = _measure(rows, proba, claim, n_draws, rng)
-    return pd.DataFrame(table).T
+    return pd.DataFrame.from_dict(table, orient="index")
 
 
 def _check_calibrations(calibrations: Any) -> dict[str, Any]:
@@ -249,13 +252,14 @@ def _cross_fit(rows: _Scores, calibrator: Any, scope: str) -> tuple[FloatArray, 
 
 def _measure(
     rows: _Scores, proba: FloatArray, claim: FloatArray, n_draws: int, rng: np.random.Generator
-) -> dict[str, float]:
-    """Return the metrics of one calibration."""
+) -> dict[str, Any]:
+    """Return the metrics of one calibration, and whether its confidence is honest."""
     outcomes = Outcomes(proba.argmax(axis=1) != rows.codes, claim, rows.weight)
     values = evaluate(outcomes, _METRICS).to_dict()
-    p_value = np.nan
+    p_value, honest = np.nan, "unclear"
     if are_constant(rows.weight):
         p_value = run_csr_test(outcomes, n_draws=n_draws, random_state=rng).p_value
+        honest = is_honest(outcomes, p_value).verdict
     truth = np.eye(len(rows.classes))[rows.codes]
     spread = np.sum((proba - truth) ** 2, axis=1)
     own = np.sum(proba * truth, axis=1)
@@ -264,4 +268,4 @@ def _measure(
         "brier": np.average(spread, weights=rows.weight),
         "csr_p_value": p_value,
     }
-    return {name: float(values[name]) for name in _COLUMNS}
+    return {name: float(values[name]) for name in _COLUMNS} | {"honest": honest}

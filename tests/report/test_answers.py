@@ -32,7 +32,7 @@ def test_errors_near_certainty_are_counted():
         loss = np.zeros(2000)
         loss[:n_wrong] = loss[1547:1592] = 1  # and a tenth of the others
         assert answer(loss, confidence).text == (
-            f"No, it is overconfident: of 1,547 rows it was nearly certain of (confidence 0.9999 "
+            f"No, it is overconfident: of 1,547 rows it was nearly certain of (confidence 0.99 "
             f"or more), {words} wrong, where it expects 0.15. Calibrate it: calibration_report "
             "shows what suits."
         )

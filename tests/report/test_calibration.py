@@ -100,6 +100,7 @@ def test_weights_are_repeated_rows_for_a_frozen_classifier():
     one = calibration_report(frozen, X, y, cv=parts, sample_weight=weight, **options)
     other = calibration_report(frozen, X[where], y[where], cv=repeated, **options)
     assert one["csr_p_value"].isna().all()
+    assert (one["honest"] == "unclear").all()
     columns = one.columns.drop(["csr_p_value", "p_risk"])
     np.testing.assert_allclose(one[columns], other[columns], rtol=1e-6)
 
@@ -155,7 +156,7 @@ def test_a_class_that_a_fold_lacks():
     y = np.where(np.arange(150) == 7, 5, y)
     for estimator in (RidgeClassifier(), GaussianNB()):
         table = calibration_report(estimator, X, y, cv=3)
-        assert np.isfinite(table.drop(columns="csr_p_value")).all(axis=None)
+        assert np.isfinite(table.drop(columns=["csr_p_value", "honest"])).all(axis=None)
 
 
 def test_meta_estimators_state_their_confidence_when_fitted():
