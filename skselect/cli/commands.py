@@ -18,6 +18,7 @@ from skselect._checks.labels import check_classes, check_labels
 from skselect._checks.proba import check_class_columns
 from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
 from skselect._files import check_output, import_extra, whole_file, write_together
+from skselect._notebook import count
 from skselect._typing import LabelArray
 from skselect.cli.main import BROKEN, UNDECIDED
 from skselect.cli.tables import (
@@ -171,7 +172,7 @@ def apply(given: Namespace) -> int:
         check_any_rows(n_rows, file.path.name)
     share = 100 * n_accepted / n_rows
     print(
-        f"{n_rows:,} rows: {n_accepted:,} decided alone ({share:.1f} %), "
+        f"{count(n_rows, 'row')}: {n_accepted:,} decided alone ({share:.1f} %), "
         f"{n_rows - n_accepted:,} handed over.",
         file=sys.stderr,
     )
