@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner, get_scorer
+from skselect._notebook import unwrap
 from skselect.estimators.cross_fitting import check_decided_by_row, find_subgroups
 from skselect.metrics import selective_accuracy_score
 from skselect.thresholds import Betting
@@ -319,7 +320,7 @@ def test_a_cost_target_is_kept_in_its_units(people):
         cv=0.5, refit=False, random_state=0,
     ).fit(X, y)  # fmt: skip
     assert tuner.certificate_.is_certified
-    assert "cost at most 0.3 each on average" in str(tuner.certificate_).replace("\n ", "")
+    assert "cost at most 0.3 each on average" in unwrap(str(tuner.certificate_))
     decided = tuner.decide(X)
     kept = decided["accepted"].to_numpy()
     answer = decided["suggestion"].to_numpy()
