@@ -1,9 +1,12 @@
-"""Files that are written whole or not at all, progress over rows, and optional packages."""
+"""Files written whole or not at all, JSON with a digest, progress bars, optional packages."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import importlib
+import json
+import math
 import os
 import secrets
 import stat
@@ -154,3 +157,46 @@ def _put_back_on_failure(path: Path, new: bytes) -> Iterator[None]:
                 with whole_file(path) as part:
                     part.write_bytes(old)
         raise
+
+
+# JSON files that end with a digest of what they say ----------------------------------------------
+
+
+def read_json(path_or_text: str | os.PathLike[str], kind: str) -> Any:
+    """Return the content of a JSON file, or of the text itself; `kind` names the file in errors."""
+    text = str(path_or_text).removeprefix("\ufeff")
+    source: str | bytes = text
+    if not text.lstrip().startswith("{"):
+        try:
+            source = Path(path_or_text).read_bytes()
+        except OSError as error:
+            raise ValueError(
+                f"path_or_text: there is no {kind} {text[:200]!r} ({error.strerror})."
+            ) from error
+    try:
+        # Bytes may be UTF-16 or begin with a byte order mark, as Windows writes them.
+        return json.loads(source, parse_float=_parse_finite, parse_constant=_parse_finite)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"This is not a {kind}; it is damaged JSON: {error}") from error
+
+
+def _parse_finite(text: str) -> float:
+    """Parse a number of a JSON file; refuse NaN and numbers too large for a float."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number
+
+
+def digest_json(stored: Mapping[str, Any]) -> str:
+    """Return a digest of all that a JSON file says but its digest, whatever its layout."""
+    plain = json.loads(json.dumps(stored), parse_float=_parse_number)
+    plain.pop("digest", None)
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _parse_number(text: str) -> float:
+    """Parse a number, 1.0 as the integer 1: some programs rewrite one as the other."""
+    number = float(text)
+    return int(number) if number.is_integer() else number

@@ -1,4 +1,4 @@
-"""Answered cases that wait for their outcome; their names and times."""
+"""Answered cases that wait for their outcome; their names, and which were drawn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from skselect._checks import as_array, shown
-from skselect._checks.options import check_count, check_number
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 
 
@@ -75,53 +74,6 @@ class Cases:
         return cls._of(*(columns[name] for name in cls.__dataclass_fields__))
 
 
-def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
-    """Return a span of time in microseconds, or a number as it is, and which it is."""
-    if value is None:
-        return None, None
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return check_number(name, value, 0.0, math.inf, closed="left"), "number"
-    try:
-        span = pd.Timedelta(value) / pd.Timedelta(1, unit="us")
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"{name} must be a span of time such as '30D' or '12h', or a number, got "
-            f"{shown(value)}."
-        ) from error
-    return check_number(name, float(span), 0.0, math.inf, closed="left"), "time"
-
-
-def batch_width(batch: Any) -> tuple[float, str | None]:
-    """Return how many cases, or microseconds, a batch takes."""
-    if isinstance(batch, int | np.integer):
-        return float(check_count("batch", batch)), None
-    width, kind = span_of_time(batch, "batch")
-    if kind != "time" or not width:
-        raise ValueError(
-            f"batch must be a number of cases, or a span of time such as '1D', got {shown(batch)}."
-        )
-    return width, kind
-
-
-def plain_span(value: Any) -> Any:
-    """Return a span as JSON can hold it."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    return value.item() if isinstance(value, np.number) else str(pd.Timedelta(value))
-
-
-def microseconds(when: Any) -> FloatArray:
-    """Return dates as microseconds since 1970 UTC; a date without a time zone is UTC."""
-    try:
-        values = pd.Index([when] if np.ndim(when) == 0 else when)
-        dates = pd.DatetimeIndex(pd.to_datetime(values, utc=True))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"when must hold dates or numbers, got {shown(when)}.") from error
-    micro = dates.as_unit("us").asi8.astype(np.float64)
-    micro[np.asarray(dates.isna())] = np.nan
-    return micro if np.ndim(when) else micro[0].reshape(())
-
-
 def check_names(ids: Any) -> LabelArray:
     """Return the names of cases as text."""
     if isinstance(ids, range):
@@ -136,9 +88,40 @@ def check_names(ids: Any) -> LabelArray:
     return names
 
 
-def refuse_twice(names: LabelArray, waiting: pd.Index) -> None:
+def refuse_twice(names: LabelArray, *known: Mapping[str, Any]) -> None:
     """Refuse names that would stand for two cases."""
-    index = pd.Index(names, dtype=object)
-    twice = names[index.duplicated() | (waiting.get_indexer(index) >= 0)] if len(names) else names
-    if len(twice):
-        raise ValueError(f"ids: each case needs a name of its own; not so {twice[:5].tolist()}.")
+    seen: set[str] = set()
+    twice = []
+    for name in names.tolist():
+        if name in seen or any(name in others for others in known):
+            twice.append(name)
+        seen.add(name)
+    if twice:
+        raise ValueError(f"ids: each case needs a name of its own; not so {twice[:5]}.")
+
+
+def read_audits(
+    audited: Any, audit_proba: Any, n: int, smallest: float
+) -> tuple[FloatArray, BoolArray]:
+    """Return the weight of each case, and whether its label will be found out."""
+    if audited is None:
+        if audit_proba is not None or smallest < 1.0:
+            raise ValueError(
+                "audited is missing: with audit_proba= or min_audit_proba= below 1 say which "
+                "cases were drawn, such as audited=rng.random(n) < audit_proba."
+            )
+        return np.ones(n), np.ones(n, dtype=bool)
+    drawn = as_array(audited, "audited")
+    if drawn.dtype.kind != "b" or drawn.shape != (n,):
+        raise ValueError(
+            f"audited must hold True or False for each of the {n} cases, got {shown(audited)}."
+        )
+    chance = smallest if audit_proba is None else audit_proba
+    proba = np.broadcast_to(as_array(chance, "audit_proba").astype(np.float64), (n,))
+    if not np.all((proba >= smallest) & (proba <= 1.0)):
+        raise ValueError(
+            f"audit_proba must lie between min_audit_proba={smallest:g} and 1, got values from "
+            f"{np.min(proba):g} to {np.max(proba):g}. Set min_audit_proba= to the smallest "
+            "probability with which a case may be drawn."
+        )
+    return smallest / proba, drawn

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from skselect._checks import as_array, shown
-from skselect._checks.labels import check_labels, encode_labels, label_array
+from skselect._checks import shown
+from skselect._checks.labels import check_known, check_labels, encode_labels, label_array
 from skselect._checks.options import check_choice, check_delta, check_number
 from skselect._checks.rows import check_length
-from skselect._files import write_whole
+from skselect._files import digest_json, read_json, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.monitoring.batches import Batch, Course, Workload, runs, total
-from skselect.monitoring.cases import (
-    Cases,
-    batch_width,
-    check_names,
-    microseconds,
-    plain_span,
-    refuse_twice,
-    span_of_time,
-)
-from skselect.monitoring.evidence import Evidence, advance, bets_on_cases, risk_interval, wealth_of
+from skselect.monitoring.batches import Batch, Course, Workload, runs
+from skselect.monitoring.cases import Cases, check_names, read_audits, refuse_twice
+from skselect.monitoring.evidence import Evidence, bets_on_cases, risk_interval, wealth_of
+from skselect.monitoring.promises import Promise, find_watched
 from skselect.monitoring.status import MonitorStatus, PromiseStatus
-from skselect.policy.certificate import Certificate
-from skselect.policy.policy import AbstentionPolicy
+from skselect.monitoring.times import (
+    batch_width,
+    plain_span,
+    read_times,
+    show_time,
+    span_of_time,
+    to_dates,
+)
+from skselect.policy.policy import AbstentionPolicy, External
 
 SCHEMA = "skselect.monitor"
 VERSION = 1
@@ -41,33 +40,6 @@ VERSION = 1
 _LATEST = 200
 # Codes of classes begin at 0; a class that the model does not know is -1.
 _MISSING = -2
-
-
-@dataclass
-class _Promise:
-    """One promise and the bets against it; target and losses as shares of the largest cost."""
-
-    group: Any
-    target: float
-    delta: float
-    evidence: Evidence = field(default_factory=Evidence)
-    weight: float = 0.0
-    loss: float = 0.0
-    n_known: int = 0
-    alarm_at: int | None = None
-    alarm_when: float | None = None
-
-    def bet(self, loss: FloatArray, weight: FloatArray, when: FloatArray) -> FloatArray:
-        """Take further outcomes; return the wealth after each."""
-        self.evidence, wealth = advance(self.evidence, bets_on_cases(self.target), loss, weight)
-        rich = np.flatnonzero(wealth >= 1.0 / self.delta)
-        if self.alarm_at is None and len(rich):
-            self.alarm_at = self.n_known + int(rich[0]) + 1
-            self.alarm_when = float(when[rich[0]])
-        self.n_known += len(loss)
-        self.weight += total(weight)
-        self.loss += total(weight * loss)
-        return wealth
 
 
 @dataclass
@@ -111,6 +83,8 @@ class SelectiveRiskMonitor:
     ----------
     status_ : MonitorStatus
         The answer, in words and numbers.
+    waiting_ : DataFrame
+        The cases that wait for a label, or for those before them.
 
     See Also
     --------
@@ -189,7 +163,7 @@ class SelectiveRiskMonitor:
             )
         self.batch = batch
         self._width, width_kind = batch_width(batch)
-        self._loss, self._found = _watched(policy, target, self.delta)
+        self._loss, self._found = find_watched(policy, target, self.delta)
         kinds = {kind for kind in (age_kind, width_kind) if kind}
         if len(kinds) > 1:
             raise ValueError(
@@ -211,13 +185,14 @@ class SelectiveRiskMonitor:
         """
         self._promises = [replace(promise) for promise in self._found]
         self._waiting = Cases.none()
-        self._waiting_ids: pd.Index | None = None
+        self._number_of: dict[str, int] = {}
         self._counts = _Counts()
         self._course = Course()
         self._workload = Workload.of_policy(self.policy)
         self._key: float | None = None
         self._kind = self._given_kind
         self._last_decided = self._labels_until = -math.inf
+        self._latest: dict[str, None] = {}
         return self
 
     # Feeding -----------------------------------------------------------------------------
@@ -232,15 +207,17 @@ class SelectiveRiskMonitor:
         subgroups: Any = None,
         audited: Any = None,
         audit_proba: Any = None,
+        confidence: Any = None,
     ) -> SelectiveRiskMonitor:
         """Note cases that the policy has decided; their labels may come later, or never.
 
         Parameters
         ----------
         y_proba : array-like of shape (n, K) or (n,)
-            The classifier's raw output, as for ``policy.decide``.
+            The classifier's raw output, as for ``policy.decide``. None with `confidence`.
         ids : array-like of shape (n,)
-            One name per case, by which its label will be found. Compared as text.
+            One name per case, by which its label will be found. Compared as text. No case that
+            waits, or was decided at the same instant as the last one, has the same name.
         when : array-like of shape (n,) or a single value, default=None
             When the cases were decided: dates, or numbers. It must not go back. None: there are
             no times, only the order.
@@ -250,6 +227,9 @@ class SelectiveRiskMonitor:
             The cases whose label will be found out, drawn at random. None: all of them.
         audit_proba : float or array-like of shape (n,), default=None
             The probability with which each case was drawn. None: `min_audit_proba`.
+        confidence : array-like of shape (n,), default=None
+            Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
+            confidence of your own, as ``policy.accepts`` does.
 
         Returns
         -------
@@ -260,7 +240,8 @@ class SelectiveRiskMonitor:
         ValueError
             If an argument does not fit; the monitor is then as it was.
         """
-        self._note(y_proba, ids, when, y_pred, subgroups, audited, audit_proba, None)
+        decided = self._decide(y_proba, y_pred, subgroups, confidence)
+        self._note(decided, None, ids, when, subgroups, audited, audit_proba)
         return self
 
     def labelled(self, ids: Any, y: Any, *, when: Any = None) -> SelectiveRiskMonitor:
@@ -294,8 +275,9 @@ class SelectiveRiskMonitor:
         check_length("y", labels, len(names), "ids")
         truth = encode_labels(labels, self.policy.classes, "y")
         times, kind, until = self._times_of_labels(when, len(names))
-        place = self._index().get_indexer(pd.Index(names, dtype=object))
-        cases, counts = self._waiting, place >= 0
+        cases = self._waiting
+        number = np.array([self._number_of.get(name, -1) for name in names], dtype=np.int64)
+        counts, place = number >= 0, np.searchsorted(cases.number, number)
         if self.silence == "right":  # what came too late does not count
             counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
         losses, place = cases.loss.copy(), place[counts]
@@ -318,6 +300,7 @@ class SelectiveRiskMonitor:
         subgroups: Any = None,
         audited: Any = None,
         audit_proba: Any = None,
+        confidence: Any = None,
     ) -> SelectiveRiskMonitor:
         """Note cases and their labels at once.
 
@@ -326,7 +309,7 @@ class SelectiveRiskMonitor:
         y : array-like of shape (n,)
             True labels. A case whose label is missing (None, NaN) waits for it; labels of cases
             that were handed over, or not drawn, are not read.
-        y_proba, when, y_pred, subgroups, audited, audit_proba
+        y_proba, when, y_pred, subgroups, audited, audit_proba, confidence
             As for :meth:`decided`. The labels were known at `when`.
         ids : array-like of shape (n,), default=None
             Needed where an accepted case has no label yet.
@@ -341,51 +324,79 @@ class SelectiveRiskMonitor:
             If an argument does not fit; the monitor is then as it was.
         """
         truth = self._known_truth(y)
-        self._note(y_proba, ids, when, y_pred, subgroups, audited, audit_proba, truth)
+        decided = self._decide(y_proba, y_pred, subgroups, confidence)
+        self._note(decided, truth, ids, when, subgroups, audited, audit_proba)
         if when is not None:
             self._labels_until = max(self._labels_until, self._last_decided)
         self._enter()
         return self
 
+    def _decide(
+        self, y_proba: Any, y_pred: Any, subgroups: Any, confidence: Any
+    ) -> tuple[BoolArray, FloatArray, LabelArray]:
+        """Return which cases the policy accepts, its confidence, and its answers."""
+        policy = self.policy
+        if confidence is None:
+            table = policy.decide(y_proba, y_pred=y_pred, subgroups=subgroups)
+            answers = np.array(table["suggestion"].tolist(), dtype=policy.classes.dtype)
+            return table["accepted"].to_numpy(), table["confidence"].to_numpy(), answers
+        if y_proba is not None or y_pred is None:
+            raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
+        by_answer = policy.groups is not None and policy.groups.by_answer
+        accepted = policy.accepts(confidence, subgroups=y_pred if by_answer else subgroups)
+        answers = check_labels(y_pred, "y_pred") if len(accepted) else policy.classes[:0]
+        check_length("y_pred", answers, len(accepted), "confidence")
+        return accepted, np.asarray(confidence, dtype=np.float64), answers
+
     def _note(
-        self, y_proba: Any, ids: Any, when: Any, y_pred: Any, subgroups: Any, audited: Any,
-        audit_proba: Any, truth: IntArray | None,
+        self, decided: tuple[BoolArray, FloatArray, LabelArray], truth: IntArray | None, ids: Any,
+        when: Any, subgroups: Any, audited: Any, audit_proba: Any,
     ) -> None:  # fmt: skip
         """Check and count decided cases; those that were answered begin to wait."""
-        policy = self.policy
-        table = policy.decide(y_proba, y_pred=y_pred, subgroups=subgroups)
-        n, accepted = len(table), table["accepted"].to_numpy()
+        accepted, confidence, answers = decided
+        n, classes = len(accepted), self.policy.classes
+        answer = check_known(encode_labels(answers, classes, "y_pred"), answers, classes, "y_pred")
         if truth is not None:
             check_length("y", truth, n, "y_proba")
         number = self._counts.n_decided + np.arange(n)
-        names = np.array([f"#{i}" for i in number.tolist()], dtype=object)
-        if ids is not None or truth is None:
-            names = check_names(ids)
-        check_length("ids", names, n, "y_proba")
-        if ids is None and truth is not None and np.any(accepted & (truth == _MISSING)):
-            raise ValueError(
-                "ids is missing: accepted cases without a label wait for it, and need a name."
-            )
-        refuse_twice(names, self._index())
+        names = self._names(ids, number, truth, accepted)
         needed = self.silence == "right" or not isinstance(self.batch, int | np.integer)
-        times, kind = self._times(when, n, needed=needed)
+        times, kind = read_times(when, n, self._kind, needed=needed)
         if when is None:
             times = number.astype(np.float64)
         if np.any(np.diff(times, prepend=self._last_decided) < 0):
             raise ValueError(
                 "when must not go back: sort the table by it, and hand over older tables first."
             )
-        weight, drawn = self._audits(audited, audit_proba, n)
-        answers = np.array(table["suggestion"].tolist(), dtype=policy.classes.dtype)
-        answer = encode_labels(answers, policy.classes, "y_pred") if n else np.empty(0, np.int64)
+        weight, drawn = read_audits(audited, audit_proba, n, self.min_audit_proba)
         loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
         promise = self._promise_of(answers, subgroups, n)
-        cases = Cases(names, number, times, answer, promise, weight, loss)
+        waits = accepted & drawn & (promise >= 0)
+        cases = Cases(names, number, times, answer, promise, weight, loss).take(waits)
         # Nothing is changed before everything is checked.
         self._kind = kind
-        self._count(times, accepted, table["confidence"].to_numpy())
-        self._waiting = self._waiting.then(cases.take(accepted & drawn & (promise >= 0)))
-        self._waiting_ids = None
+        if ids is not None and n:
+            known = self._latest if times[-1] == self._last_decided else {}
+            self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
+        self._count(times, accepted, confidence)
+        self._waiting = self._waiting.then(cases)
+        self._number_of |= zip(cases.id.tolist(), cases.number.tolist(), strict=True)
+
+    def _names(
+        self, ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArray
+    ) -> LabelArray:
+        """Return the names of cases, their numbers where labels come with them."""
+        if ids is None and truth is not None:
+            check_length("y", truth, len(accepted), "y_proba")
+            if np.any(accepted & (truth == _MISSING)):
+                raise ValueError(
+                    "ids is missing: accepted cases without a label wait for it, and need a name."
+                )
+            return np.array([f"#{i}" for i in number.tolist()], dtype=object)
+        names = check_names(ids)
+        check_length("ids", names, len(accepted), "y_proba")
+        refuse_twice(names, self._number_of, self._latest)
+        return names
 
     def _count(self, times: FloatArray, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add decided cases to their batches."""
@@ -431,7 +442,8 @@ class SelectiveRiskMonitor:
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
             self._waiting = cases.take(~enters)
-            self._waiting_ids = None
+            for name in cases.id[enters].tolist():
+                del self._number_of[name]
 
     # Answering ---------------------------------------------------------------------------
 
@@ -441,7 +453,6 @@ class SelectiveRiskMonitor:
         counts, cases = self._counts, self._waiting
         known = self._course.latest(_LATEST, "n_known")
         decided = self._course.latest(_LATEST, "n")
-        unit = self.policy.rule.unit if self._loss == "cost" else 1.0
         overdue = 0
         if self._age is not None:
             now = max(self._last_decided, self._labels_until)
@@ -449,23 +460,24 @@ class SelectiveRiskMonitor:
         workload = "ok" if self._workload.shares else "unknown"
         changed = self._workload.changed
         return MonitorStatus(
-            promises=tuple(self._status_of(promise, unit) for promise in self._promises),
+            promises=tuple(self._status_of(promise) for promise in self._promises),
             loss=self._loss,
-            latest_risk=unit * known.loss / known.weight if known.weight else math.nan,
+            latest_risk=self._unit * known.loss / known.weight if known.weight else math.nan,
             n_latest=known.n_known,
             **vars(counts),
             n_known=sum(promise.n_known for promise in self._promises),
             n_waiting=len(cases.id),
             n_overdue=overdue,
             silence=self.silence,
-            waiting_since=self._shown(cases.when[0]) if len(cases.id) else None,
+            waiting_since=show_time(cases.when[0], self._kind) if len(cases.id) else None,
             coverage=decided.n_accepted / decided.n if decided.n else math.nan,
             coverage_then=self.policy.coverage,
             workload=workload if changed is None else "changed",
-            workload_when=None if changed is None else self._shown(changed),
+            workload_when=None if changed is None else show_time(changed, self._kind),
         )
 
-    def _status_of(self, promise: _Promise, unit: float) -> PromiseStatus:
+    def _status_of(self, promise: Promise) -> PromiseStatus:
+        unit, when = self._unit, promise.alarm_when
         low, high = risk_interval(promise.loss, promise.weight, promise.delta)
         return PromiseStatus(
             group=promise.group,
@@ -474,11 +486,36 @@ class SelectiveRiskMonitor:
             evidence=wealth_of(promise.evidence, bets_on_cases(promise.target)),
             alarm_line=1.0 / promise.delta,
             alarm_at=promise.alarm_at,
-            alarm_when=None if promise.alarm_when is None else self._shown(promise.alarm_when),
+            alarm_when=None if when is None else show_time(when, self._kind),
             n_known=promise.n_known,
             estimate=unit * promise.loss / promise.weight if promise.weight else math.nan,
             interval=(unit * low, unit * high),
         )
+
+    @property
+    def waiting_(self) -> pd.DataFrame:
+        """The cases that wait: `id`, `when`, `has_label` (it waits for cases before it)."""
+        cases = self._waiting
+        when: Any = to_dates(cases.when) if self._kind == "time" else cases.when
+        return pd.DataFrame({"id": cases.id, "when": when, "has_label": ~np.isnan(cases.loss)})
+
+    def is_new(self, ids: Any, when: Any) -> BoolArray:
+        """Tell which rows of a growing table have not been decided here.
+
+        Parameters
+        ----------
+        ids, when : array-like of shape (n,)
+            As for :meth:`decided`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+            Those later than the last decided case, or at the same instant with another name.
+        """
+        names = check_names(ids)
+        times, _ = read_times(when, len(names), self._kind, needed=True)
+        is_known = np.array([name in self._latest for name in names], dtype=bool)
+        return (times > self._last_decided) | ((times == self._last_decided) & ~is_known)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the course so far, one row per batch of decided cases.
@@ -492,10 +529,7 @@ class SelectiveRiskMonitor:
             than 512 rows, neighbours are joined.
         """
         rows = pd.DataFrame([vars(b) for b in self._course.batches], columns=_BATCH_COLUMNS)
-        unit = self.policy.rule.unit if self._loss == "cost" else 1.0
-        start: Any = rows["start"]
-        if self._kind == "time":
-            start = pd.to_datetime(rows["start"].astype("int64"), unit="us", utc=True)
+        start: Any = to_dates(rows["start"]) if self._kind == "time" else rows["start"]
         known = rows["weight"] > 0
         return pd.DataFrame(
             {
@@ -504,7 +538,7 @@ class SelectiveRiskMonitor:
                 "accepted": rows["n_accepted"].astype("int64"),
                 "coverage": rows["n_accepted"] / rows["n"],
                 "known": rows["n_known"].astype("int64"),
-                "risk": (unit * rows["loss"] / rows["weight"].where(known)).astype(float),
+                "risk": (self._unit * rows["loss"] / rows["weight"].where(known)).astype(float),
                 "evidence": rows["evidence"].where(known).astype(float),
                 "alarm_line": 1.0 / self._level,
             }
@@ -541,10 +575,12 @@ class SelectiveRiskMonitor:
         ValueError
             If the policy cannot be saved as JSON.
         """
+        # The file of such a policy has named its confidence only, too.
+        is_named = isinstance(self.policy.confidence, External)
         stored: dict[str, Any] = {
             "schema": SCHEMA,
             "version": VERSION,
-            "policy": json.loads(str(self.policy.to_json())),
+            "policy": json.loads(str(self.policy.to_json(allow_external=is_named))),
             "options": {
                 "target": self.target,
                 "delta": self.delta,
@@ -553,10 +589,7 @@ class SelectiveRiskMonitor:
                 "min_audit_proba": self.min_audit_proba,
                 "batch": plain_span(self.batch),
             },
-            "promises": [
-                {**_flat(promise), "evidence": promise.evidence.to_dict()}
-                for promise in self._promises
-            ],
+            "promises": [promise.to_dict() for promise in self._promises],
             "waiting": self._waiting.to_dict(),
             "counts": vars(self._counts),
             "course": [list(vars(batch).values()) for batch in self._course.batches],
@@ -568,9 +601,10 @@ class SelectiveRiskMonitor:
             "batch_key": self._key,
             "kind": self._kind,
             "last_decided": _finite_or_none(self._last_decided),
+            "latest": list(self._latest),
             "labels_until": _finite_or_none(self._labels_until),
         }
-        stored["digest"] = _digest(stored)
+        stored["digest"] = digest_json(stored)
         text = json.dumps(stored, indent=1, allow_nan=False)
         if path is None:
             return text
@@ -596,7 +630,8 @@ class SelectiveRiskMonitor:
             If the file is not a monitor, is damaged or was changed after it was saved, or comes
             from a newer version.
         """
-        stored = _read(path_or_text)
+        stored = read_json(path_or_text, "state file")
+        _check_schema(stored)
         try:
             monitor = cls(
                 AbstentionPolicy.from_json(json.dumps(stored["policy"])), **stored["options"]
@@ -610,10 +645,11 @@ class SelectiveRiskMonitor:
 
     def _restore(self, stored: Mapping[str, Any]) -> None:
         for promise, saved in zip(self._promises, stored["promises"], strict=True):
-            for name in ("weight", "loss", "n_known", "alarm_at", "alarm_when"):
-                setattr(promise, name, saved[name])
-            promise.evidence = Evidence.from_dict(saved["evidence"])
+            promise.restore(saved)
         self._waiting = Cases.from_dict(stored["waiting"])
+        self._number_of = dict(
+            zip(self._waiting.id.tolist(), self._waiting.number.tolist(), strict=True)
+        )
         self._counts = _Counts(**stored["counts"])
         self._course = Course([Batch(*values) for values in stored["course"]])
         workload = stored["workload"]
@@ -627,6 +663,7 @@ class SelectiveRiskMonitor:
         last, until = stored["last_decided"], stored["labels_until"]
         self._last_decided = -math.inf if last is None else last
         self._labels_until = -math.inf if until is None else until
+        self._latest = dict.fromkeys(stored["latest"])
 
     # Parts of the above ------------------------------------------------------------------
 
@@ -635,11 +672,10 @@ class SelectiveRiskMonitor:
         """The chance of a false alarm of all promises together."""
         return sum(promise.delta for promise in self._promises)
 
-    def _index(self) -> pd.Index:
-        """Return the waiting cases' names for look-ups."""
-        if self._waiting_ids is None:
-            self._waiting_ids = pd.Index(self._waiting.id, dtype=object)
-        return self._waiting_ids
+    @property
+    def _unit(self) -> float:
+        """The largest loss."""
+        return self.policy.rule.unit if self._loss == "cost" else 1.0
 
     def _known_truth(self, y: Any) -> IntArray:
         """Return true labels as codes, some of which may be missing."""
@@ -671,154 +707,26 @@ class SelectiveRiskMonitor:
                 found[members[promise.group]] = code
         return found
 
-    def _audits(self, audited: Any, audit_proba: Any, n: int) -> tuple[FloatArray, BoolArray]:
-        """Return the weight of each case, and whether its label will be found out."""
-        if audited is None:
-            if audit_proba is not None or self.min_audit_proba < 1.0:
-                raise ValueError(
-                    "audited is missing: with audit_proba= or min_audit_proba= below 1 say which "
-                    "cases were drawn, such as audited=rng.random(n) < audit_proba."
-                )
-            return np.ones(n), np.ones(n, dtype=bool)
-        drawn = as_array(audited, "audited")
-        if drawn.dtype.kind != "b" or drawn.shape != (n,):
-            raise ValueError(
-                f"audited must hold True or False for each of the {n} cases, got {shown(audited)}."
-            )
-        chance = self.min_audit_proba if audit_proba is None else audit_proba
-        proba = np.broadcast_to(as_array(chance, "audit_proba").astype(np.float64), (n,))
-        if not np.all((proba >= self.min_audit_proba) & (proba <= 1.0)):
-            raise ValueError(
-                f"audit_proba must lie between min_audit_proba={self.min_audit_proba:g} and 1, got "
-                f"values from {np.min(proba):g} to {np.max(proba):g}. Set min_audit_proba= to the "
-                "smallest probability with which a case may be drawn."
-            )
-        return self.min_audit_proba / proba, drawn
-
-    def _times(self, when: Any, n: int, *, needed: bool) -> tuple[FloatArray, str | None]:
-        """Return times as numbers (dates as microseconds), and of which kind they are."""
-        if when is None:
-            if needed or self._kind in ("time", "number"):
-                raise ValueError(
-                    "when is missing: mature_after, a batch in time, and earlier calls with when= "
-                    "need it in each call."
-                )
-            return np.full(n, np.nan), "none"
-        values = as_array(when, "when")
-        is_number = values.dtype.kind in "iuf" and values.size > 0
-        kind = self._kind if values.size == 0 else "number" if is_number else "time"
-        if values.size and self._kind not in (None, kind):
-            kinds = {"time": "dates", "number": "numbers", "none": "nothing"}
-            raise ValueError(
-                f"when must hold {kinds[str(self._kind)]}, as mature_after, batch or earlier calls "
-                f"do, got {shown(when)}."
-            )
-        times = values.astype(np.float64) if is_number else microseconds(when)
-        if not np.all(np.isfinite(times)):
-            raise ValueError("when has missing or infinite values; each case needs its time.")
-        if times.ndim and times.shape != (n,):
-            raise ValueError(f"when must be one value or {n} values, got {shown(when)}.")
-        return np.broadcast_to(times, (n,)), kind
-
     def _times_of_labels(self, when: Any, n: int) -> tuple[FloatArray, str | None, float]:
         """Return when labels came, of which kind the times are, and up to when none is missing."""
         if when is None and self.silence == "wait":
             return np.empty(0), self._kind, -math.inf
         if np.ndim(when) == 0 and when is not None:  # the labels may be none
-            times, kind = self._times([when], 1, needed=True)
+            times, kind = read_times([when], 1, self._kind, needed=True)
             return np.broadcast_to(times, (n,)), kind, float(times[0])
-        times, kind = self._times(when, n, needed=True)
+        times, kind = read_times(when, n, self._kind, needed=True)
         return times, kind, float(np.max(times, initial=-math.inf))
-
-    def _shown(self, time: float) -> Any:
-        """Return a time as users know it."""
-        if self._kind == "time":
-            return str(pd.Timestamp(int(time), unit="us"))
-        return f"case {int(time) + 1}" if self._kind == "none" else float(time)
 
 
 _BATCH_COLUMNS = list(Batch.__dataclass_fields__)
-
-
-def _watched(
-    policy: AbstentionPolicy, target: float | None, delta: float | None
-) -> tuple[str, list[_Promise]]:
-    """Return which loss is watched, and the promises."""
-    certificates: dict[Any, Certificate | None] = {None: policy.certificate}
-    if policy.groups is not None:
-        certificates = {
-            group: policy.groups.certificates.get(group)
-            for group, threshold in policy.groups.thresholds.items()
-            if threshold < math.inf
-        }
-    elif policy.certificate is not None and policy.certificate.cases:
-        certificates = {None: None}  # it is about some of the cases only
-    loss = policy.rule.default_loss
-    if target is None:
-        certificates = {g: c for g, c in certificates.items() if _check_promise(c)}
-        loss = next((c.loss for c in certificates.values() if c is not None), loss)
-        if loss == "graded":
-            raise ValueError(
-                "policy: its certificate is about a loss of your own, which a policy does not "
-                "hold. Pass target=, to watch the share of errors (or the costs)."
-            )
-    if not certificates:  # nor any subgroup that is answered
-        raise ValueError(
-            "target is missing: no certificate of this policy bounds its risk. Say what to watch, "
-            "such as target=0.05."
-        )
-    unit = policy.rule.unit if loss == "cost" else 1.0
-    promises = []
-    for group, certificate in certificates.items():
-        own = certificate.target if target is None and certificate is not None else target
-        largest = check_number("target", own, 0.0, unit, closed="neither")
-        if delta is None and certificate is not None and target is None:
-            level = certificate.delta
-        else:
-            level = (0.05 if delta is None else delta) / len(certificates)
-        promises.append(_Promise(group, largest / unit, level))
-    return loss, promises
-
-
-def _check_promise(certificate: Certificate | None) -> bool:
-    """Tell whether a certificate bounds the risk of accepted cases, of all or of a subgroup."""
-    return (
-        certificate is not None and certificate.objective == "risk" and certificate.n_accepted > 0
-    )
-
-
-def _flat(promise: _Promise) -> dict[str, Any]:
-    group = list(promise.group) if isinstance(promise.group, tuple) else promise.group
-    return {**vars(promise), "group": group}
 
 
 def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _digest(stored: Mapping[str, Any]) -> str:
-    """Return a digest of all that a file says."""
-    plain = {name: value for name, value in stored.items() if name != "digest"}
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _read(path_or_text: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a file of ours says, or tell why it is none."""
-    text = str(path_or_text)
-    if not text.lstrip().startswith("{"):
-        try:
-            text = Path(path_or_text).read_text(encoding="utf-8")
-        except OSError as error:
-            raise ValueError(
-                f"path_or_text: there is no state file {text[:200]!r} ({error.strerror})."
-            ) from error
-        except UnicodeDecodeError as error:
-            raise ValueError(f"This is not the state of a monitor: {error}.") from error
-    try:
-        stored = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"This is not the state of a monitor; damaged JSON: {error}") from error
+def _check_schema(stored: Any) -> None:
+    """Refuse JSON that is no state of a monitor, or was changed."""
     if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
         raise ValueError(f"This JSON is no state of a monitor: its 'schema' is not {SCHEMA!r}.")
     version = stored.get("version")
@@ -827,9 +735,8 @@ def _read(path_or_text: str | os.PathLike[str]) -> dict[str, Any]:
             f"This state has the format version {version!r}; this skselect reads up to {VERSION}. "
             "Update skselect."
         )
-    if stored.get("digest") != _digest(stored):
+    if stored.get("digest") != digest_json(stored):
         raise ValueError(
             "The state was changed after it was saved, for its digest does not match; use the file "
             "as it was saved."
         )
-    return stored

@@ -6,10 +6,8 @@ same rows.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
-import math
 import os
 import pprint
 from collections.abc import Callable
@@ -40,7 +38,7 @@ from skselect._checks.proba import (
     refuse_one_row_or_two,
 )
 from skselect._checks.rows import check_confidence, check_length
-from skselect._files import write_whole
+from skselect._files import digest_json, read_json, write_whole
 from skselect._notebook import NotebookText
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import ConfidenceCalibration
@@ -437,7 +435,7 @@ class AbstentionPolicy(NotebookText):
             json.dumps(self.metadata, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"metadata must hold plain JSON values: {error}") from error
-        stored["digest"] = _compute_digest(stored)
+        stored["digest"] = digest_json(stored)
         text = json.dumps(stored, indent=2, allow_nan=False)
         if path is None:
             return text
@@ -519,21 +517,7 @@ class AbstentionPolicy(NotebookText):
             If the file is not a policy, is damaged or was changed after it was saved, or
             comes from a newer version.
         """
-        text = str(path_or_text).removeprefix("\ufeff")
-        source: str | bytes = text
-        if not text.lstrip().startswith("{"):
-            try:
-                source = Path(path_or_text).read_bytes()
-            except OSError as error:
-                raise ValueError(
-                    f"path_or_text: there is no policy file {text[:200]!r} ({error.strerror})."
-                ) from error
-        try:
-            # Bytes may be UTF-16 or begin with a byte order mark, as Windows writes them.
-            stored = json.loads(source, parse_float=_parse_finite, parse_constant=_parse_finite)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"This is not a policy file; it is damaged JSON: {error}") from error
-        return cls._from_dict(stored)
+        return cls._from_dict(read_json(path_or_text, "policy file"))
 
     @classmethod
     def _from_dict(cls, stored: Any) -> AbstentionPolicy:
@@ -556,7 +540,7 @@ class AbstentionPolicy(NotebookText):
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
         # Files of older versions have no digest.
-        if "digest" in stored and stored["digest"] != _compute_digest(stored):
+        if "digest" in stored and stored["digest"] != digest_json(stored):
             raise ValueError(
                 "it was changed after it was saved, for its digest does not match; use the file as "
                 "it was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
@@ -643,28 +627,6 @@ class External:
             "names. Pass it with dataclasses.replace(policy, confidence=function), or, if you have "
             "the confidences, call policy.accepts(confidence)."
         )
-
-
-def _parse_finite(text: str) -> float:
-    """Parse a number of a JSON file; refuse NaN and numbers too large for a float."""
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is not a finite number")
-    return number
-
-
-def _compute_digest(stored: dict[str, Any]) -> str:
-    """Return a digest of the content of a policy file, whatever its layout."""
-    plain = json.loads(json.dumps(stored), parse_float=_parse_number)
-    plain.pop("digest", None)
-    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _parse_number(text: str) -> float:
-    """Parse a number, 1.0 as the integer 1: some programs rewrite one as the other."""
-    number = float(text)
-    return int(number) if number.is_integer() else number
 
 
 def _write_source(stored: dict[str, Any], certificate: str) -> str:

@@ -259,14 +259,14 @@ def find_promises(
     promised one, and bounds the risk where nothing is promised. A `delta` is shared evenly.
     """
     listed = _list_certificates(policy, answered, subgroups)
-    made = [one for one in listed if target is not None or _is_promise(one[0])]
+    made = [one for one in listed if target is not None or is_promise(one[0])]
     occurring = sum(bool(np.any(rows)) for _, _, rows in made)
     share = (0.05 if delta is None else delta) / max(occurring, 1)
     found = []
     for certificate, cases, rows in made:
         objective, loss, level = "risk", policy.rule.default_loss, share
         own = target
-        if certificate is not None and _is_promise(certificate):
+        if certificate is not None and is_promise(certificate):
             objective, loss = certificate.objective, certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
@@ -294,8 +294,8 @@ def _list_certificates(
     ]
 
 
-def _is_promise(certificate: Certificate | None) -> bool:
-    """Tell whether a certificate promises something that labelled rows can check."""
+def is_promise(certificate: Certificate | None) -> bool:
+    """Tell whether a certificate promises something that later labels can check."""
     return (
         certificate is not None
         and certificate.n_accepted > 0
@@ -368,7 +368,7 @@ def own_promise(
         if check.verdict == verdict and (check.n_accepted or check.objective != "risk")
     ]
     own = policy.certificate
-    if policy.groups is None and own is not None and own.cases and _is_promise(own) and not made:
+    if policy.groups is None and own is not None and own.cases and is_promise(own) and not made:
         texts.append(f"Not looked at here: the policy's own promise, which is about the cases "
                     f"{own.cases} alone.")  # fmt: skip
     more = [f"The same is true of {len(texts) - _MANY} more subgroups."] if texts[_MANY:] else []

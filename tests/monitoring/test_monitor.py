@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skselect import AbstentionPolicy, Predictions, SelectiveRiskMonitor, select_threshold
+from skselect._files import digest_json
 from skselect._notebook import unwrap
 from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
 from skselect.policy.subgroups import GroupThresholds
@@ -408,12 +409,10 @@ def test_foreign_files_are_refused(text, message):
 
 
 def test_files_with_a_true_digest_and_wrong_contents_are_refused(rng):
-    from skselect.monitoring.monitor import _digest
-
     stored = json.loads(SelectiveRiskMonitor(policy_of(), target=0.1).to_json())
     for change in ({"waiting": {}}, {"promises": []}, {"options": {"target": 7}}, {"policy": {}}):
         wrong = stored | change
-        wrong["digest"] = _digest(wrong)
+        wrong["digest"] = digest_json(wrong)
         with pytest.raises(ValueError, match="state of the monitor is damaged"):
             SelectiveRiskMonitor.from_json(json.dumps(wrong))
 
