@@ -1,4 +1,4 @@
-"""The commands ``skselect evaluate``, ``tune`` and ``apply``."""
+"""The commands ``skselect evaluate``, ``tune``, ``apply`` and ``monitor``."""
 
 from __future__ import annotations
 
@@ -29,13 +29,19 @@ from skselect.cli.tables import (
     always_enough,
     check_table_file,
     find_classes,
+    has_label,
     known_numbers,
+    read_booleans,
+    read_known_labels,
+    read_names,
     read_outcomes,
     read_predictions,
+    read_times,
     resolve_columns,
     text_to_numbers,
 )
 from skselect.monitoring.check import check_decided
+from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.policy.policy import AbstentionPolicy, External, nullable
 from skselect.report import selective_report
 from skselect.report.selective import SelectiveReport
@@ -177,6 +183,127 @@ def apply(given: Namespace) -> int:
         file=sys.stderr,
     )
     return 0
+
+
+def monitor(given: Namespace) -> int:
+    """Take what a log has gained since last time; return the exit code."""
+    _check_outputs([given.table, given.policy], {"--state": (given.state, [".json"])})
+    policy = _read_policy(given.policy)
+    watched = _open_state(given, policy)
+    before = watched.status_
+    file = TableFile.open(given.table)
+    columns, _ = _resolve(file, given, policy)
+    if columns.answer is not None:
+        _refuse_calibrated_answers(policy.calibration)
+    parts = list(_read_log(file, given, columns, watched))
+    if parts:
+        _take_decisions(watched, pd.concat(parts), given, columns, file)
+        _take_labels(watched, pd.concat(parts), given, file)
+    if given.now is not None:
+        now = read_times(pd.Series([given.now], name="--now"), "--now")
+        watched.labelled([], [], when=now.iloc[0])
+    watched.to_json(given.state)
+    status = watched.status_
+    print(status)
+    print(
+        f"\nSince last time: {status.n_decided - before.n_decided:,} cases decided, "
+        f"{status.n_known - before.n_known:,} outcomes entered. Written: {given.state}"
+    )
+    if status.risk == "alarm":
+        return BROKEN
+    return UNDECIDED if status.n_overdue and status.silence == "wait" else 0
+
+
+def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMonitor:
+    """Return the monitor of the state file, a new one if there is none."""
+    options = ("target", "delta", "mature_after", "silence", "min_audit_proba", "batch")
+    new = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in options})
+    if not given.state.exists():
+        return new
+    try:
+        old = SelectiveRiskMonitor.from_json(given.state)
+    except ValueError as error:
+        raise ValueError(f"--state: {given.state.name}: {error}") from error
+    if old.policy.to_json(allow_external=True) != policy.to_json(allow_external=True):
+        raise ValueError(
+            f"--state: {given.state.name} watches another policy than {given.policy.name}; name a "
+            "new file for a new policy."
+        )
+    for name in options:
+        was, now = getattr(old, name), getattr(new, name)
+        if was != now:
+            raise ValueError(
+                f"--state: {given.state.name} was begun with --{name.replace('_', '-')} {was}, not "
+                f"{now}; say the same as then, or begin with a new file."
+            )
+    return old
+
+
+def _read_log(
+    file: TableFile, given: Namespace, columns: Columns, watched: SelectiveRiskMonitor
+) -> Iterator[pd.DataFrame]:
+    """Yield the rows of each piece that say something new: a decision, or a label."""
+    name = given.id or ("id" if "id" in file.names else None)
+    named = [name, given.time, given.audited, given.audit_proba]
+    waiting = watched.waiting_.set_index("id")["when"]
+    for piece in file.pieces([*filter(None, named), *columns.used]):
+        if len(piece) == 0:
+            continue
+        rows = piece.assign(
+            name=read_names(piece[name] if name else piece.index.to_series(), file.path.name),
+            when=read_times(piece[given.time], file.path.name),
+        )
+        rows["has label"] = has_label(rows[given.label], watched.policy.classes)
+        rows["is new"] = watched.is_new(rows["name"], rows["when"])
+        old = rows[~rows["is new"] & rows["name"].isin(waiting.index)]
+        moved = old["name"][old["when"].to_numpy() != waiting[old["name"]].to_numpy()]
+        if len(moved):
+            raise ValueError(
+                f"{file.path.name}: cases that wait for their label, such as {moved.iloc[0]!r}, "
+                "were decided at another time when they were read: their names must be their own, "
+                "and rows without names must keep their places (see --id)."
+            )
+        yield rows[rows["is new"] | (rows["has label"] & rows["name"].isin(waiting.index))]
+
+
+def _take_decisions(
+    watched: SelectiveRiskMonitor, log: pd.DataFrame, given: Namespace, columns: Columns,
+    file: TableFile,
+) -> None:  # fmt: skip
+    """Hand over the decisions of new rows, in the order of time."""
+    rows = log[log["is new"]].sort_values("when", kind="stable")
+    inputs = columns.proba or (str(columns.confidence),)
+    _, known = known_numbers(rows, inputs, file.path.name)
+    if columns.answer is not None:
+        known &= has_label(rows[columns.answer], watched.policy.classes).to_numpy(dtype=bool)
+    # Further rows of a case bring its label only.
+    rows = rows[known].drop_duplicates(["name", "when"])
+    if len(rows) == 0:
+        return
+    numbers, _ = known_numbers(rows, inputs, file.path.name)
+    said: dict[str, Any] = {"y_proba": numbers}
+    if columns.answer is not None:
+        answers = read_known_labels(rows[columns.answer], watched.policy.classes, file)
+        said = {"y_proba": None, "y_pred": answers, "confidence": numbers[:, 0]}
+    if given.audited is not None:
+        said["audited"] = read_booleans(rows[given.audited], file.path.name)
+    if given.audit_proba is not None:
+        proba, _ = known_numbers(rows, [given.audit_proba], file.path.name)
+        said["audit_proba"] = proba[:, 0]
+    groups = _known_subgroups(watched.policy, rows[list(columns.subgroups)])
+    watched.decided(ids=rows["name"], when=rows["when"], subgroups=_subgroups(groups), **said)
+
+
+def _take_labels(
+    watched: SelectiveRiskMonitor, log: pd.DataFrame, given: Namespace, file: TableFile
+) -> None:
+    """Hand over the labels of cases that wait, as known in time: no column says when they came."""
+    told = log[log["has label"] & log["name"].isin(watched.waiting_["id"])]
+    if len(told):
+        labels = read_known_labels(told[given.label], watched.policy.classes, file)
+        watched.labelled(told["name"], labels, when=told["when"])
+    if len(log):
+        watched.labelled([], [], when=log["when"].max())
 
 
 def _check_outputs(

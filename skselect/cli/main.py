@@ -1,4 +1,4 @@
-"""The command line: ``skselect demo | evaluate | tune | apply``."""
+"""The command line: ``skselect demo | evaluate | tune | apply | monitor``."""
 
 from __future__ import annotations
 
@@ -62,6 +62,28 @@ examples:
   skselect apply new.parquet --policy policy.json --proba p_no p_yes --out decided.parquet
   skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
 """
+_MONITOR = """The log has one row per decided case: its time, what the model said, and its
+true label, which is empty as long as nobody knows it. Run the command as often as you like, say every night: it takes
+the rows that have come since last time, and the labels that were filled in since (or came in a
+further row of the same case). The state file holds all that it must remember; the first run makes
+it. Old rows may be taken out of the log once their labels have been read. A row is not seen if it
+comes after a row with a later time was read.
+
+Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
+zone). Labels and probabilities are missing where cells are empty or contain NA, N/A, NaN, null,
+None or -. Rows that lack a probability, the answer or the confidence are handed over, and are left
+out.
+
+examples:
+  skselect monitor log.csv --policy policy.json --label truth --time decided --state state.json
+  skselect monitor log.csv --policy policy.json --label fraud --time decided --id claim \\
+      --mature-after 30D --silence right --state state.json
+  skselect monitor log.parquet --policy policy.json --label truth --time decided \\
+      --audited drawn --min-audit-proba 0.2 --state state.json
+
+exit codes: 0 no alarm, 4 alarm: the promise is broken; 5 it cannot go on: cases older than
+--mature-after have no label; 2 wrong input, 130 interrupted (the state is then as it was)
+"""
 
 
 def _target(text: str) -> float:
@@ -78,6 +100,16 @@ def _share(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text  # select_threshold refuses any other text
+
+
+def _number(text: str) -> int | float | str:
+    """Return a number where it is one, such as 1000 cases, else the text, such as 1D."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text  # the monitor refuses what is no length of time
 
 
 Options = list[tuple[list[str], dict[str, Any]]]
@@ -162,6 +194,40 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--out"], {"type": Path, "metavar": "FILE",
                      "help": "CSV or Parquet file (default: CSV on standard output)"}),
         (["--prefix"], {"default": "", "help": "text to put before the names of the new columns"}),
+    ]),
+    "monitor": ("watch whether a policy keeps its promise, from a log that grows", _MONITOR, [
+        *_TABLE, *_LABELLED,
+        (["--time"], {"required": True, "metavar": "COLUMN",
+                      "help": "the column of the times of the decisions"}),
+        (["--policy"], {"type": Path, "required": True, "metavar": "FILE",
+                        "help": "from skselect tune, or policy.to_json"}),
+        (["--state"], {"type": Path, "required": True, "metavar": "FILE",
+                       "help": "what is remembered from run to run (JSON)"}),
+        (["--id"], {"metavar": "COLUMN",
+                    "help": "the column of the cases' names (default: id, else the numbers of the "
+                            "rows, which must then keep their places)"}),
+        *_INPUTS,
+        (["--target"], {"type": _target, "help": "largest risk (default: what is certified)"}),
+        (["--delta"], {"type": float,
+                       "help": "chance of a false alarm, for all time (default: that of the "
+                               "certificate, else 0.05)"}),
+        (["--mature-after"], {"type": _number, "metavar": "AGE",
+                              "help": "age at which a label should be known, such as 30D"}),
+        (["--silence"], {"default": "wait", "metavar": "wait|right",
+                         "help": "what no label at that age means: wait for it, or the answer was "
+                                 "right (default: %(default)s)"}),
+        (["--now"], {"type": _number, "metavar": "TIME",
+                     "help": "up to when all labels are in the log (default, and at least: the "
+                             "time of its last new row)"}),
+        (["--batch"], {"type": _number, "default": 1000, "metavar": "N",
+                       "help": "cases that are compared as one with those of the tuning, or a "
+                               "length of time such as 1D (default: %(default)s)"}),
+        (["--audited"], {"metavar": "COLUMN",
+                         "help": "true where a case was drawn to find out its label"}),
+        (["--audit-proba"], {"metavar": "COLUMN",
+                             "help": "the probability with which it was drawn"}),
+        (["--min-audit-proba"], {"type": float, "default": 1.0, "metavar": "P",
+                                 "help": "the smallest of these, or that of all cases"}),
     ]),
 }
 # fmt: on

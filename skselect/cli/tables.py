@@ -461,6 +461,52 @@ def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str |
     )
 
 
+# Logs: labels that may be missing, times, names --------------------------------------------------
+
+
+def has_label(values: pd.Series, classes: LabelArray) -> pd.Series:
+    """Tell which rows have a label; "none" is a label only if a class has this name."""
+    words = _MISSING_TOKENS - {str(label).strip().lower() for label in classes.tolist()}
+    is_word = values.map(lambda cell: isinstance(cell, str) and cell.strip().lower() in words)
+    return ~(values.isna() | is_word.astype(bool))
+
+
+def read_known_labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
+    """Return labels, none of which is missing; of a text file with the type of the classes."""
+    if file.is_text and classes.dtype.kind in "iuf":  # 1 and 1.0 are the same number
+        return _read_numbers(values.to_frame(), file.path.name)[:, 0]
+    return _read_labels(values, classes, file)
+
+
+def read_times(values: pd.Series, table: str) -> pd.Series:
+    """Return times as numbers, or as dates in UTC."""
+    _check_no_missing(values, str(values.name), table)
+    is_text = pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values)
+    if is_text and all(isinstance(x, str) and _NUMBER.fullmatch(x.strip()) for x in values):
+        values = values.astype(np.float64)
+    if pd.api.types.is_numeric_dtype(values):
+        return values.astype(np.float64)
+    dates = pd.to_datetime(values, utc=True, format="ISO8601" if is_text else None, errors="coerce")
+    if dates.isna().any():
+        raise _make_error("numbers, or dates such as 2026-01-31T09:30", values, dates.isna(), table)
+    return dates.dt.as_unit("us")
+
+
+def read_names(values: pd.Series, table: str) -> pd.Series:
+    """Return the names of cases as text."""
+    _check_no_missing(values, str(values.name), table)
+    return values.map(str).astype(object)
+
+
+def read_booleans(values: pd.Series, table: str) -> BoolArray:
+    """Return a column of true and false as an array; 1 and 0 mean the same."""
+    words = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+    found = values.map(lambda cell: words.get(str(cell).strip().lower()))
+    if found.isna().any():
+        raise _make_error("true or false", values, found.isna(), table)
+    return found.to_numpy(dtype=bool)
+
+
 # Numbers ------------------------------------------------------------------------------------
 
 
