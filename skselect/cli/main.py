@@ -63,11 +63,11 @@ examples:
   skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
 """
 _MONITOR = """The log has one row per decided case: its time, what the model said, and its
-true label, which is empty as long as nobody knows it. Run the command as often as you like, say every night: it takes
-the rows that have come since last time, and the labels that were filled in since (or came in a
-further row of the same case). The state file holds all that it must remember; the first run makes
-it. Old rows may be taken out of the log once their labels have been read. A row is not seen if it
-comes after a row with a later time was read.
+true label, which is empty as long as nobody knows it. Run the command as often as you like, say
+every night: it takes the rows that have come since last time, and the labels that were filled in
+since (or came in a further row of the same case). The state file holds all that it must remember;
+the first run makes it. Old rows may be taken out of the log once their labels have been read. A row
+that comes after a row with a later time has been read is not seen.
 
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
 zone). Labels and probabilities are missing where cells are empty or contain NA, N/A, NaN, null,
