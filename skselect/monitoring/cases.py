@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,10 +55,11 @@ class Cases:
         """Return some of the cases."""
         return Cases(*(column[rows] for column in vars(self).values()))
 
-    def then(self, later: Cases) -> Cases:
-        """Return these cases and later ones."""
-        pairs = zip(vars(self).values(), vars(later).values(), strict=True)
-        return Cases(*(np.concatenate(pair) for pair in pairs))
+    @classmethod
+    def join(cls, parts: Sequence[Cases]) -> Cases:
+        """Return the cases of several parts, oldest first."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -84,16 +85,20 @@ def check_names(ids: Any) -> LabelArray:
     if np.any(pd.isna(values)):
         raise ValueError("ids has missing values; each case needs a name.")
     names = np.empty(len(values), dtype=object)
-    names[:] = [str(value) for value in values.tolist()]
+    # A column of integers in which one was missing holds 7.0 for 7.
+    names[:] = [
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for value in values.tolist()
+    ]
     return names
 
 
-def refuse_twice(names: LabelArray, *known: Mapping[str, Any]) -> None:
+def refuse_twice(names: LabelArray, known: Mapping[str, Any]) -> None:
     """Refuse names that would stand for two cases."""
     seen: set[str] = set()
     twice = []
     for name in names.tolist():
-        if name in seen or any(name in others for others in known):
+        if name in seen or name in known:
             twice.append(name)
         seen.add(name)
     if twice:
@@ -112,16 +117,21 @@ def read_audits(
             )
         return np.ones(n), np.ones(n, dtype=bool)
     drawn = as_array(audited, "audited")
-    if drawn.dtype.kind != "b" or drawn.shape != (n,):
+    if (drawn.size and drawn.dtype.kind != "b") or drawn.shape != (n,):
         raise ValueError(
             f"audited must hold True or False for each of the {n} cases, got {shown(audited)}."
         )
     chance = smallest if audit_proba is None else audit_proba
-    proba = np.broadcast_to(as_array(chance, "audit_proba").astype(np.float64), (n,))
+    proba = as_array(chance, "audit_proba")
+    if proba.dtype.kind not in "iuf" or proba.shape not in ((), (n,)):
+        raise ValueError(
+            f"audit_proba must be a number, or {n} numbers, one for each case, got {shown(chance)}."
+        )
+    proba = np.broadcast_to(proba.astype(np.float64), (n,))
     if not np.all((proba >= smallest) & (proba <= 1.0)):
         raise ValueError(
             f"audit_proba must lie between min_audit_proba={smallest:g} and 1, got values from "
             f"{np.min(proba):g} to {np.max(proba):g}. Set min_audit_proba= to the smallest "
             "probability with which a case may be drawn."
         )
-    return smallest / proba, drawn
+    return smallest / proba, drawn.astype(bool)

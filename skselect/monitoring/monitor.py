@@ -184,7 +184,7 @@ class SelectiveRiskMonitor:
         self
         """
         self._promises = [replace(promise) for promise in self._found]
-        self._waiting = Cases.none()
+        self._parts = [Cases.none()]
         self._number_of: dict[str, int] = {}
         self._counts = _Counts()
         self._course = Course()
@@ -283,7 +283,7 @@ class SelectiveRiskMonitor:
         losses, place = cases.loss.copy(), place[counts]
         losses[place] = self._losses(truth[counts], cases.answer[place])
         self._kind = kind
-        self._waiting = replace(cases, loss=losses)
+        self._parts = [replace(cases, loss=losses)]
         self._counts.n_other += int(np.sum(~counts))
         self._labels_until = max(self._labels_until, until)
         self._enter()
@@ -359,7 +359,8 @@ class SelectiveRiskMonitor:
         if truth is not None:
             check_length("y", truth, n, "y_proba")
         number = self._counts.n_decided + np.arange(n)
-        names = self._names(ids, number, truth, accepted)
+        names = _names(ids, number, truth, accepted)
+        refuse_twice(names, self._number_of)
         needed = self.silence == "right" or not isinstance(self.batch, int | np.integer)
         times, kind = read_times(when, n, self._kind, needed=needed)
         if when is None:
@@ -368,6 +369,7 @@ class SelectiveRiskMonitor:
             raise ValueError(
                 "when must not go back: sort the table by it, and hand over older tables first."
             )
+        refuse_twice(names[times == self._last_decided], self._latest)
         weight, drawn = read_audits(audited, audit_proba, n, self.min_audit_proba)
         loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
         promise = self._promise_of(answers, subgroups, n)
@@ -379,24 +381,8 @@ class SelectiveRiskMonitor:
             known = self._latest if times[-1] == self._last_decided else {}
             self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
         self._count(times, accepted, confidence)
-        self._waiting = self._waiting.then(cases)
+        self._parts.append(cases)
         self._number_of |= zip(cases.id.tolist(), cases.number.tolist(), strict=True)
-
-    def _names(
-        self, ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArray
-    ) -> LabelArray:
-        """Return the names of cases, their numbers where labels come with them."""
-        if ids is None and truth is not None:
-            check_length("y", truth, len(accepted), "y_proba")
-            if np.any(accepted & (truth == _MISSING)):
-                raise ValueError(
-                    "ids is missing: accepted cases without a label wait for it, and need a name."
-                )
-            return np.array([f"#{i}" for i in number.tolist()], dtype=object)
-        names = check_names(ids)
-        check_length("ids", names, len(accepted), "y_proba")
-        refuse_twice(names, self._number_of, self._latest)
-        return names
 
     def _count(self, times: FloatArray, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add decided cases to their batches."""
@@ -441,7 +427,7 @@ class SelectiveRiskMonitor:
             self._course.enter(
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
-            self._waiting = cases.take(~enters)
+            self._parts = [cases.take(~enters)]
             for name in cases.id[enters].tolist():
                 del self._number_of[name]
 
@@ -605,7 +591,7 @@ class SelectiveRiskMonitor:
             "labels_until": _finite_or_none(self._labels_until),
         }
         stored["digest"] = digest_json(stored)
-        text = json.dumps(stored, indent=1, allow_nan=False)
+        text = json.dumps(stored, allow_nan=False)
         if path is None:
             return text
         write_whole(Path(path), text + "\n")
@@ -646,7 +632,7 @@ class SelectiveRiskMonitor:
     def _restore(self, stored: Mapping[str, Any]) -> None:
         for promise, saved in zip(self._promises, stored["promises"], strict=True):
             promise.restore(saved)
-        self._waiting = Cases.from_dict(stored["waiting"])
+        self._parts = [Cases.from_dict(stored["waiting"])]
         self._number_of = dict(
             zip(self._waiting.id.tolist(), self._waiting.number.tolist(), strict=True)
         )
@@ -666,6 +652,13 @@ class SelectiveRiskMonitor:
         self._latest = dict.fromkeys(stored["latest"])
 
     # Parts of the above ------------------------------------------------------------------
+
+    @property
+    def _waiting(self) -> Cases:
+        """The cases that wait; joined only where they are looked at."""
+        if len(self._parts) > 1:
+            self._parts = [Cases.join(self._parts)]
+        return self._parts[0]
 
     @property
     def _level(self) -> float:
@@ -719,6 +712,19 @@ class SelectiveRiskMonitor:
 
 
 _BATCH_COLUMNS = list(Batch.__dataclass_fields__)
+
+
+def _names(ids: Any, number: IntArray, truth: IntArray | None, accepted: BoolArray) -> LabelArray:
+    """Return the names of cases; those that come with their labels need none of their own."""
+    if ids is None and truth is not None:
+        if np.any(accepted & (truth == _MISSING)):
+            raise ValueError(
+                "ids is missing: accepted cases without a label wait for it, and need a name."
+            )
+        return np.array([f"#{i}" for i in number.tolist()], dtype=object)
+    names = check_names(ids)
+    check_length("ids", names, len(accepted), "y_proba")
+    return names
 
 
 def _finite_or_none(value: float) -> float | None:

@@ -22,13 +22,15 @@ def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
         return None, None
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return check_number(name, value, 0.0, math.inf, closed="left"), "number"
+    wrong = ValueError(
+        f"{name} must be a span of time such as '30D' or '12h', or a number, got {shown(value)}."
+    )
+    if isinstance(value, str) and value.strip().isdigit():  # pandas would take nanoseconds
+        raise wrong
     try:
         span = pd.Timedelta(value) / pd.Timedelta(1, unit="us")
     except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"{name} must be a span of time such as '30D' or '12h', or a number, got "
-            f"{shown(value)}."
-        ) from error
+        raise wrong from error
     return check_number(name, float(span), 0.0, math.inf, closed="left"), "time"
 
 
@@ -65,7 +67,7 @@ def read_times(
                 "need it in each call."
             )
         return np.full(n, np.nan), "none"
-    values = as_array(when, "when")
+    values = _plain_numbers(as_array(when, "when"))
     is_number = values.dtype.kind in "iuf" and values.size > 0
     found = kind if values.size == 0 else "number" if is_number else "time"
     if values.size and kind not in (None, found):
@@ -79,6 +81,16 @@ def read_times(
     if times.ndim and times.shape != (n,):
         raise ValueError(f"when must be one value or {n} values, got {shown(when)}.")
     return np.broadcast_to(times, (n,)), found
+
+
+def _plain_numbers(values: Any) -> Any:
+    """Return numbers among other objects as an array of numbers, if all of them are."""
+    if values.dtype != object:
+        return values
+    are = [isinstance(value, int | float | np.number) for value in values.ravel().tolist()]
+    if any(are) and not all(are):
+        raise ValueError("when holds both numbers and other values; use dates only, or numbers.")
+    return values.astype(np.float64) if any(are) else values
 
 
 def _microseconds(when: Any) -> FloatArray:

@@ -268,8 +268,9 @@ def test_without_a_promise_a_target_is_needed(cases, capsys):
     assert not Path("state.json").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("place", ["write_text", "replace"])
+@pytest.mark.parametrize(
+    ("number", "place"), [(signal.SIGTERM, "replace"), (signal.SIGKILL, "write_text")]
+)
 def test_a_killed_command_leaves_the_old_state(cases, number, place, tmp_path):
     cases[:300].to_csv("log.csv", index=False)
     main(BASE)

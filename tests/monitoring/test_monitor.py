@@ -1,5 +1,6 @@
 """The monitor against a loop over cases; late labels, subgroups, audits, files."""
 
+import datetime as dt
 import json
 import math
 import subprocess
@@ -12,10 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skselect import AbstentionPolicy, Predictions, SelectiveRiskMonitor, select_threshold
+from skselect import (
+    AbstentionPolicy,
+    Predictions,
+    SelectiveRiskMonitor,
+    certify,
+    select_threshold,
+)
 from skselect._files import digest_json
 from skselect._notebook import unwrap
 from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
+from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 
@@ -262,6 +270,21 @@ def test_target_and_delta_are_those_of_the_certificate(rng):
     assert (status.worst.target, status.worst.delta) == (0.2, 0.05)
 
 
+def test_what_was_only_measured_is_no_promise(rng):
+    P, y = rows(rng, 3000, risk=0.01)
+    measured = certify(policy_of(), Predictions.from_proba(y, P, labels=CLASSES))
+    assert measured.guarantee == "measured"
+    policy = policy_of(certificate=measured)
+    with pytest.raises(ValueError, match="target is missing: no certificate of this policy"):
+        SelectiveRiskMonitor(policy)
+    assert SelectiveRiskMonitor(policy, target=0.05).status_.worst.target == 0.05
+    promised = certify(policy_of(), Predictions.from_proba(y, P, labels=CLASSES), target=0.05)
+    assert SelectiveRiskMonitor(policy_of(certificate=promised)).status_.worst.target == 0.05
+    nobody = GroupThresholds("site", {"a": math.inf})
+    with pytest.raises(ValueError, match="hands over all cases of every subgroup"):
+        SelectiveRiskMonitor(policy_of(math.inf, groups=nobody), target=0.05)
+
+
 def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
     site = np.repeat(["a", "b", "c"], 1000)
     policy = promising(rng, subgroups=site)
@@ -386,6 +409,72 @@ def test_a_killed_process_leaves_a_whole_state(tmp_path):
         assert SelectiveRiskMonitor.from_json(path).status_.n_decided >= 20_000
 
 
+def test_rows_of_a_growing_table_are_told_apart():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    P = [[0.9, 0.1], [0.6, 0.4], [0.1, 0.9], [0.9, 0.1]]
+    when = pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-03"])
+    assert monitor.is_new(list("abcd"), when).all()
+    monitor.update(["no", "no", None, None], P, ids=list("abcd"), when=when)
+    monitor = SelectiveRiskMonitor.from_json(monitor.to_json())
+    times = ["2026-01-02T09:00", "2026-01-03", "2026-01-03", "2026-01-03T00:00:00.5"]
+    assert monitor.is_new(list("zdez"), times).tolist() == [False, False, True, True]
+    waiting = monitor.labelled(["d"], ["no"]).waiting_
+    assert waiting["id"].tolist() == ["c", "d"]
+    assert waiting["has_label"].tolist() == [False, True]
+    assert waiting["when"].tolist() == [pd.Timestamp("2026-01-03", tz="UTC")] * 2
+    by_number = SelectiveRiskMonitor(policy_of(), target=0.1).decided(P[:1], ids=[1], when=7)
+    assert by_number.waiting_["when"].tolist() == [7.0]
+
+
+def test_dates_are_read_in_one_way_only():
+    def waiting_since(when):
+        monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+        return monitor.decided([[0.9, 0.1]] * len(when), ids=range(len(when)), when=when).waiting_
+
+    mixed = [
+        dt.datetime(2024, 1, 1),
+        pd.Timestamp("2024-01-01T03:00", tz="Europe/Paris"),
+        np.datetime64("2024-01-01T02:00:00.5"),
+    ]
+    texts = ["2024-01-01", "2024-01-01T03:00+01:00", "2024-01-01 02:00:00.5"]
+    for when in (mixed, texts, pd.Series(texts, dtype="string")):
+        seconds = waiting_since(when)["when"] - pd.Timestamp("2024-01-01", tz="UTC")
+        assert seconds.dt.total_seconds().tolist() == [0, 7200, 7200.5]
+    assert waiting_since([dt.date(2024, 1, 1)])["when"][0] == pd.Timestamp("2024-01-01", tz="UTC")
+    for numbers in (np.array([1, 2], dtype=object), pd.Series([1, 2], dtype="Int64")):
+        assert waiting_since(numbers)["when"].tolist() == [1.0, 2.0]
+    for when in (["1/2/2024"], ["5"], [True], [pd.Timedelta("1D")]):
+        with pytest.raises(ValueError, match="when must hold dates"):
+            waiting_since(when)
+    with pytest.raises(ValueError, match="both numbers and other values"):
+        waiting_since(np.array(["2024-01-01", 5], dtype=object))
+
+
+def test_names_are_told_apart_as_long_as_they_may_be_asked_for():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    one = {"y_proba": [[0.9, 0.1]], "ids": ["a"]}
+    monitor.decided(**one, when="2026-01-01").labelled(["a"], ["no"])
+    with pytest.raises(ValueError, match="name of its own"):  # the same row again
+        monitor.decided(**one, when="2026-01-01")
+    monitor.decided(**one, when="2026-01-02").labelled(["a", "a"], ["no", "yes"])
+    assert monitor.status_.estimate == 0.5  # of two labels the later one counts
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided([[0.9, 0.1]], ids=["#1"])
+    with pytest.raises(ValueError, match="name of its own"):
+        monitor.update(["no"], [[0.9, 0.1]])  # would be called #1
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided([[0.9, 0.1]] * 2, ids=[7, 8])
+    assert monitor.labelled([8.0, 7.0], ["no", "no"]).status_.n_known == 2
+
+
+def test_a_confidence_of_your_own_goes_with_answers(rng):
+    P, y = rows(rng)
+    answers, confidence = CLASSES[P.argmax(axis=1)], P.max(axis=1)
+    by_answer = SelectiveRiskMonitor(policy_of(confidence=External("score")), target=0.1)
+    by_answer.update(y, None, y_pred=answers, confidence=confidence)
+    by_proba = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P)
+    assert by_answer.status_ == by_proba.status_
+    assert SelectiveRiskMonitor.from_json(by_answer.to_json()).status_ == by_proba.status_
+
+
 def test_answers_of_the_estimator_itself_are_judged():
     policy = policy_of(0.6, confidence="chosen_proba", rule=DecisionRule("estimator"))
     monitor = SelectiveRiskMonitor(policy, target=0.1)
@@ -423,6 +512,7 @@ BAD_OPTIONS = [
     ({"delta": 0.95}, "chance that the promise fails"),
     ({"silence": "right"}, "mature_after is missing"),
     ({"silence": "wrong"}, "silence must be one of"),
+    ({"mature_after": "30"}, "mature_after must be a span of time"),
     ({"mature_after": "soon"}, "mature_after must be a span of time"),
     ({"mature_after": -1}, "mature_after"),
     ({"mature_after": 3, "batch": "1D"}, "both be spans of time"),
@@ -455,6 +545,15 @@ BAD_CALLS = [
         "between min_audit_proba=1 and 1",
     ),
     (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audited=[1]), "True or False"),
+    (
+        lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, audited=[True], audit_proba="half"),
+        "audit_proba must be a number, or 1 numbers",
+    ),
+    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, confidence=[0.9]), "goes with y_pred"),
+    (
+        lambda m: m.decided(None, ids=["x"], when=5, y_pred=["maybe"], confidence=[0.9]),
+        "not among the classes",
+    ),
     (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=5, subgroups=["a"]), "subgroups"),
     (lambda m: m.decided([[0.9, 0.2]], ids=["x"], when=5), "y_proba"),
     (lambda m: m.labelled(["a"], [1]), "same kind"),
