@@ -543,6 +543,8 @@ class SelectiveRiskMonitor:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Save the monitor as JSON: its policy, some numbers per promise, and waiting cases.
 
+        Besides, the names of the cases that were decided at the instant of the last one.
+
         Its size does not grow with the cases that have entered. The file ends with a digest, so
         that one that was changed afterwards is not loaded.
 
