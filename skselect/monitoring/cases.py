@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,51 @@ class Cases:
         columns = dict(stored)
         columns["loss"] = [math.nan if loss is None else loss for loss in stored["loss"]]
         return cls._of(*(columns[name] for name in cls.__dataclass_fields__))
+
+
+class Waiting:
+    """The cases that wait, which are found by their names.
+
+    Parameters
+    ----------
+    cases : Cases
+
+    Attributes
+    ----------
+    number_of : dict of str to int
+        The number of each case by its name.
+    """
+
+    def __init__(self, cases: Cases) -> None:
+        self._parts = [cases]
+        self.number_of = dict(zip(cases.id.tolist(), cases.number.tolist(), strict=True))
+
+    @property
+    def cases(self) -> Cases:
+        """All of them, oldest first; parts are joined only when somebody looks."""
+        if len(self._parts) > 1:
+            self._parts = [Cases.join(self._parts)]
+        return self._parts[0]
+
+    def add(self, later: Cases) -> None:
+        """Add cases that were decided later."""
+        self._parts.append(later)
+        self.number_of |= zip(later.id.tolist(), later.number.tolist(), strict=True)
+
+    def find(self, names: LabelArray) -> IntArray:
+        """Return the places of cases, -1 where none that waits has this name."""
+        number = np.array([self.number_of.get(name, -1) for name in names], dtype=np.int64)
+        return np.where(number < 0, -1, np.searchsorted(self.cases.number, number))
+
+    def set_losses(self, loss: FloatArray) -> None:
+        """Replace the losses of all cases."""
+        self._parts = [replace(self.cases, loss=loss)]
+
+    def drop(self, rows: BoolArray) -> None:
+        """Drop some cases."""
+        for name in self.cases.id[rows].tolist():
+            del self.number_of[name]
+        self._parts = [self.cases.take(~rows)]
 
 
 def check_names(ids: Any) -> LabelArray:

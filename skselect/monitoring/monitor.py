@@ -20,7 +20,7 @@ from skselect._checks.rows import check_length
 from skselect._files import digest_json, read_json, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.monitoring.batches import Batch, Course, Workload, runs
-from skselect.monitoring.cases import Cases, check_names, read_audits, refuse_twice
+from skselect.monitoring.cases import Cases, Waiting, check_names, read_audits, refuse_twice
 from skselect.monitoring.evidence import Evidence, bets_on_cases, risk_interval, wealth_of
 from skselect.monitoring.promises import Promise, find_watched
 from skselect.monitoring.status import MonitorStatus, PromiseStatus
@@ -184,8 +184,7 @@ class SelectiveRiskMonitor:
         self
         """
         self._promises = [replace(promise) for promise in self._found]
-        self._parts = [Cases.none()]
-        self._number_of: dict[str, int] = {}
+        self._waiting = Waiting(Cases.none())
         self._counts = _Counts()
         self._course = Course()
         self._workload = Workload.of_policy(self.policy)
@@ -275,15 +274,14 @@ class SelectiveRiskMonitor:
         check_length("y", labels, len(names), "ids")
         truth = encode_labels(labels, self.policy.classes, "y")
         times, kind, until = self._times_of_labels(when, len(names))
-        cases = self._waiting
-        number = np.array([self._number_of.get(name, -1) for name in names], dtype=np.int64)
-        counts, place = number >= 0, np.searchsorted(cases.number, number)
+        cases, place = self._waiting.cases, self._waiting.find(names)
+        counts = place >= 0
         if self.silence == "right":  # what came too late does not count
             counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
         losses, place = cases.loss.copy(), place[counts]
         losses[place] = self._losses(truth[counts], cases.answer[place])
         self._kind = kind
-        self._parts = [replace(cases, loss=losses)]
+        self._waiting.set_losses(losses)
         self._counts.n_other += int(np.sum(~counts))
         self._labels_until = max(self._labels_until, until)
         self._enter()
@@ -360,15 +358,8 @@ class SelectiveRiskMonitor:
             check_length("y", truth, n, "y_proba")
         number = self._counts.n_decided + np.arange(n)
         names = _names(ids, number, truth, accepted)
-        refuse_twice(names, self._number_of)
-        needed = self.silence == "right" or not isinstance(self.batch, int | np.integer)
-        times, kind = read_times(when, n, self._kind, needed=needed)
-        if when is None:
-            times = number.astype(np.float64)
-        if np.any(np.diff(times, prepend=self._last_decided) < 0):
-            raise ValueError(
-                "when must not go back: sort the table by it, and hand over older tables first."
-            )
+        times, kind = self._read_when(when, number)
+        refuse_twice(names, self._waiting.number_of)
         refuse_twice(names[times == self._last_decided], self._latest)
         weight, drawn = read_audits(audited, audit_proba, n, self.min_audit_proba)
         loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
@@ -381,8 +372,19 @@ class SelectiveRiskMonitor:
             known = self._latest if times[-1] == self._last_decided else {}
             self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
         self._count(times, accepted, confidence)
-        self._parts.append(cases)
-        self._number_of |= zip(cases.id.tolist(), cases.number.tolist(), strict=True)
+        self._waiting.add(cases)
+
+    def _read_when(self, when: Any, number: IntArray) -> tuple[FloatArray, str | None]:
+        """Return the times of decisions, which are the numbers of the cases if none are given."""
+        needed = self.silence == "right" or not isinstance(self.batch, int | np.integer)
+        times, kind = read_times(when, len(number), self._kind, needed=needed)
+        if when is None:
+            times = number.astype(np.float64)
+        if np.any(np.diff(times, prepend=self._last_decided) < 0):
+            raise ValueError(
+                "when must not go back: sort the table by it, and hand over older tables first."
+            )
+        return times, kind
 
     def _count(self, times: FloatArray, accepted: BoolArray, confidence: FloatArray) -> None:
         """Add decided cases to their batches."""
@@ -406,7 +408,7 @@ class SelectiveRiskMonitor:
 
     def _enter(self) -> None:
         """Bet on cases in the order of decisions, up to the first that is still open."""
-        cases = self._waiting
+        cases = self._waiting.cases
         silent = np.isnan(cases.loss)
         is_open = silent
         if self.silence == "right":
@@ -427,16 +429,14 @@ class SelectiveRiskMonitor:
             self._course.enter(
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
-            self._parts = [cases.take(~enters)]
-            for name in cases.id[enters].tolist():
-                del self._number_of[name]
+            self._waiting.drop(enters)
 
     # Answering ---------------------------------------------------------------------------
 
     @property
     def status_(self) -> MonitorStatus:
         """The answer, in words and numbers."""
-        counts, cases = self._counts, self._waiting
+        counts, cases = self._counts, self._waiting.cases
         known = self._course.latest(_LATEST, "n_known")
         decided = self._course.latest(_LATEST, "n")
         overdue = 0
@@ -481,7 +481,7 @@ class SelectiveRiskMonitor:
     @property
     def waiting_(self) -> pd.DataFrame:
         """The cases that wait: `id`, `when`, `has_label` (it waits for cases before it)."""
-        cases = self._waiting
+        cases = self._waiting.cases
         when: Any = to_dates(cases.when) if self._kind == "time" else cases.when
         return pd.DataFrame({"id": cases.id, "when": when, "has_label": ~np.isnan(cases.loss)})
 
@@ -535,7 +535,7 @@ class SelectiveRiskMonitor:
         alarm = any(promise.alarm_at is not None for promise in self._promises)
         return (
             f"SelectiveRiskMonitor: {'alarm' if alarm else 'ok'}, {known} cases of known outcome, "
-            f"{len(self._waiting.id)} wait"
+            f"{len(self._waiting.number_of)} wait"
         )
 
     # Saving ------------------------------------------------------------------------------
@@ -543,10 +543,9 @@ class SelectiveRiskMonitor:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Save the monitor as JSON: its policy, some numbers per promise, and waiting cases.
 
-        Besides, the names of the cases that were decided at the instant of the last one.
-
-        Its size does not grow with the cases that have entered. The file ends with a digest, so
-        that one that was changed afterwards is not loaded.
+        It also holds the names of the cases that were decided at the same instant as the last
+        one. Its size does not grow with the cases that have entered. The file ends with a digest,
+        so that one that was changed afterwards is not loaded.
 
         Parameters
         ----------
@@ -563,7 +562,7 @@ class SelectiveRiskMonitor:
         ValueError
             If the policy cannot be saved as JSON.
         """
-        # The file of such a policy has named its confidence only, too.
+        # A confidence of which the policy's own file holds only the name, too.
         is_named = isinstance(self.policy.confidence, External)
         stored: dict[str, Any] = {
             "schema": SCHEMA,
@@ -578,7 +577,7 @@ class SelectiveRiskMonitor:
                 "batch": plain_span(self.batch),
             },
             "promises": [promise.to_dict() for promise in self._promises],
-            "waiting": self._waiting.to_dict(),
+            "waiting": self._waiting.cases.to_dict(),
             "counts": vars(self._counts),
             "course": [list(vars(batch).values()) for batch in self._course.batches],
             "workload": {
@@ -634,10 +633,7 @@ class SelectiveRiskMonitor:
     def _restore(self, stored: Mapping[str, Any]) -> None:
         for promise, saved in zip(self._promises, stored["promises"], strict=True):
             promise.restore(saved)
-        self._parts = [Cases.from_dict(stored["waiting"])]
-        self._number_of = dict(
-            zip(self._waiting.id.tolist(), self._waiting.number.tolist(), strict=True)
-        )
+        self._waiting = Waiting(Cases.from_dict(stored["waiting"]))
         self._counts = _Counts(**stored["counts"])
         self._course = Course([Batch(*values) for values in stored["course"]])
         workload = stored["workload"]
@@ -653,14 +649,7 @@ class SelectiveRiskMonitor:
         self._labels_until = -math.inf if until is None else until
         self._latest = dict.fromkeys(stored["latest"])
 
-    # Parts of the above ------------------------------------------------------------------
-
-    @property
-    def _waiting(self) -> Cases:
-        """The cases that wait; joined only where they are looked at."""
-        if len(self._parts) > 1:
-            self._parts = [Cases.join(self._parts)]
-        return self._parts[0]
+    # What several of the above need -----------------------------------------------------------
 
     @property
     def _level(self) -> float:
