@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -51,6 +53,13 @@ class Batch:
     weight: float = 0.0
     loss: float = 0.0
     evidence: float = 0.0
+
+    @classmethod
+    def restore(cls, values: Sequence[Any]) -> Batch:
+        """Rebuild a batch from its values, in the order above."""
+        first, start, n, n_accepted, n_known, *sums = values
+        counts = map(operator.index, (n, n_accepted, n_known))
+        return cls(operator.index(first), float(start), *counts, *map(float, sums))
 
     def joined(self, later: Batch) -> Batch:
         """Return this batch and the next one as one."""
@@ -154,6 +163,19 @@ class Workload:
             if most < 1.0:
                 found.append((what, value, most))
         return cls(found, [Evidence()] * len(found), [0] * (len(found) + 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        evidence = [evidence.to_dict() for evidence in self.evidence]
+        return {"evidence": evidence, "counts": self.counts, "changed": self.changed}
+
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        """Take what the cases have made of it from :meth:`to_dict`."""
+        pairs = zip(self.shares, stored["evidence"], strict=True)
+        self.evidence = [Evidence.from_dict(saved) for _, saved in pairs]
+        counts = zip(self.counts, stored["counts"], strict=True)
+        self.counts = [operator.index(count) for _, count in counts]
+        self.changed = stored["changed"]
 
     @property
     def wealth(self) -> float:

@@ -72,6 +72,8 @@ class Cases:
         """Rebuild them from :meth:`to_dict`."""
         columns = dict(stored)
         columns["loss"] = [math.nan if loss is None else loss for loss in stored["loss"]]
+        if len({len(column) for column in columns.values()}) > 1:
+            raise ValueError("the columns of waiting cases have different lengths")
         return cls._of(*(columns[name] for name in cls.__dataclass_fields__))
 
 

@@ -7,6 +7,7 @@ target. Money that enters just before a change has lost nothing in the good past
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -59,7 +60,8 @@ class Evidence:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Evidence:
         """Rebuild it from :meth:`to_dict`."""
-        return cls(stored["n"], *(np.array(stored[n]) for n in ("carried", "product", "added")))
+        arrays = [np.array(stored[name], float) for name in ("carried", "product", "added")]
+        return cls(operator.index(stored["n"]), *(array.reshape(5) for array in arrays))
 
 
 class Bets(NamedTuple):

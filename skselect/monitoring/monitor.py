@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,10 +22,11 @@ from skselect._files import digest_json, read_json, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.monitoring.batches import Batch, Course, Workload, runs
 from skselect.monitoring.cases import Cases, Waiting, check_names, read_audits, refuse_twice
-from skselect.monitoring.evidence import Evidence, bets_on_cases, risk_interval, wealth_of
+from skselect.monitoring.evidence import bets_on_cases, risk_interval, wealth_of
 from skselect.monitoring.promises import Promise, find_watched
 from skselect.monitoring.status import MonitorStatus, PromiseStatus
 from skselect.monitoring.times import (
+    KINDS,
     batch_width,
     plain_span,
     read_times,
@@ -580,11 +582,7 @@ class SelectiveRiskMonitor:
             "waiting": self._waiting.cases.to_dict(),
             "counts": vars(self._counts),
             "course": [list(vars(batch).values()) for batch in self._course.batches],
-            "workload": {
-                "evidence": [evidence.to_dict() for evidence in self._workload.evidence],
-                "counts": self._workload.counts,
-                "changed": self._workload.changed,
-            },
+            "workload": self._workload.to_dict(),
             "batch_key": self._key,
             "kind": self._kind,
             "last_decided": _finite_or_none(self._last_decided),
@@ -624,6 +622,7 @@ class SelectiveRiskMonitor:
                 AbstentionPolicy.from_json(json.dumps(stored["policy"])), **stored["options"]
             )
             monitor._restore(stored)
+            str(monitor.status_), monitor.to_frame()  # damaged values fail here, and not later
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise ValueError(
                 f"The state of the monitor is damaged ({type(error).__name__}: {error})."
@@ -634,16 +633,13 @@ class SelectiveRiskMonitor:
         for promise, saved in zip(self._promises, stored["promises"], strict=True):
             promise.restore(saved)
         self._waiting = Waiting(Cases.from_dict(stored["waiting"]))
-        self._counts = _Counts(**stored["counts"])
-        self._course = Course([Batch(*values) for values in stored["course"]])
-        workload = stored["workload"]
-        self._workload = replace(
-            self._workload,
-            evidence=[Evidence.from_dict(saved) for saved in workload["evidence"]],
-            counts=workload["counts"],
-            changed=workload["changed"],
-        )
+        counts = {name: operator.index(count) for name, count in stored["counts"].items()}
+        self._counts = _Counts(**counts)
+        self._course = Course([Batch.restore(values) for values in stored["course"]])
+        self._workload.restore(stored["workload"])
         self._key, self._kind = stored["batch_key"], stored["kind"]
+        if self._kind not in (None, *KINDS):
+            raise ValueError(f"kind is {self._kind!r}")
         last, until = stored["last_decided"], stored["labels_until"]
         self._last_decided = -math.inf if last is None else last
         self._labels_until = -math.inf if until is None else until

@@ -12,8 +12,8 @@ from skselect._checks import as_array, shown
 from skselect._checks.options import check_count, check_number
 from skselect._typing import FloatArray
 
-# What times are: dates, numbers, or only the places of cases in their order.
-_KINDS = {"time": "dates", "number": "numbers", "none": "nothing"}
+#: What times are: dates, numbers, or only the places of cases in their order.
+KINDS = {"time": "dates", "number": "numbers", "none": "nothing"}
 
 
 def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
@@ -72,7 +72,7 @@ def read_times(
     found = kind if values.size == 0 else "number" if is_number else "time"
     if values.size and kind not in (None, found):
         raise ValueError(
-            f"when must hold {_KINDS[str(kind)]}, as mature_after, batch or earlier calls do, got "
+            f"when must hold {KINDS[str(kind)]}, as mature_after, batch or earlier calls do, got "
             f"{shown(when)}."
         )
     times = values.astype(np.float64) if is_number else _microseconds(when)

@@ -497,13 +497,29 @@ def test_foreign_files_are_refused(text, message):
         SelectiveRiskMonitor.from_json(text)
 
 
-def test_files_with_a_true_digest_and_wrong_contents_are_refused(rng):
-    stored = json.loads(SelectiveRiskMonitor(policy_of(), target=0.1).to_json())
-    for change in ({"waiting": {}}, {"promises": []}, {"options": {"target": 7}}, {"policy": {}}):
-        wrong = stored | change
-        wrong["digest"] = digest_json(wrong)
-        with pytest.raises(ValueError, match="state of the monitor is damaged"):
-            SelectiveRiskMonitor.from_json(json.dumps(wrong))
+FORGED = [
+    ("policy", {}), ("options", "target", 7), ("promises", []), ("waiting", {}), ("kind", "x"),
+    ("waiting", "weight", []), ("waiting", "when", 0, "x"), ("counts", "n_decided", "7"),
+    ("promises", 0, "evidence", "product", [1, 1]), ("promises", 0, "evidence", "n", None),
+    ("promises", 0, "loss", "x"), ("course", 0, 0, {}), ("workload", "evidence", []),
+    ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FORGED, ids=str)
+def test_files_with_a_true_digest_and_wrong_contents_are_refused(change):
+    policy = policy_of(coverage=0.5, n=100)
+    monitor = SelectiveRiskMonitor(policy, target=0.1, mature_after=3)
+    monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[1, 2, 3]).labelled(["a"], ["no"])
+    stored = json.loads(monitor.to_json())
+    *path, name, value = change
+    place = stored
+    for key in path:
+        place = place[key]
+    place[name] = value
+    stored["digest"] = digest_json(stored)
+    with pytest.raises(ValueError, match="state of the monitor is damaged"):
+        SelectiveRiskMonitor.from_json(json.dumps(stored))
 
 
 BAD_OPTIONS = [
