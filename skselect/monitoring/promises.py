@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_number
+from skselect._checks.options import check_risk_target
 from skselect._typing import FloatArray
 from skselect.monitoring.batches import total
 from skselect.monitoring.evidence import Evidence, advance, bets_on_cases
@@ -98,8 +98,7 @@ def find_watched(
         if target is None and certificate is not None:
             largest = certificate.target
             level = certificate.delta if delta is None else share
-        largest = check_number("target", largest, 0.0, unit, closed="neither")
-        promises.append(Promise(group, largest / unit, level))
+        promises.append(Promise(group, check_risk_target(largest, loss, unit) / unit, level))
     return loss, promises
 
 

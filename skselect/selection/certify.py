@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_count, check_delta, check_number, check_risk_limit
+from skselect._checks.options import check_count, check_delta, check_risk_target
 from skselect._typing import BoolArray
 from skselect.bounds import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
@@ -87,9 +87,7 @@ def certify(
     check_delta(delta)
     rule = policy.rule
     if target is not None:
-        check_number("target", target, 0.0, rule.unit, closed="neither")
-        if rule.default_loss == "zero_one":
-            check_risk_limit(target)
+        check_risk_target(target, rule.default_loss, rule.unit)
     graded = rule.has_graded_costs  # a property of the cost matrix, not of these rows
     goal = Goal(
         "risk",

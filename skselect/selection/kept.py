@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._checks.options import check_number, check_risk_limit
+from skselect._checks.options import check_number, check_risk_target
 from skselect._checks.rows import refuse_weights
 from skselect._typing import BoolArray, FloatArray
 from skselect.bounds import (
@@ -307,8 +307,7 @@ def is_promise(certificate: Certificate | None) -> bool:
 def _check_target(target: Any, objective: str, loss: str, unit: float) -> float:
     if objective == "coverage":
         return check_number("target", target, 0.0, 1.0, closed="right")
-    check_number("target", target, 0.0, unit, closed="neither")
-    return check_risk_limit(target) if loss == "zero_one" else float(target)
+    return check_risk_target(target, loss, unit)
 
 
 def rows_of_class(predictions: Predictions, side: str, label: Any) -> tuple[BoolArray, str]:

@@ -84,6 +84,8 @@ def test_costs_are_watched_in_their_own_units(rng):
     assert monitor.status_.estimate == pytest.approx(cost.mean())
     with pytest.raises(ValueError, match=r"target must be a number in \(0, 4\)"):
         SelectiveRiskMonitor(policy, target=4)
+    with pytest.raises(ValueError, match=r"target must be at most 0\.5, .* Did you mean 0\.02\?"):
+        SelectiveRiskMonitor(policy_of(), target=0.98)
 
 
 @settings(max_examples=25, deadline=None)
