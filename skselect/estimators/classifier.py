@@ -52,6 +52,7 @@ from skselect.estimators.fitting import (
     check_trainable,
     count_folds,
     find_known_rows,
+    find_tested_rows,
     fit_router,
     folds,
     is_ready,
@@ -104,10 +105,12 @@ class SelectiveClassifier(
     cost_matrix : array-like of shape (K, K) or DataFrame, default=None
         What each answer costs, in your own units: rows are true classes, columns answers, in
         the order of `classes_` (a DataFrame is matched by name).
-    cv : int, splitter or iterable, default=5
+    cv : int, splitter, iterable or pair of arrays, default=5
         Folds of the out-of-fold predictions that fit the calibration; the classifier is then
-        fitted on all rows. A row whose class no training row of its fold has is left out, with
-        a warning; losing most rows of a class is an error. Not used for a FrozenEstimator.
+        fitted on all rows. Rows that are never tested (``TimeSeriesSplit``, one pair ``(train,
+        test)`` as in ThresholdTuner) do not fit the calibration. A row whose class no training
+        row of its fold has is left out, with a warning; losing most rows of a class is an error.
+        Not used for a FrozenEstimator.
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
@@ -293,10 +296,11 @@ class SelectiveClassifier(
             return None
         if parts:
             scores, _ = rows.predict_out_of_fold(self.estimator, parts, self.n_jobs, tasks=tasks)
-            seen = find_known_rows(parts, codes)
-            warn_unseen(seen, codes, "they are left out of the calibration")
-            scores, codes = scores[seen], codes[seen]
-            weight = None if weight is None else weight[seen]
+            tested = find_tested_rows(parts)
+            seen = find_known_rows(parts, codes)[tested]
+            warn_unseen(seen, codes[tested], "they are left out of the calibration")
+            scores, codes = scores[seen], codes[tested][seen]
+            weight = None if weight is None else weight[tested][seen]
         return fit_calibration(
             self.calibration, self.calibration_scope, raw.response, scores, codes, n_classes,
             weight, self.confidence_in_use,

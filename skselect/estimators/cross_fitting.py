@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,27 +22,48 @@ from skselect._typing import BoolArray, IntArray
 from skselect.estimators.abstaining import decide_rows
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.fitting import (
+    LEAST_HELD_OUT,
+    Parts,
     TrainingRows,
+    check_pair,
     check_trainable,
     check_weighted_part,
     find_known_rows,
+    find_tested_rows,
     folds,
     holdout,
+    is_pair,
     is_ready,
     spread,
 )
 from skselect.estimators.progress import Fits, FitTask, run
+from skselect.policy.certificate import Doubt, percent
 from skselect.policy.policy import Decisions
 from skselect.policy.subgroups import asks_for_answers, subgroup_codes
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
+from skselect.selection.order import HOLD_OUT_LATEST
 
 #: One column, several, a function of X, or the answers themselves.
 GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
 #: Rows that a model has not seen, and its decisions, with a column for every class.
 Part = tuple[IntArray, Decisions]
+
+
+class Basis(NamedTuple):
+    """What chooses a threshold: predictions, with doubts, and the words for a certificate.
+
+    `model` is the final model, None where it is not fitted yet; `remedy` is what to do where the
+    order of the rows matters.
+    """
+
+    model: SelectiveClassifier | None
+    parts: list[Part]
+    doubts: tuple[Doubt, ...] = ()
+    rests_on: str = ""
+    remedy: str = HOLD_OUT_LATEST
 
 
 def fit_clone(
@@ -78,16 +99,46 @@ def _leave_out_costs(
     return DecisionRule()
 
 
+def split_rows(
+    cv: Any, rows: TrainingRows, split_params: Mapping[str, Any], random_state: Any
+) -> Parts:
+    """Return the rows of each fold of `cv`; a share or a pair is one fold."""
+    n = len(rows.codes)
+    if isinstance(cv, float):
+        return [holdout(cv, n, split_params.get("groups"), random_state)]
+    if is_pair(cv):
+        return [check_pair(cv, n)]
+    return folds(cv, rows.X, rows.y, split_params, rows.weight)
+
+
+def are_last(splits: Parts, n: int) -> bool:
+    """Tell whether the tested rows are the last of `n`, and each model knows earlier rows only."""
+    tested = find_tested_rows(splits)
+    earlier = all(np.max(train) < np.min(test) for train, test in splits)
+    return earlier and bool(tested[0] == n - len(tested))
+
+
+def is_held_out(splits: Parts) -> bool:
+    """Tell whether there is one fold, whose test rows train nothing."""
+    return len(splits) == 1 and not np.any(np.isin(*splits[0]))
+
+
+def describe_tested(splits: Parts, n: int) -> str:
+    """Say which of `n` rows are tested; "" for all."""
+    n_tested = len(find_tested_rows(splits))
+    if n_tested == n:
+        return ""
+    one = len(splits) == 1
+    if not are_last(splits, n):
+        return f"{n_tested} of {n} rows, which cv {'holds out' if one else 'tests'}"
+    last = f"the last {percent(n_tested / n)} of the rows ({n_tested} of {n})"
+    return last if one else f"{last}, each decided by a model of earlier rows"
+
+
 def predict_folds(
-    base: SelectiveClassifier,
-    rows: TrainingRows,
-    cv: Any,
-    split_params: Mapping[str, Any],
-    n_jobs: int | None,
-    fits: Fits,
+    base: SelectiveClassifier, rows: TrainingRows, splits: Parts, n_jobs: int | None, fits: Fits
 ) -> list[Part]:
-    """Decide every row by a model that did not see it."""
-    splits = folds(cv, rows.X, rows.y, split_params, rows.weight)
+    """Decide every tested row by a model that did not see it."""
     warn_unseen(find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
     n_fits = (len(splits) + 1) * base._count_fits(rows)  # noqa: SLF001 - same family
     tasks = fits.begin(n_fits, n_folds=len(splits), last=["all rows"])
@@ -109,17 +160,22 @@ def _predict_fold(
 def predict_held_out(
     base: SelectiveClassifier,
     rows: TrainingRows,
-    share: float,
-    groups: Any,
-    random_state: Any,
+    train: IntArray,
+    test: IntArray,
+    cv: str,
     fits: Fits,
     *,
     kept: bool,
 ) -> tuple[SelectiveClassifier, Part]:
-    """Fit on some rows, chosen at random, and decide the others; `kept`: there is no refit."""
-    train, test = holdout(share, len(rows.codes), groups, random_state)
-    check_weighted_part(rows.weight, train, f"the training part of cv={share:g}")
-    check_weighted_part(rows.weight, test, f"the part that cv={share:g} holds out")
+    """Fit on some rows and decide others; `cv` is its name, `kept`: there is no refit."""
+    n = len(rows.codes)
+    if len(test) < LEAST_HELD_OUT:
+        raise ValueError(
+            f"{cv} holds out {len(test)} of {n} rows, but a threshold needs at least "
+            f"{LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
+        )
+    check_weighted_part(rows.weight, train, f"the training part of {cv}")
+    check_weighted_part(rows.weight, test, f"the part that {cv} holds out")
     seen = find_known_rows([(train, test)], rows.codes)
     warn_unseen(seen, rows.codes, "they count as wrong answers")
     last = [] if kept else ["all rows"]

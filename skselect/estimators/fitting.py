@@ -236,11 +236,14 @@ def folds(
 ) -> Parts:
     """Return the rows of each fold, some of which may lack rare classes.
 
+    Each row is in one test part at most. Those in none serve training only, such as the earliest
+    rows of ``TimeSeriesSplit``.
+
     Parameters
     ----------
-    cv : int, splitter or iterable
-        As in scikit-learn; an integer means stratified folds, which keep groups together
-        where `params` has them.
+    cv : int, splitter, iterable or pair of arrays
+        As in scikit-learn, or the one pair of :func:`check_pair`; an integer means stratified
+        folds, which keep groups together where `params` has them.
     X, y : array-like
     params : mapping
         Arguments of the splitter, such as ``groups``.
@@ -255,16 +258,16 @@ def folds(
         parts = list(splitter.split(X, y, **params))
     if not parts:
         raise ValueError("cv yields no folds; an iterator can be used once only, so pass a list.")
-    tested = np.bincount(np.concatenate([test for _, test in parts]), minlength=len(y))
-    if np.any(tested != 1):
+    tested = find_tested_rows(parts)
+    if len(np.unique(tested)) < len(tested):
         raise ValueError(
-            f"cv must put every row into exactly one test part, but {splitter} does not; use an "
-            "integer or a splitter such as StratifiedKFold."
+            f"cv must put every row into exactly one test part, or none, but {splitter} tests some "
+            "rows more than once; use an integer or a splitter such as StratifiedKFold."
         )
     for k, (train, _) in enumerate(parts, start=1):
         check_weighted_part(weight, train, f"the training part of fold {k} of {len(parts)}")
     classes, codes = np.unique(y, return_inverse=True)
-    _check_folds_know_classes(find_known_rows(parts, codes), codes, classes)
+    _check_folds_know_classes(find_known_rows(parts, codes)[tested], codes[tested], classes)
     return parts
 
 
@@ -276,7 +279,60 @@ def count_folds(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> in
 def _find_splitter(cv: Any, y: LabelArray, params: Mapping[str, Any]) -> Any:
     if (cv is None or isinstance(cv, numbers.Integral)) and params.get("groups") is not None:
         cv = StratifiedGroupKFold(5 if cv is None else int(cv))
-    return as_splitter(cv, y, classifier=True)
+    return as_splitter([check_pair(cv, len(y))] if is_pair(cv) else cv, y, classifier=True)
+
+
+def find_tested_rows(parts: Parts) -> IntArray:
+    """Return the rows that are in a test part, in ascending order."""
+    return np.sort(np.concatenate([test for _, test in parts]))
+
+
+def is_pair(cv: Any) -> bool:
+    """Tell whether `cv` is one pair (train, test) of rows, and no list of such pairs."""
+    return isinstance(cv, tuple | list) and len(cv) == 2 and all(_are_rows(part) for part in cv)
+
+
+def _are_rows(part: Any) -> bool:
+    """Tell whether half of a pair is a slice, or an array-like without further arrays in it."""
+    return isinstance(part, slice) or (
+        hasattr(part, "__len__") and np.ndim(next(iter(part), 0)) == 0
+    )
+
+
+def check_pair(pair: Any, n: int) -> tuple[IntArray, IntArray]:
+    """Return the rows of one pair (train, test) of positions, masks or slices; refuse a bad one."""
+    train, test = (
+        _check_positions(part, n, name) for part, name in zip(pair, ("train", "test"), strict=True)
+    )
+    if len(np.unique(test)) < len(test):
+        raise ValueError("cv=(train, test): the test rows must differ, but some are named twice.")
+    both = np.intersect1d(train, test)
+    if both.size:
+        raise ValueError(
+            f"cv=(train, test): {len(both)} rows are in both parts, the first is row {both[0]}. A "
+            "row that trains the classifier cannot test it."
+        )
+    return train, test
+
+
+def _check_positions(part: Any, n: int, name: str) -> IntArray:
+    """Return one half of a pair as positions of rows."""
+    rows = np.arange(n)[part] if isinstance(part, slice) else np.asarray(part)
+    where = f"cv=(train, test): {name}"
+    if rows.dtype == bool:
+        if len(rows) != n:
+            raise ValueError(f"{where} is a mask of {len(rows)} entries for {n} rows.")
+        rows = np.flatnonzero(rows)
+    if rows.size == 0:
+        raise ValueError(f"{where} has no rows.")
+    if rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"{where} must hold positions of rows, or be a boolean mask, got {rows.dtype} values."
+        )
+    outside = rows[(rows < 0) | (rows >= n)]
+    if outside.size:
+        raise ValueError(f"{where} names row {outside[0]}; the rows are 0 to {n - 1}.")
+    return rows.astype(np.int64)
 
 
 def find_known_rows(parts: Parts, codes: IntArray) -> BoolArray:
@@ -298,11 +354,6 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
         train, test = next(splitter.split(np.zeros(n), groups=groups))
     except ValueError as error:
         raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
-    if len(test) < LEAST_HELD_OUT:
-        raise ValueError(
-            f"cv={share:g} holds out {len(test)} of {n} rows, but a threshold needs at least "
-            f"{LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
-        )
     return train, test
 
 
@@ -379,9 +430,10 @@ class TrainingRows:
         tasks: Sequence[FitTask] | None = None,
         decision: str | None = None,
     ) -> tuple[FloatArray, str]:
-        """Return raw scores of every row by a classifier that did not see it, and their kind.
+        """Return raw scores of the tested rows by classifiers that did not see them, their kind.
 
-        Where a `decision` is given, a classifier whose answers do not fit it is refused.
+        The rows are in ascending order. Where a `decision` is given, a classifier whose answers
+        do not fit it is refused.
         """
         no_task: list[FitTask | None] = [None] * len(parts)
         each = zip(parts, tasks or no_task, strict=True)

@@ -35,16 +35,20 @@ from skselect.estimators.classifier import (
     warn_if_fitted,
 )
 from skselect.estimators.cross_fitting import (
-    Part,
+    Basis,
     Pooled,
+    are_last,
     check_decided_by_row,
     decide_among_all,
+    describe_tested,
     find_subgroups,
     fit_clone,
+    is_held_out,
     name_groups,
     pool,
     predict_folds,
     predict_held_out,
+    split_rows,
 )
 from skselect.estimators.fitting import (
     LEAST_HELD_OUT,
@@ -66,6 +70,7 @@ from skselect.predictions.outcomes import Outcomes, choose_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, policy_facts
 from skselect.selection.goal import Goal
+from skselect.selection.order import HOLD_OUT_LATEST, LEAVE_MARGIN, TAKE_LATEST, note_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import rows_among
 from skselect.thresholds import Betting, FixedSequence
@@ -157,13 +162,18 @@ class ThresholdTuner(
         threshold.
     unseen : {"abstain", "raise"}, default="abstain"
         Rows of other subgroups, or of none: hand them over with a warning, or raise an error.
-    cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"
+    cv : "auto", int, splitter, iterable, pair of arrays or float in (0, 1), default="auto"
         Which rows choose the threshold. Not used for a FrozenEstimator.
 
         - A float: that share of the rows (at least 10), held out once at random.
+        - A pair ``(train, test)`` of row positions, boolean masks or slices: the test rows, held
+          out. For rows in the order of time, ``(slice(-1000), slice(-1000, None))`` trains on
+          the earlier ones and certifies on the last 1000. A splitter with one fold does the same,
+          such as ``PredefinedSplit``.
         - An integer or splitter: all rows, by out-of-fold predictions. A row whose class
           no training row of its fold has counts as a wrong answer, with a warning; if these are
-          most rows of a class, it is an error.
+          most rows of a class, it is an error. Rows that are never tested serve training only:
+          the first of ``TimeSeriesSplit``, those of fold -1 of ``PredefinedSplit``.
         - "auto": 0.4 for a promise, unless ``refit=True`` or there are fewer than 25 rows; else
           5. See Notes for what holding out costs.
     refit : bool or "auto", default="auto"
@@ -226,6 +236,11 @@ class ThresholdTuner(
     Alternatives: a frozen classifier and fresh rows, which certify the classifier trained on all
     others; ``cv=5``, which trains and chooses on every row, but is an estimate.
 
+    Before a certificate says CERTIFIED, it is tested whether losses or confidences of its rows
+    depend on the order in which they were given (level 0.01 in all: rows in random order are
+    accused in at most 1 of 100 fits). If so, the second line of the certificate says it and what
+    to do; see the guide on rows in time order.
+
     The certificate of a risk target holds for every threshold at once, so the choice among
     them is accounted for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
 
@@ -233,8 +248,9 @@ class ThresholdTuner(
     --------
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.utils import shuffle
     >>> from skselect import ThresholdTuner
-    >>> X, y = load_digits(return_X_y=True)
+    >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
     >>> tuner = ThresholdTuner(RandomForestClassifier(random_state=0), objective="risk",
     ...                        target=.02, random_state=0)
     >>> print(tuner.fit(X[:1500], y[:1500]).certificate_)
@@ -352,10 +368,11 @@ class ThresholdTuner(
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
 
         fits = Fits(self, X, y)
-        model, parts, doubts = self._predict_rows(base, fitted, rows, split_params, goal, fits)
+        basis = self._predict_rows(base, fitted, rows, split_params, goal, fits)
+        model, doubts = basis.model, basis.doubts
         if groups is not None:
             doubts = (certificates.GROUPED, *doubts)
-        pooled = pool(parts, rows)
+        pooled = pool(basis.parts, rows)
         check_confidence_by_row(pooled.predictions.y_proba, base.confidence_in_use)
         outcomes = Outcomes.from_predictions(pooled.predictions, loss=self._loss(base))
         if asks_for_answers(self.group_by):
@@ -363,6 +380,8 @@ class ThresholdTuner(
         elif subgroups is not None:
             subgroups = take_rows(subgroups, pooled.rows)
         found = self._select(base, goal, pooled.predictions, outcomes, subgroups, doubts)
+        in_order = outcomes.take(np.argsort(pooled.rows))
+        found = note_order(found.with_facts(rests_on=basis.rests_on), in_order, basis.remedy)
         if model is None:
             model = fit_clone(base, rows, fits.tasks[-1])
         self._keep(model, base, found, pooled, outcomes, subgroups)
@@ -377,8 +396,8 @@ class ThresholdTuner(
         split_params: Mapping[str, Any],
         goal: Goal,
         fits: Fits,
-    ) -> tuple[SelectiveClassifier | None, list[Part], tuple[Doubt, ...]]:
-        """Return the final model (None: not fitted yet), predictions to choose by, and doubts."""
+    ) -> Basis:
+        """Return the predictions that choose the threshold, and the model where it is final."""
         frozen = fitted or is_ready(base.estimator)
         n = len(rows.codes)
         if frozen and (fitted or base.calibration is None):
@@ -386,33 +405,39 @@ class ThresholdTuner(
             model = base if fitted else fit_clone(base, rows)
             seen = count_seen(self.estimator, rows.X) if goal.promises else 0
             doubts = (certificates.trained_here(seen, n),) if seen else ()
-            return model, [(np.arange(n), decide_among_all(base, model, rows.X, rows))], doubts
-        cv, refit = self._resolve_split(goal, n)
-        if isinstance(cv, float):
-            share, groups, kept = cv, split_params.get("groups"), not refit
-            model, part = predict_held_out(
-                base, rows, share, groups, self.random_state, fits, kept=kept
-            )
-            return (model, [part], ()) if kept else (None, [part], (certificates.REFITTED,))
-        if not refit:
+            part = (np.arange(n), decide_among_all(base, model, rows.X, rows))
+            return Basis(model, [part], doubts, remedy=TAKE_LATEST)
+        cv = self._resolve_cv(goal, n)
+        splits = split_rows(cv, rows, split_params, self.random_state)
+        held_out, kept = is_held_out(splits), not self.refit
+        if isinstance(self.refit, str):  # a promise is about the classifier that was held to it
+            kept = held_out and goal.promises
+        if held_out:
+            name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
+            model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
+            basis = Basis(model, [part]) if kept else Basis(None, [part], (certificates.REFITTED,))
+        elif kept:
             raise ValueError(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
-                "or pass FrozenEstimator(fitted classifier)."
+                "one (train, test) pair, or pass FrozenEstimator(fitted classifier)."
             )
-        doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
-        return None, predict_folds(base, rows, cv, split_params, self.n_jobs, fits), (doubt,)
+        else:
+            doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
+            basis = Basis(None, predict_folds(base, rows, splits, self.n_jobs, fits), (doubt,))
+        if isinstance(cv, float):
+            return basis
+        remedy = LEAVE_MARGIN if are_last(splits, n) else HOLD_OUT_LATEST
+        return basis._replace(rests_on=describe_tested(splits, n), remedy=remedy)
 
-    def _resolve_split(self, goal: Goal, n: int) -> tuple[Any, bool]:
-        """Return `cv` and `refit` without "auto"."""
-        cv, refit = self.cv, None if isinstance(self.refit, str) else bool(self.refit)
-        if isinstance(cv, str):
-            enough = n * _HELD_OUT >= LEAST_HELD_OUT
-            cv = _HELD_OUT if goal.promises and enough and refit is not True else 5
-        if isinstance(cv, np.floating):
-            cv = float(cv)
-        if refit is None:  # a promise is about the classifier that did not see the held-out rows
-            refit = not (goal.promises and isinstance(cv, float))
-        return cv, refit
+    def _resolve_cv(self, goal: Goal, n: int) -> Any:
+        """Return `cv` without "auto"."""
+        if isinstance(self.cv, np.floating):
+            return float(self.cv)
+        if not isinstance(self.cv, str):
+            return self.cv
+        refits = not isinstance(self.refit, str) and bool(self.refit)
+        holds_out = goal.promises and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
+        return _HELD_OUT if holds_out else 5
 
     def _select(
         self,

@@ -139,8 +139,10 @@ class Certificate(NotebookText):
     assumptions : tuple of str
         What the rows cannot show.
     notice : str
-        Where these rows contradict the policy's own promise, or do not confirm it; else "".
-        See :func:`certify`.
+        Where these rows depend on their order, contradict the policy's own promise, or do not
+        confirm it; else "". See :class:`ThresholdTuner` and :func:`certify`.
+    rests_on : str
+        Which of the rows given choose the threshold, where a splitter left some to training only.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -172,6 +174,7 @@ class Certificate(NotebookText):
     fingerprints: dict[str, str] = field(default_factory=dict)
     looks: int = 1
     notice: str = ""
+    rests_on: str = ""
 
     @property
     def is_certified(self) -> bool:
@@ -221,7 +224,9 @@ class Certificate(NotebookText):
             method += " A check of a fixed policy: nothing was chosen on these rows."
         if self.looks > 1:
             method += f" Planned for up to {self.looks} looks: each uses delta / {self.looks}."
-        lines = [*heads, self._sentence(), self._facts(), trust, method]
+        rests = "Certified" if self.is_certified else "Estimated"
+        rests = f"{rests} on {self.rests_on}." if self.rests_on else ""
+        lines = [*heads, self._sentence(), self._facts(), rests, trust, method]
         return wrap("\n".join(line for line in lines if line))
 
     def _sentence(self) -> str:
@@ -444,7 +449,8 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
         raise ValueError("certificate: n_errors, n_accepted and n must not decrease in this order.")
     _check_text("certificate: method", fields["method"])
     _check_text("certificate: cases", fields.get("cases", ""))
-    _check_text("certificate: notice", fields.get("notice", ""))
+    for name in ("notice", "rests_on"):
+        _check_text(f"certificate: {name}", fields.get(name, ""))
     check_made(fields["created"], fields["fingerprints"], "certificate: ")
 
 

@@ -220,6 +220,11 @@ def _score_rows(
     params, split_params = route_fit(owner, weight, given)
     rows = TrainingRows(X, y, codes, classes, weight, params, split_params)
     parts = folds(cv, X, y, split_params, weight)
+    if sum(len(test) for _, test in parts) < len(codes):
+        raise ValueError(
+            f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
+            "or a splitter such as StratifiedKFold."
+        )
     seen = np.ones(len(codes), dtype=bool)
     if is_ready(estimator):
         raw = rows.fit(estimator)

@@ -80,11 +80,15 @@ class ThresholdSelection(NotebookText):
         """The certificate, under "all"."""
         return {"all": self.certificate}
 
-    def with_fingerprints(self, fingerprints: dict[str, str]) -> ThresholdSelection:
-        """Return the selection with other digests in its certificate."""
+    def with_facts(self, **facts: Any) -> ThresholdSelection:
+        """Return the selection with other values in these fields of its certificate."""
         if self.certificate is None:
             return self
-        return replace(self, certificate=replace(self.certificate, fingerprints=fingerprints))
+        return replace(self, certificate=replace(self.certificate, **facts))
+
+    def with_fingerprints(self, fingerprints: dict[str, str]) -> ThresholdSelection:
+        """Return the selection with other digests in its certificate."""
+        return self.with_facts(fingerprints=fingerprints)
 
     @property
     def accepts_nothing(self) -> bool:
@@ -217,6 +221,11 @@ class GroupedSelection(NotebookText):
     def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:
         """Tell which rows are accepted; rows of no subgroup are not."""
         return confidence >= self.groups.look_up(subgroups, len(confidence))
+
+    def with_facts(self, **facts: Any) -> GroupedSelection:
+        """Return the selection with other values in these fields of each certificate."""
+        found = {group: one.with_facts(**facts) for group, one in self.selections.items()}
+        return replace(self, selections=found)
 
     def with_fingerprints(self, fingerprints: dict[str, str]) -> GroupedSelection:
         """Return the selection with the digest of the model in each certificate."""

@@ -20,6 +20,7 @@ from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy_facts
 from skselect.selection.goal import Goal, check_is_predictions
 from skselect.selection.kept import rows_of_class
+from skselect.selection.order import TAKE_LATEST, note_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import Betting, FixedSequence
 
@@ -47,7 +48,8 @@ def select_threshold(
     Parameters
     ----------
     predictions_or_outcomes : Predictions, Outcomes or RiskCoverageCurve
-        Predictions for labelled rows that did not train or calibrate the model. Weights are
+        Predictions for labelled rows that did not train or calibrate the model. A certificate
+        says where they depend on their order (tested at level 0.01). Weights are
         refused where rows are counted; ``method="betting"`` reads them as importance weights.
         A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
     objective : str
@@ -198,6 +200,7 @@ def select_threshold(
         rows, cases = rows_among(source, among)
         chosen = outcomes if rows is None else outcomes.take(rows)
         found = pick(chosen, goal.with_target(target, cases=cases), bounded=bounded)
+    found = note_order(found, outcomes, TAKE_LATEST)
     return _add_policy(found, source, outcomes, confidence, subgroups)
 
 

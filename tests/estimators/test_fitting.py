@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, LeaveOneGroupOut, ShuffleSplit
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -22,9 +30,12 @@ from skselect.calibration import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
 from skselect.estimators.fitting import (
     TrainingRows,
+    check_pair,
     find_known_rows,
+    find_tested_rows,
     folds,
     holdout,
+    is_pair,
     wants_codes,
     wrap_fitted,
 )
@@ -119,6 +130,87 @@ def test_overlapping_tests_are_refused():
     with pytest.raises(ValueError, match="cv must put every row into exactly one test part"):
         list(folds(ShuffleSplit(3, random_state=0), y, y, {}))
     assert len(list(folds(KFold(4), y, y, {}))) == 4
+
+
+def test_rows_that_are_never_tested_serve_training_only():
+    y = np.array([0, 1] * 50)
+    fold = np.r_[np.full(40, -1), np.repeat([0, 1, 2], 20)]
+    for cv in (TimeSeriesSplit(3), PredefinedSplit(fold), (range(40), range(40, 100))):
+        parts = folds(cv, y, y, {})
+        tested = [row for _, test in parts for row in test]
+        assert len(set(tested)) == len(tested) < 100
+        assert find_tested_rows(parts).tolist() == sorted(tested)
+        assert min(row for train, _ in parts for row in train) == 0
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series, pd.Index])
+def test_a_pair_is_no_list_of_splits(kind):
+    train, test = kind([4, 2, 0]), kind([1, 3, 5])
+    mask = np.array([True, False] * 3)
+    assert is_pair((train, test))
+    assert is_pair([train, test])
+    assert is_pair(([], test))
+    assert not is_pair([(train, test)])
+    assert not is_pair([(train, test), (test, train)])
+    assert not any(is_pair(cv) for cv in (5, None, KFold(2), iter([(train, test)]), "ab", 0.3))
+    assert [part.tolist() for part in check_pair((slice(-2), slice(-2, None)), 6)] == [
+        [0, 1, 2, 3], [4, 5],
+    ]  # fmt: skip
+    for pair in ((train, test), (kind(mask), kind(~mask)), (kind(mask), test)):
+        found = check_pair(pair, 6)
+        assert [sorted(part.tolist()) for part in found] == [[0, 2, 4], [1, 3, 5]]
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (([0, 1, 2], [2, 3]), "1 rows are in both parts, the first is row 2"),
+        (([0, 1], [2, 2]), "some are named twice"),
+        (([0, 1], [2, 10]), "test names row 10; the rows are 0 to 9"),
+        (([-1, 1], [2, 3]), "train names row -1; the rows are 0 to 9"),
+        (([], [2, 3]), "train has no rows"),
+        (([1, 2], np.zeros(10, dtype=bool)), "test has no rows"),
+        ((np.ones(9, dtype=bool), [2]), "train is a mask of 9 entries for 10 rows"),
+        ((slice(5), slice(20, None)), "test has no rows"),
+        ((slice(5), slice(4, None)), "1 rows are in both parts, the first is row 4"),
+        (([0.5, 1], [2]), "train must hold positions of rows, or be a boolean mask, got float64"),
+        ((["a"], [2]), "train must hold positions"),
+    ],
+)
+def test_bad_pairs_are_named(pair, message):
+    y = np.array([0, 1] * 5)
+    assert is_pair(pair)
+    for call in (lambda: check_pair(pair, 10), lambda: folds(pair, y, y, {})):
+        with pytest.raises(ValueError, match=rf"cv=\(train, test\): .*{message}"):
+            call()
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_calibration_learns_from_tested_rows_only(scope, data):
+    X, codes, _ = data
+    order = np.random.default_rng(0).permutation(90)
+    train, test = order[:50], order[50:]
+    options = {"calibration": "platt", "calibration_scope": scope}
+    weight = np.linspace(1, 2, 90)
+    for cv in ((train, test), PredefinedSplit(np.where(np.isin(np.arange(90), test), 0, -1))):
+        model = SelectiveClassifier(GaussianNB(), cv=cv, **options).fit(X, codes, weight)
+        inner = FrozenEstimator(GaussianNB().fit(X[train], codes[train], weight[train]))
+        other = SelectiveClassifier(inner, **options).fit(X[test], codes[test], weight[test])
+        raw = np.random.default_rng(1).dirichlet(np.ones(3), 20)
+        np.testing.assert_allclose(
+            model.policy_.decide(raw)["confidence"], other.policy_.decide(raw)["confidence"],
+            rtol=1e-6,
+        )  # fmt: skip
+        np.testing.assert_array_equal(
+            model.estimator_.predict_proba(X),
+            GaussianNB().fit(X, codes, weight).predict_proba(X),
+        )
+
+
+def test_a_report_needs_every_row_tested(data):
+    X, codes = data[0], data[1][np.random.default_rng(0).permutation(90)]
+    with pytest.raises(ValueError, match="exactly one test part, but TimeSeriesSplit"):
+        calibration_report(GaussianNB(), X, codes, cv=TimeSeriesSplit(3))
 
 
 def test_a_handful_of_held_out_rows_chooses_no_threshold():

@@ -12,7 +12,15 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_predict,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -458,6 +466,170 @@ def test_groups_go_to_the_splitter(data):
     for cv in (GroupKFold(3), 4, 0.4):
         tuner = risk(SelectiveClassifier(GaussianNB(), calibration="platt"), cv=cv)
         assert "groups" in str(tuner.fit(*data, groups=groups).certificate_)
+
+
+# Rows in time order ----------------------------------------------------------------------------
+
+
+def drifting(rng, n=3000, change=None):
+    """Return rows whose X means something else from row `change` on."""
+    X = rng.normal(size=(n, 2))
+    angle = np.where(np.arange(n) < (n if change is None else change), 0, 1.2)
+    signal = X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle)
+    return X, (signal + 0.3 * rng.normal(size=n) > 0).astype(int)
+
+
+@pytest.mark.parametrize("form", ["positions", "masks", "list of one", "PredefinedSplit"])
+def test_one_pair_certifies_like_a_frozen_classifier(form, data):
+    X, y = data
+    train, test = np.arange(100, 600), np.arange(600, 900)
+    masks = np.isin(np.arange(900), train), np.isin(np.arange(900), test)
+    cv = {
+        "positions": (train.tolist(), pd.Series(test, index=test)),
+        "masks": masks,
+        "list of one": [(train, test)],
+        "PredefinedSplit": PredefinedSplit(np.where(masks[1], 0, -1)),
+    }[form]
+    first = train[0] if form != "PredefinedSplit" else 0
+    tuner = risk(GaussianNB(), target=0.2, cv=cv).fit(X, y)
+    fitted = GaussianNB().fit(X[first:600], y[first:600])
+    expected = risk(FrozenEstimator(fitted), target=0.2).fit(X[test], y[test])
+    assert tuner.threshold_ == expected.threshold_
+    np.testing.assert_array_equal(tuner.predict_proba(X), expected.predict_proba(X))
+    assert tuner.certificate_.is_certified
+    assert tuner.certificate_.rests_on == "the last 33.33 % of the rows (300 of 900)"
+    assert "Certified on the last 33.33 % of the rows (300 of 900)." in str(tuner.certificate_)
+    assert tuner.certificate_.notice == ""
+    again = risk(GaussianNB(), target=0.2, cv=cv, refit=True).fit(X, y)
+    assert again.threshold_ == tuner.threshold_
+    assert "fitted again" in str(again.certificate_)
+    assert "Estimated on the last 33.33 % of the rows (300 of 900)." in str(again.certificate_)
+    np.testing.assert_array_equal(again.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X))
+
+
+def test_rows_that_are_not_the_last_are_not_called_so(data):
+    X, y = data
+    order = np.random.default_rng(0).permutation(900)
+    for cv in ((order[:500], order[500:]), ShuffleSplit(1, test_size=400, random_state=0)):
+        certificate = risk(GaussianNB(), target=0.2, cv=cv).fit(X, y).certificate_
+        assert certificate.is_certified
+        assert certificate.rests_on == "400 of 900 rows, which cv holds out"
+    later_train = np.arange(300, 900), np.arange(300)
+    certificate = risk(GaussianNB(), target=0.2, cv=later_train).fit(X, y).certificate_
+    assert certificate.rests_on == "300 of 900 rows, which cv holds out"
+    assert risk(GaussianNB(), target=0.2, cv=0.4).fit(X, y).certificate_.rests_on == ""
+
+
+def test_groups_costs_and_weights_with_a_pair(data):
+    X, y = data
+    pair = np.arange(500), np.arange(500, 900)
+    grouped = risk(GaussianNB(), cv=pair).fit(X, y, groups=np.arange(900) // 2)
+    assert "groups= was given" in str(grouped.certificate_)
+    weight = np.linspace(1, 2, 900)
+    tuner = ThresholdTuner(GaussianNB(), objective="cost", target=0.2, cv=pair, refit=False)
+    fitted = GaussianNB().fit(X[:500], y[:500], weight[:500])
+    expected = ThresholdTuner(FrozenEstimator(fitted), objective="cost", target=0.2)
+    expected.fit(X[500:], y[500:], weight[500:])
+    assert tuner.fit(X, y, weight).threshold_ == expected.threshold_
+    refitted = clone(tuner).set_params(refit="auto").fit(X, y, weight)
+    whole = GaussianNB().fit(X, y, weight)
+    np.testing.assert_array_equal(refitted.predict_proba(X), whole.predict_proba(X))
+    with pytest.raises(ValueError, match="zero for every row of the part that cv holds out"):
+        tuner.fit(X, y, np.arange(900) < 500)
+    site = (np.arange(900) % 2).reshape(-1, 1)
+    by_site = ThresholdTuner(
+        GaussianNB(), objective="coverage", target=0.5, group_by=lambda X: X[:, -1], cv=pair
+    ).fit(np.hstack([X, site]), y)
+    assert [c.n for c in by_site.certificates_.values()] == [200, 200]
+    assert all("the last 44.44 %" in str(c) for c in by_site.certificates_.values())
+    with pytest.raises(ValueError, match=r"cv holds out 5 of 900 rows, .* at least 10"):
+        clone(tuner).set_params(cv=(np.arange(500), np.arange(895, 900))).fit(X, y)
+
+
+@pytest.mark.parametrize("calibration", [None, "platt"])
+def test_time_series_split_decides_later_rows_by_earlier_models(calibration, data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=3)
+    tuner = risk(model, cv=TimeSeriesSplit(4), target=0.2).fit(X, y)
+    proba = [
+        clone(model).fit(X[train], y[train]).predict_proba(X[test])
+        for train, test in TimeSeriesSplit(4).split(X)
+    ]
+    rows = Predictions.from_proba(y[180:], np.concatenate(proba))
+    expected = select_threshold(rows, objective="risk", target=0.2)
+    assert tuner.threshold_ == expected.threshold
+    assert tuner.certificate_.n == 720
+    assert not tuner.certificate_.exact
+    assert (
+        "Estimated on the last 80 % of the rows (720 of 900), each decided by a model of earlier "
+        "rows." in str(tuner.certificate_)
+    )
+    assert tuner.cv_results_["n_rows"].tolist() == [180] * 4
+    whole = clone(model).fit(X, y)
+    np.testing.assert_array_equal(tuner.predict_proba(X), whole.predict_proba(X))
+    with pytest.raises(ValueError, match=r"refit=False needs .* one \(train, test\) pair"):
+        risk(model, cv=TimeSeriesSplit(4), refit=False).fit(X, y)
+
+
+def test_predefined_split_trains_on_fold_minus_one(data):
+    X, y = data
+    fold = np.random.default_rng(0).integers(-1, 3, 900)
+    tuner = risk(GaussianNB(), cv=PredefinedSplit(fold), target=0.2).fit(X, y)
+    proba, rows = [], []
+    for k in range(3):
+        proba.append(GaussianNB().fit(X[fold != k], y[fold != k]).predict_proba(X[fold == k]))
+        rows.append(y[fold == k])
+    expected = select_threshold(
+        Predictions.from_proba(np.concatenate(rows), np.concatenate(proba)),
+        objective="risk",
+        target=0.2,
+    )
+    n = int(np.sum(fold >= 0))
+    assert tuner.threshold_ == expected.threshold
+    assert tuner.certificate_.rests_on == f"{n} of 900 rows, which cv tests"
+    full = risk(GaussianNB(), cv=PredefinedSplit(np.abs(fold)), target=0.2).fit(X, y)
+    assert full.certificate_.rests_on == ""
+
+
+def test_a_class_that_only_the_held_out_rows_have_counts_as_wrong(data):
+    X, y = data
+    y = np.where(np.arange(900) < 890, y, 3)
+    pair = np.arange(500), np.arange(500, 900)
+    with pytest.warns(UserWarning, match="10 of 900 rows .* they count as wrong answers"):
+        tuner = risk(GaussianNB(), target=0.3, cv=pair).fit(X, y)
+    assert tuner.curve_.arrays("selective_risk")["selective_risk"][-1] >= 10 / 400
+
+
+def test_the_order_of_rows_is_tested_by_their_positions(rng):
+    model = LogisticRegression()
+    X, y = drifting(rng, change=2000)
+    held_out = risk(model, target=0.4).fit(X, y).certificate_
+    assert held_out.is_certified
+    assert str(held_out).splitlines()[1].startswith("BUT THE ORDER OF THE ROWS MATTERS")
+    assert "cv=(train, test)" in held_out.notice
+    mixed = rng.permutation(3000)
+    assert risk(model, target=0.4).fit(X[mixed], y[mixed]).certificate_.notice == ""
+    latest = risk(model, target=0.4, cv=(np.arange(1000), np.arange(1000, 3000))).fit(X, y)
+    assert "these rows are the latest already" in latest.certificate_.notice
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:1000], y[:1000]))
+    alone = risk(frozen, target=0.4).fit(X[1000:], y[1000:]).certificate_
+    assert "certify on the latest of them alone" in alone.notice
+    settled = risk(model, target=0.4, cv=(np.arange(2300), np.arange(2300, 3000))).fit(X, y)
+    assert settled.certificate_.is_certified
+    assert settled.certificate_.notice == ""
+    assert risk(model, target=0.4, cv=5).fit(X, y).certificate_.notice == ""
+
+
+def test_a_public_table_in_time_order_is_noticed(data_folder):
+    table = pd.read_parquet(data_folder / "bank_marketing.parquet").iloc[:12_000]
+    X = table.drop(columns=["duration", "target"]).select_dtypes("number")
+    tuner = risk(make_pipeline(StandardScaler(), LogisticRegression()), cv=0.4, refit=False)
+    certificate = tuner.fit(X, table["target"]).certificate_
+    assert certificate.is_certified
+    assert "BUT THE ORDER OF THE ROWS MATTERS" in str(certificate)
+    mixed = np.random.default_rng(0).permutation(12_000)
+    shuffled = tuner.fit(X.iloc[mixed], table["target"].iloc[mixed]).certificate_
+    assert "ORDER OF THE ROWS" not in str(shuffled)
 
 
 # Refusals ---------------------------------------------------------------------------------------

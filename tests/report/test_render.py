@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.utils import shuffle
 
 from skselect import Predictions, SelectiveClassifier, ThresholdTuner, selective_report
 
@@ -21,7 +22,7 @@ BROWSER = next(filter(shutil.which, ["chromium", "chromium-browser", "google-chr
 
 @pytest.fixture(scope="module")
 def page():
-    X, y = load_digits(return_X_y=True)
+    X, y = shuffle(*load_digits(return_X_y=True), random_state=0)  # the writers take turns
     model = SelectiveClassifier(GaussianNB(), calibration="temperature", cv=3).fit(X[:600], y[:600])
     tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.25)
     tuner.fit(X[600:1200], y[600:1200])

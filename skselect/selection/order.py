@@ -1,0 +1,87 @@
+"""Whether rows depend on their order, so that new cases may be unlike them."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import kolmogorov
+
+from skselect._typing import FloatArray
+from skselect.predictions.outcomes import Outcomes
+from skselect.selection.results import GroupedSelection, ThresholdSelection
+
+#: Probability that rows in random order are said to depend on their order.
+LEVEL = 0.01
+
+# What to do where the order matters: about a part of the rows, all of them, or the last ones.
+HOLD_OUT_LATEST = (
+    "certify on the latest of them, by cv=(train, test) with the positions of earlier and of later "
+    "rows"
+)
+TAKE_LATEST = "certify on the latest of them alone"
+LEAVE_MARGIN = "these rows are the latest already, so leave a margin in the target"
+
+
+def note_order(
+    found: ThresholdSelection | GroupedSelection, outcomes: Outcomes, remedy: str
+) -> ThresholdSelection | GroupedSelection:
+    """Return the selection; where it certifies on rows that depend on their order, it says so.
+
+    `outcomes` are these rows in their order.
+    """
+    certificates = found.certificates.values()
+    if not any(one is not None and one.is_certified for one in certificates):
+        return found
+    return found.with_facts(notice=order_notice(outcomes, remedy))
+
+
+def order_notice(outcomes: Outcomes, remedy: str) -> str:
+    """Return what a certificate says where losses or confidences depend on the rows' order.
+
+    "" where they do not, as in at least 99 of 100 tables whose rows are in random order. A loss
+    counts in proportion to how sure the answer was: losses of sure answers are those that get
+    accepted, and they show a change sooner.
+    """
+    if outcomes.sample_weight is not None:
+        outcomes = outcomes.take(outcomes.weight > 0)
+    half = outcomes.confidence / 2  # differences of halves cannot overflow
+    above = half - half.min() if np.ptp(half) > 0 else 1.0
+    named = {"losses": outcomes.loss * above, "confidences": outcomes.confidence}
+    found = [name for name, x in named.items() if order_p_value(x) <= LEVEL / len(named)]
+    if not found:
+        return ""
+    return (
+        f"BUT THE ORDER OF THE ROWS MATTERS: their {' and '.join(found)} change along it, by more "
+        f"than chance explains (level {LEVEL:g}). If this is the order of time, new cases may be "
+        f"unlike these: {remedy}, and watch the policy with SelectiveRiskMonitor."
+    )
+
+
+def order_p_value(values: FloatArray) -> float:
+    """Return the p-value of the hypothesis that every order of the values is equally likely.
+
+    The statistic is the largest absolute partial sum of the deviations from the mean, divided by
+    their standard deviation and the square root of their number: a trend makes it large, and a
+    change at any point. Its limit is the maximum of a Brownian bridge (Kolmogorov's distribution),
+    which for few values, or few that differ from the others, is conservative. The cost is linear.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.selection.order import order_p_value
+    >>> errors = np.repeat([0., 1.], [90, 10])
+    >>> order_p_value(errors) < 1e-6
+    True
+    >>> round(order_p_value(np.random.default_rng(0).permutation(errors)), 2)
+    0.55
+    """
+    largest = np.max(np.abs(values), initial=0.0)
+    if largest == 0.0:
+        return 1.0
+    scaled = values / largest
+    scaled -= scaled[0]  # equal values become 0, which no rounding of the mean can do
+    scaled -= scaled.mean()
+    n, squares = len(scaled), scaled @ scaled
+    if squares == 0.0:
+        return 1.0
+    partial = np.cumsum(scaled, out=scaled)
+    return float(kolmogorov(np.max(np.abs(partial)) / np.sqrt(squares * n / (n - 1))))

@@ -1,0 +1,145 @@
+"""The test of the rows' order: its value, its level, what it finds, and what certificates say."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skselect import Certificate, Outcomes, select_threshold
+from skselect.selection.order import LEVEL, TAKE_LATEST, order_notice, order_p_value
+
+
+def p_value_by_definition(values):
+    """Return the p-value from exact partial sums and the series of Kolmogorov's distribution."""
+    values = [Fraction(v) for v in values]
+    n, mean = len(values), sum(values) / len(values)
+    largest = max(abs(sum(v - mean for v in values[:k])) for k in range(1, n + 1))
+    variance = sum((v - mean) ** 2 for v in values) / (n - 1)
+    x = float(largest) / math.sqrt(n * variance)
+    if x < 0.2:
+        return 1.0
+    return 2 * sum((-1) ** (k - 1) * math.exp(-2 * (k * x) ** 2) for k in range(1, 200))
+
+
+@pytest.mark.parametrize("kind", ["errors", "ties", "graded", "trend"])
+def test_value_against_its_definition(kind, rng):
+    for n in (2, 3, 10, 60):
+        values = {
+            "errors": rng.random(n) < 0.3,
+            "ties": rng.integers(0, 4, n) / 4,
+            "graded": rng.random(n),
+            "trend": np.arange(n) + 5 * rng.random(n),
+        }[kind].astype(float)
+        if len(set(values)) > 1:
+            expected = p_value_by_definition(values)
+            assert order_p_value(values) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+            for same in (values[::-1], -3 * values, values + 7):
+                assert order_p_value(same) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_equal_values_show_nothing():
+    for values in (np.zeros(5), np.full(100_001, 0.9), np.array([0.3]), np.full(9, 1e308)):
+        assert order_p_value(values) == 1.0
+    assert order_p_value(np.array([1e308, -1e308] * 50)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "values", [[0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 1, 1, 1], range(7), [0, 0, 1, 2, 2, 3, 90]]
+)
+def test_no_level_is_exceeded_over_all_orders(values):
+    orders = itertools.permutations(values)
+    found = np.array([order_p_value(np.array(one, dtype=float)) for one in orders])
+    for level in (0.005, 0.01, 0.05, 0.1, 0.2):
+        assert np.mean(found <= level) <= level
+
+
+@pytest.mark.parametrize(
+    ("change", "which"),
+    [
+        (lambda t: (0.02 + 0.08 * t, 0 * t), "losses"),  # a trend
+        (lambda t: (0.05 + 0.1 * (t > 0.8), 0 * t), "losses"),  # a change at the end
+        (lambda t: (0.05 + 0 * t, 0.05 * t), "confidences"),
+        (lambda t: (0.02 + 0.1 * (t > 0.5), 0.1 * (t > 0.5)), "losses and confidences"),
+        (lambda t: (0.05 + 0 * t, 0 * t), ""),
+    ],
+)
+def test_it_finds_trends_and_changes(change, which, rng):
+    risk, shift = change(np.arange(4000) / 4000)
+    outcomes = Outcomes(rng.random(4000) < risk, rng.uniform(0.6, 0.9, 4000) + shift)
+    notice = order_notice(outcomes, TAKE_LATEST)
+    assert (f"their {which} change along it" in notice) == bool(which)
+    assert (TAKE_LATEST in notice) == bool(which)
+    mixed = rng.permutation(4000)
+    assert order_notice(outcomes.take(mixed), TAKE_LATEST) == ""
+
+
+def test_losses_of_sure_answers_count_most(rng):
+    confidence = rng.uniform(0.5, 1, 4000)
+    late = np.arange(4000) >= 2000
+    wrong = rng.random(4000) < np.where((confidence > 0.75) == late, 0.08, 0.02)
+    assert order_p_value(wrong.astype(float)) > 0.05  # as many errors late as early
+    assert "their losses change" in order_notice(Outcomes(wrong, confidence), TAKE_LATEST)
+    moving = order_notice(Outcomes(rng.random(4000) < 0.02 + 0.1 * late, np.ones(4000)), "")
+    assert "their losses change" in moving  # all equally sure
+    extreme = Outcomes(wrong, np.where(rng.random(4000) < 0.5, 1.7e308, -1.7e308))
+    assert order_notice(extreme, "") == ""
+
+
+def test_rows_of_weight_zero_are_not_there(rng):
+    loss, confidence = rng.random(400) < 0.1, rng.uniform(0.5, 1, 400)
+    behind = np.r_[np.ones(400), np.zeros(300)]
+    longer = Outcomes(np.r_[loss, np.ones(300)], np.r_[confidence, np.zeros(300)], behind)
+    assert order_notice(Outcomes(loss, confidence), TAKE_LATEST) == ""
+    assert order_notice(longer, TAKE_LATEST) == ""
+
+
+def table(rng, n=3000):
+    confidence = rng.uniform(0.5, 1, n)
+    return (rng.random(n) < (1 - confidence) / 4).astype(float), confidence
+
+
+@pytest.mark.parametrize("by", [None, "place"])
+def test_certificates_say_it_in_their_first_lines_and_keep_it(by, rng):
+    loss, confidence = table(rng)
+    places = None if by is None else pd.DataFrame({"place": rng.integers(0, 2, 3000)})
+    order = np.argsort(confidence[:1000])
+    for rows, found in ((np.arange(3000), False), (np.r_[order, 1000:3000], True)):
+        chosen = select_threshold(
+            Outcomes(loss[rows], confidence[rows]), objective="risk", target=0.05,
+            subgroups=None if by is None else places.iloc[rows],
+        )  # fmt: skip
+        for certificate in chosen.certificates.values():
+            assert certificate.is_certified
+            second = str(certificate).splitlines()[1]
+            assert second.startswith("BUT THE ORDER OF THE ROWS MATTERS") == found
+            assert "SelectiveRiskMonitor" in second or not found
+            assert Certificate.from_dict(certificate.to_dict()) == certificate
+
+
+def test_only_what_is_certified_is_tested(rng):
+    loss, confidence = table(rng)
+    order = np.argsort(confidence)
+    outcomes = Outcomes(loss[order], confidence[order])
+    chosen = select_threshold(outcomes, objective="risk", target=0.05, method="sgr")
+    assert chosen.certificate.notice == ""
+    chosen = select_threshold(outcomes, objective="risk", target=0.05, method="empirical")
+    assert chosen.certificate is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("risk", [0.005, 0.02, 0.2])
+@pytest.mark.parametrize(("n", "n_runs"), [(300, 8000), (2000, 6000), (20_000, 3000)])
+def test_silent_on_shuffled_rows_at_its_level(n, n_runs, risk, tied):
+    rng = np.random.default_rng([n, int(1000 * risk), tied])
+    found = 0
+    for _ in range(n_runs):
+        confidence = rng.uniform(0.5, 1, n)
+        if tied:
+            confidence = np.minimum(np.round(confidence, 1), 0.9)
+        wrong = rng.random(n) < np.minimum(4 * risk * (1 - confidence), 1)
+        found += bool(order_notice(Outcomes(wrong, confidence), TAKE_LATEST))
+    assert found / n_runs <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / n_runs)
