@@ -1,14 +1,18 @@
-"""One thread per test process, set before anything is imported; and a flag for doctests.
+"""One thread per test process, set before anything is imported; and what doctests need.
 
 Two test processes that each use all cores would mostly wait for one another.
 """
 
 import doctest
+import importlib.util
 import os
 import re
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+if importlib.util.find_spec("torch") is None:
+    collect_ignore = ["skselect/losses/_torch.py"]
 
 # The numbers of a fitted model depend on the processor and on versions. An example that shows
 # them is marked `# doctest: +DIGITS_VARY`: its words are compared, its numbers are not.

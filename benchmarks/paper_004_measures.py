@@ -1,12 +1,15 @@
 """What is measured of each net of paper_004.py."""
 
 import warnings
+from functools import partial
 
 import numpy as np
-from paper_004_nets import PASSES, probabilities, split, trained
+import torch
+from paper_004_nets import PASSES, probabilities, split, trained, two_hidden_layers
 from sklearn.metrics import log_loss
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve, evaluate, select_threshold
+from skselect.losses import cau_loss
 from skselect.metrics import cau_components, cau_score, review_at_reliability
 from skselect.predictions.confidence import normalized_entropy
 
@@ -69,7 +72,11 @@ def net_run(table, varied, strength, seed, n_train, n_test, *, data_home):
     """Train one net and measure it; with dropout also as the mean of passes and as one pass."""
     warnings.simplefilter("ignore")
     data = split(table, seed, n_train, n_test, data_home)
-    net = trained(data, seed, **{varied: strength})
+    torch.manual_seed(seed)
+    net = two_hidden_layers(data, dropout=strength if varied == "dropout" else 0.0)
+    loss = partial(cau_loss, alpha=strength if varied == "alpha" else 0.0)
+    decay = strength if varied == "weight_decay" else 0.0
+    net = trained(net, data, loss, weight_decay=decay)
     y = data.y[data.test].numpy()
     plain = probabilities(net, data.X[data.test])
     rows = make_rows("plain", measured(y, plain))

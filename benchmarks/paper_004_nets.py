@@ -14,7 +14,7 @@ except ImportError as error:
     raise SystemExit("paper_004.py trains its nets with torch: pip install torch") from error
 
 torch.set_num_threads(1)
-WIDTH, BATCH, PASSES, EPS = 128, 128, 20, 1e-6
+WIDTH, BATCH, PASSES = 128, 128, 20
 
 
 class Split(NamedTuple):
@@ -48,34 +48,23 @@ def split(name, seed, n_train, n_test, data_home=None):
     return Split(torch.tensor(X), torch.tensor(codes), train, test, fresh)
 
 
-def cau_loss(logits, y):
-    """Return CAU of a batch, the lambda of its sum being 1; a part without rows is left out."""
-    log_p = torch.log_softmax(logits, dim=1)
-    h = -(log_p.exp() * log_p).sum(dim=1) / np.log(logits.shape[1])
-    h = h.clamp(EPS, 1 - EPS)
-    right = logits.argmax(dim=1) == y
-    parts = [-torch.log1p(-h[right]), -torch.log(h[~right])]
-    return sum(part.mean() for part in parts if len(part))
-
-
-def trained(data, seed, *, dropout=0.0, weight_decay=0.0, alpha=0.0, epochs=20):
-    """Train a net of two hidden layers on cross-entropy + alpha CAU."""
-    torch.manual_seed(seed)
+def two_hidden_layers(data, dropout=0.0):
+    """Return a net that is not trained."""
     n_features, n_classes = data.X.shape[1], int(data.y.max()) + 1
-    net = nn.Sequential(
+    return nn.Sequential(
         nn.Linear(n_features, WIDTH), nn.ReLU(), nn.Dropout(dropout),
         nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Dropout(dropout), nn.Linear(WIDTH, n_classes),
     )  # fmt: skip
+
+
+def trained(net, data, loss, *, weight_decay=0.0, epochs=20):
+    """Train a net on a loss of logits and classes."""
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, weight_decay=weight_decay)
     X, y = data.X[data.train], data.y[data.train]
     for _ in range(epochs):
         for rows in torch.randperm(len(y)).split(BATCH):
-            logits = net(X[rows])
-            loss = nn.functional.cross_entropy(logits, y[rows])
-            if alpha:
-                loss = loss + alpha * cau_loss(logits, y[rows])
             optimizer.zero_grad()
-            loss.backward()
+            loss(net(X[rows]), y[rows]).backward()
             optimizer.step()
     return net
 

@@ -21,6 +21,7 @@ ROOMS = (
     "skselect.thresholds",
     "skselect.bounds",
     "skselect.predictions",
+    "skselect.losses",
     "skselect.selection",
     "skselect.estimators",
     "skselect.streaming",

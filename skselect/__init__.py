@@ -76,9 +76,9 @@ register_scorers()
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``skselect.datasets`` only when it is first used."""
-    if name == "datasets":
-        return importlib.import_module("skselect.datasets")
+    """Import rooms that few need only when they are first used."""
+    if name in ("datasets", "losses"):
+        return importlib.import_module(f"skselect.{name}")
     raise AttributeError(f"module 'skselect' has no attribute {name!r}")
 
 

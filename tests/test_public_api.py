@@ -11,7 +11,16 @@ import pytest
 
 import skselect
 import skselect.metrics
-from skselect import calibration, estimators, monitoring, report, selection, streaming, thresholds
+from skselect import (
+    calibration,
+    estimators,
+    losses,
+    monitoring,
+    report,
+    selection,
+    streaming,
+    thresholds,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = [
@@ -24,7 +33,7 @@ PUBLIC = [
     *(getattr(calibration, name) for name in calibration.__all__ if name.endswith("tor")),
     *(
         getattr(room, name)
-        for room in (estimators, monitoring, report, selection, streaming)
+        for room in (estimators, losses, monitoring, report, selection, streaming)
         for name in room.__all__
         if name not in skselect.__all__
     ),
@@ -33,7 +42,7 @@ PUBLIC = [
 
 
 @pytest.mark.parametrize(
-    "room", ["", ".metrics", ".calibration", ".thresholds", ".bounds", ".datasets"]
+    "room", ["", ".metrics", ".calibration", ".thresholds", ".bounds", ".datasets", ".losses"]
 )
 def test_completion_shows_what_users_need_and_no_modules(room):
     module = importlib.import_module(f"skselect{room}")
@@ -45,7 +54,7 @@ def test_completion_shows_what_users_need_and_no_modules(room):
 def test_rooms_are_attributes_without_a_second_import():
     code = (
         "import skselect; [getattr(skselect, room).__all__ for room in"
-        " ('metrics', 'calibration', 'thresholds', 'bounds', 'datasets')]"
+        " ('metrics', 'calibration', 'thresholds', 'bounds', 'datasets', 'losses')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert not hasattr(skselect, "dataset")
