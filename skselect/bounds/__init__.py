@@ -19,6 +19,7 @@ from skselect.bounds._binomial import (
     smallest_rank,
     wilson_upper,
 )
+from skselect.bounds._conformal import conformal_quantile, rows_for_quantile
 from skselect.bounds._mean import (
     betting_log_wealth,
     betting_stakes,
@@ -36,6 +37,7 @@ __all__ = [
     "clopper_pearson_interval",
     "clopper_pearson_upper",
     "combined_limits",
+    "conformal_quantile",
     "critical_counts",
     "crossing_probability",
     "empirical_bernstein_upper",
@@ -44,6 +46,7 @@ __all__ = [
     "least_count",
     "rows_for_betting",
     "rows_for_certificate",
+    "rows_for_quantile",
     "sequence_limits",
     "smallest_rank",
     "staying_probability",

@@ -43,11 +43,16 @@ from skselect.cli.tables import (
 from skselect.monitoring.check import check_decided
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.policy.policy import AbstentionPolicy, External, nullable
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
 from skselect.report import selective_report
 from skselect.report.selective import SelectiveReport
 from skselect.selection.engine import policy_facts
 from skselect.selection.select import select_threshold
+from skselect.thresholds import Shortlist
 
+#: Stands between the labels of a shortlist in a table.
+_SEPARATOR = "|"
 #: The entry of a policy's metadata that names the columns it was tuned on.
 _COLUMNS = "skselect_columns"
 #: The exit code of each answer to "is it still true?".
@@ -116,13 +121,24 @@ def tune(given: Namespace) -> int:
             "decides. For a promise about the rows of one true class, in Python: "
             "select_threshold(..., objective='generalized_risk', among=('true', class))."
         )
-    outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
+    source: Predictions | Outcomes
+    confidence = shortlist = None
+    if given.shortlist is None:
+        outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
+        source = outcomes
+    else:  # takes all probabilities at once
+        shortlist = _parse_shortlist(given.shortlist)
+        source, groups = read_predictions(file, columns, classes)
+        confidence = given.confidence if columns.proba else None
+        outcomes = Outcomes.from_predictions(source, confidence=confidence)
+        counts = np.bincount(source.y_true, minlength=len(classes))
     _warn_if_swapped(columns, classes, outcomes.loss)
     subgroups = _subgroups(groups)
     found = select_threshold(
-        outcomes, objective=given.objective, target=given.target, delta=given.delta,
+        source, objective=given.objective, target=given.target, delta=given.delta,
         looks=given.looks, method=given.method, min_coverage=given.min_coverage,
         threshold_range=given.threshold_range or "auto", subgroups=subgroups,
+        confidence=confidence, shortlist=shortlist,
     )  # fmt: skip
     accepted = found.accepts(outcomes.confidence, subgroups)
     policy = AbstentionPolicy(
@@ -130,6 +146,7 @@ def tune(given: Namespace) -> int:
         threshold=found.threshold,
         confidence=given.confidence if columns.proba else External(str(columns.confidence)),
         groups=found.groups,
+        shortlist=found.shortlist,
         metadata={_COLUMNS: _store_columns(columns)},
         **policy_facts(found, outcomes, accepted),
     )
@@ -452,6 +469,12 @@ def _parse_classes(file: TableFile, given: Namespace) -> LabelArray:
     return check_classes(text_to_numbers(named), "--classes")
 
 
+def _parse_shortlist(numbers: list[float]) -> Shortlist:
+    if len(numbers) > 2:
+        raise ValueError(f"--shortlist takes a level and perhaps a share, got {numbers}.")
+    return Shortlist(*numbers)
+
+
 def _store_columns(columns: Columns) -> dict[str, Any]:
     """Return the columns of the table as a policy stores them."""
     if columns.proba:
@@ -493,8 +516,15 @@ def _decide(
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known
+        if policy.shortlist is not None:
+            decided["shortlist"] = _join_labels(decided["shortlist"].where(known, pd.NA), policy)
         return decided.set_index(piece.index).rename(columns={"label": "decision"})
     _refuse_calibrated_answers(policy.calibration)
+    if policy.shortlist is not None:
+        raise ValueError(
+            "--policy: its shortlist is made of the probabilities of all classes; name their "
+            "columns, --proba."
+        )
     sure, known = known_numbers(piece, [str(columns.confidence)], table)
     accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups) & known
     answers = piece[str(columns.answer)]
@@ -505,6 +535,18 @@ def _decide(
     decision = nullable(check_labels(stand_in, f"column {columns.answer!r}"))
     decision[~accepted] = pd.NA
     return pd.DataFrame({"decision": decision, "accepted": accepted}, index=piece.index)
+
+
+def _join_labels(shortlist: pd.Series, policy: AbstentionPolicy) -> pd.Series:
+    """Return shortlists as text."""
+    unclear = [label for label in map(str, policy.classes.tolist()) if _SEPARATOR in label]
+    if unclear:
+        raise ValueError(
+            f"--policy: {_SEPARATOR!r} stands between the labels of a shortlist, and the class "
+            f"{unclear[0]!r} contains it; rename the class, or call policy.decide in Python."
+        )
+    texts = shortlist.map(lambda names: _SEPARATOR.join(map(str, names)), na_action="ignore")
+    return texts.astype("string")
 
 
 def _refuse_calibrated_answers(calibration: Any) -> None:

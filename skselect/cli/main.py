@@ -52,10 +52,12 @@ exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 130 inter
 is written)
 """
 _APPLY = """Appends the columns decision (empty where a row is handed over), suggestion, accepted,
-confidence and threshold, and leaves the columns of probabilities out. For answers with a
-confidence it appends decision and accepted. All other columns stay as they are. Rows that lack
-a probability, the answer or the confidence are handed over, and so are those of unknown
-subgroups. A number is missing where its cell is empty or contains NA, N/A, NaN, null, None or -.
+confidence and threshold, and leaves the columns of probabilities out. A policy with a shortlist
+appends a column shortlist: where a row is handed over, the probable classes, the most probable
+first, with | between them. For answers with a confidence it appends decision and accepted. All
+other columns stay as they are. Rows that lack a probability, the answer or the confidence are
+handed over, and so are those of unknown subgroups. A number is missing where its cell is empty or
+contains NA, N/A, NaN, null, None or -.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv
@@ -181,6 +183,11 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                                          "less than --min-coverage)"}),
         (["--confidence"], {"default": "max_proba", "metavar": "NAME",
                             "help": "max_proba, margin, entropy or gini (default: %(default)s)"}),
+        (["--shortlist"], {"type": float, "nargs": "+", "metavar": ("LEVEL", "SHARE"),
+                           "help": "where a row is handed over, name the probable classes, so "
+                                   "that the true one is among them in this share of such rows, "
+                                   "such as 0.95 (an estimate; 0.95 0.5 sets half of the rows "
+                                   "apart for it: exact)"}),
         (["--out"], {"type": Path, "default": Path("policy.json"), "metavar": "FILE",
                      "help": "the policy (default: %(default)s)"}),
         (["--python"], {"type": Path, "metavar": "FILE",

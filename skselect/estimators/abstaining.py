@@ -70,7 +70,8 @@ class AbstainingMixin:
         -------
         DataFrame
             `label` (NA where it abstains), `suggestion` (the answer everywhere), `accepted`,
-            `confidence`, `threshold`.
+            `confidence`, `threshold`; with a shortlist also `shortlist` (a tuple of labels where it
+            abstains, most probable first; else NA).
         """
         decisions = decide_rows(self, X)
         return self.policy_.frame(decisions, find_index(X, len(decisions.accepted)))

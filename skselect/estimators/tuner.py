@@ -63,6 +63,7 @@ from skselect.estimators.progress import Fits
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate, Doubt
 from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.shortlist import check_enough_classes
 from skselect.policy.subgroups import UNSEEN, asks_for_answers
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
@@ -73,7 +74,8 @@ from skselect.selection.goal import Goal
 from skselect.selection.order import HOLD_OUT_LATEST, LEAVE_MARGIN, TAKE_LATEST, note_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import rows_among
-from skselect.thresholds import Betting, FixedSequence
+from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
+from skselect.thresholds import Betting, FixedSequence, Shortlist
 
 # The share of the rows that certifies under cv="auto".
 _HELD_OUT = 0.4
@@ -180,6 +182,12 @@ class ThresholdTuner(
         Fit the classifier on all rows afterwards. False keeps the classifier that saw the other
         rows than those held out, so that the certificate is exact. "auto": False where rows are
         held out for a promise, else True.
+    shortlist : float in (0, 1) or Shortlist, default=None
+        For three or more classes: where a case is handed over, ``decide`` names its probable
+        classes, so that the true one is among them in this share of the handed-over cases. The
+        rows that choose the threshold set the list too, so that the share is an estimate;
+        ``Shortlist(0.95, share=0.5)`` of :mod:`skselect.thresholds` sets half of these rows
+        apart, for the list alone: then it is exact.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     abstain_label : label, default="auto"
@@ -284,6 +292,7 @@ class ThresholdTuner(
         unseen: str = "abstain",
         cv: Any = "auto",
         refit: bool | str = "auto",
+        shortlist: float | Shortlist | None = None,
         on_infeasible: str = "raise",
         abstain_label: Any = "auto",
         n_jobs: int | None = None,
@@ -307,6 +316,7 @@ class ThresholdTuner(
         self.unseen = unseen
         self.cv = cv
         self.refit = refit
+        self.shortlist = shortlist
         self.on_infeasible = on_infeasible
         self.abstain_label = abstain_label
         self.n_jobs = n_jobs
@@ -360,6 +370,9 @@ class ThresholdTuner(
         if goal.promises and goal.method != "betting":
             refuse_weighted_rows(weight, bets=self.objective != "coverage")
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
+        asked = None
+        if self.shortlist is not None:
+            asked = check_shortlist(self.shortlist, weight, len(classes))
         base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
         subgroups = find_subgroups(self.group_by, X)  # before anything is trained
@@ -379,9 +392,18 @@ class ThresholdTuner(
             subgroups = pooled.predictions.answers
         elif subgroups is not None:
             subgroups = take_rows(subgroups, pooled.rows)
-        found = self._select(base, goal, pooled.predictions, outcomes, subgroups, doubts)
+        found = self._select(base, goal, pooled.predictions, outcomes, subgroups, doubts, asked)
         in_order = outcomes.take(np.argsort(pooled.rows))
         found = note_order(found.with_facts(rests_on=basis.rests_on), in_order, basis.remedy)
+        if asked is not None:
+            unknown = None
+            if model is not None:  # its training rows may lack a class
+                check_enough_classes(len(model.classes_))
+                unknown = ~np.isin(classes[pooled.predictions.y_true], model.classes_)
+            found = add_shortlist(
+                found, asked, pooled.predictions, outcomes, subgroups,
+                goal=goal, doubts=doubts, unknown=unknown,
+            )  # fmt: skip
         if model is None:
             model = fit_clone(base, rows, fits.tasks[-1])
         self._keep(model, base, found, pooled, outcomes, subgroups)
@@ -403,7 +425,8 @@ class ThresholdTuner(
         if frozen and (fitted or base.calibration is None):
             fits.begin(0)
             model = base if fitted else fit_clone(base, rows)
-            seen = count_seen(self.estimator, rows.X) if goal.promises else 0
+            claims = goal.promises or self.shortlist is not None
+            seen = count_seen(self.estimator, rows.X) if claims else 0
             doubts = (certificates.trained_here(seen, n),) if seen else ()
             part = (np.arange(n), decide_among_all(base, model, rows.X, rows))
             return Basis(model, [part], doubts, remedy=TAKE_LATEST)
@@ -447,14 +470,19 @@ class ThresholdTuner(
         outcomes: Outcomes,
         subgroups: Any,
         doubts: tuple[Doubt, ...],
+        asked: Shortlist | None,
     ) -> ThresholdSelection | GroupedSelection:
         """Choose one threshold, or one per subgroup."""
         bounded = base.confidence_is_bounded
         if self.group_by is None:
             rows, cases = rows_among(predictions, self.among)
+            rows = rows_to_choose(asked, len(outcomes), rows)
             chosen = outcomes if rows is None else outcomes.take(rows)
             goal = goal.with_target(self.target, cases=cases)
             return pick(chosen, goal, doubts=doubts, bounded=bounded)
+        rows = rows_to_choose(asked, len(outcomes), None)
+        if rows is not None:
+            outcomes, subgroups = outcomes.take(rows), take_rows(subgroups, rows)
         return pick_by_group(
             outcomes,
             subgroups,
@@ -574,7 +602,7 @@ class ThresholdTuner(
         facts["certificate"] = found.certificate
         changed = {
             "threshold": float(found.threshold), "groups": found.groups, "fingerprints": prints,
-            "abstain_label": base.abstain_label, **facts,
+            "abstain_label": base.abstain_label, "shortlist": found.shortlist, **facts,
         }  # fmt: skip
         policy = trusted(AbstentionPolicy, **(vars(model.policy_) | changed))
         self.policy_: AbstentionPolicy = policy

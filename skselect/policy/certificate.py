@@ -143,6 +143,8 @@ class Certificate(NotebookText):
         confirm it; else "". See :class:`ThresholdTuner` and :func:`certify`.
     rests_on : str
         Which of the rows given choose the threshold, where a splitter left some to training only.
+    shortlist : str
+        What is said about the shortlist of handed-over cases, "" where there is none.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict
@@ -175,6 +177,7 @@ class Certificate(NotebookText):
     looks: int = 1
     notice: str = ""
     rests_on: str = ""
+    shortlist: str = ""
 
     @property
     def is_certified(self) -> bool:
@@ -226,7 +229,7 @@ class Certificate(NotebookText):
             method += f" Planned for up to {self.looks} looks: each uses delta / {self.looks}."
         rests = "Certified" if self.is_certified else "Estimated"
         rests = f"{rests} on {self.rests_on}." if self.rests_on else ""
-        lines = [*heads, self._sentence(), self._facts(), rests, trust, method]
+        lines = [*heads, self._sentence(), self._facts(), rests, self.shortlist, trust, method]
         return wrap("\n".join(line for line in lines if line))
 
     def _sentence(self) -> str:
@@ -449,7 +452,7 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
         raise ValueError("certificate: n_errors, n_accepted and n must not decrease in this order.")
     _check_text("certificate: method", fields["method"])
     _check_text("certificate: cases", fields.get("cases", ""))
-    for name in ("notice", "rests_on"):
+    for name in ("notice", "rests_on", "shortlist"):
         _check_text(f"certificate: {name}", fields.get(name, ""))
     check_made(fields["created"], fields["fingerprints"], "certificate: ")
 

@@ -53,13 +53,14 @@ from skselect.policy.certificate import (
     threshold_from_json,
     threshold_to_json,
 )
+from skselect.policy.shortlist import PolicyShortlist, check_shortlisted
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 
 SCHEMA = "skselect.policy"
-#: Version 2 added `decision`, `cost_matrix` and `groups`.
-VERSION = 2
+#: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist`.
+VERSION = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,9 @@ class AbstentionPolicy(NotebookText):
         What an estimator's ``predict`` returns where it abstains.
     certificate : Certificate or None, default=None
         What is promised about this threshold. A certificate for another one is refused.
+    shortlist : PolicyShortlist or None, default=None
+        Which classes it names where it hands a case over. A shortlist for another threshold is
+        refused.
     coverage : float or None, default=None
         Share of accepted rows when the threshold was tuned (for drift checks).
     n : int or None, default=None
@@ -152,6 +156,7 @@ class AbstentionPolicy(NotebookText):
     groups: GroupThresholds | None = None
     abstain_label: Any = None
     certificate: Certificate | None = None
+    shortlist: PolicyShortlist | None = None
     coverage: float | None = None
     n: int | None = None
     confidence_quantiles: dict[str, float] = field(default_factory=dict)
@@ -167,7 +172,13 @@ class AbstentionPolicy(NotebookText):
 
     def __str__(self) -> str:
         texts = [self.certificate] if self.groups is None else self.groups.certificates.values()
-        return "\n\n".join([repr(self), *(str(text) for text in texts if text is not None)])
+        shown = [repr(self), *(str(text) for text in texts if text is not None)]
+        return "\n\n".join([*shown, *self._words_about_shortlist()])
+
+    def _words_about_shortlist(self) -> list[str]:
+        """Return what is said of the shortlist, where the certificate does not say it already."""
+        said = self.certificate is not None and self.certificate.shortlist
+        return [] if self.shortlist is None or said else [str(self.shortlist)]
 
     @property
     def _promise(self) -> str:
@@ -200,6 +211,7 @@ class AbstentionPolicy(NotebookText):
         if self.groups is not None:
             used, what = np.inf, "groups: there is a threshold per subgroup"
         check_certified(self.certificate, used, what, "certificate=None")
+        check_shortlisted(self.shortlist, self.threshold, len(self.classes))
         _check_facts(self)
 
     # Deciding ----------------------------------------------------------------------------
@@ -224,7 +236,8 @@ class AbstentionPolicy(NotebookText):
         -------
         DataFrame
             `label` (NA where abstained), `suggestion` (the answer everywhere), `accepted`,
-            `confidence`, `threshold`.
+            `confidence`, `threshold`; for a policy with a shortlist also `shortlist` (a tuple of
+            labels where abstained, most probable first; else NA).
 
         Raises
         ------
@@ -302,16 +315,20 @@ class AbstentionPolicy(NotebookText):
         suggestion = nullable(self.classes[decisions.y_pred])
         label = suggestion.copy()
         label[~decisions.accepted] = pd.NA
-        return pd.DataFrame(
-            {
-                "label": label,
-                "suggestion": suggestion,
-                "accepted": decisions.accepted,
-                "confidence": decisions.confidence,
-                "threshold": decisions.threshold,
-            },
-            index=index,
-        )
+        table = {
+            "label": label,
+            "suggestion": suggestion,
+            "accepted": decisions.accepted,
+            "confidence": decisions.confidence,
+            "threshold": decisions.threshold,
+        }
+        if self.shortlist is not None:
+            rows = np.flatnonzero(~decisions.accepted)
+            names = self.shortlist.names(decisions.y_proba[rows], self.classes)
+            lists = np.full(len(label), pd.NA, dtype=object)
+            lists[rows] = pd.Series(names, dtype=object).to_numpy()
+            table["shortlist"] = lists
+        return pd.DataFrame(table, index=index)
 
     def _check_scores(self, values: Any) -> FloatArray:
         names = column_names(values)
@@ -393,6 +410,7 @@ class AbstentionPolicy(NotebookText):
             "groups": None if self.groups is None else self.groups.to_dict(),
             "abstain_label": _to_plain(self.abstain_label),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "shortlist": None if self.shortlist is None else self.shortlist.to_dict(),
             "coverage": self.coverage,
             "n": self.n,
             "confidence_quantiles": self.confidence_quantiles,
@@ -496,7 +514,8 @@ class AbstentionPolicy(NotebookText):
                 for group, certificate in self.groups.certificates.items()
                 if certificate is not None
             ]
-        return "\n\n".join(texts) or "PROMISES NOTHING for new rows: there is no certificate."
+        texts = texts or ["PROMISES NOTHING for new rows: there is no certificate."]
+        return "\n\n".join([*texts, *self._words_about_shortlist()])
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
@@ -551,7 +570,9 @@ class AbstentionPolicy(NotebookText):
         calibration, certificate = stored["calibration"], stored["certificate"]
         if stored["version"] == 1:
             stored = {"decision": "argmax", "cost_matrix": None, "groups": None} | stored
-        groups, costs = stored["groups"], stored["cost_matrix"]
+        if stored["version"] < 3:
+            stored = {"shortlist": None} | stored
+        groups, costs, shortlist = stored["groups"], stored["cost_matrix"], stored["shortlist"]
         return cls(
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
             threshold=threshold_from_json(stored["threshold"]),
@@ -562,6 +583,7 @@ class AbstentionPolicy(NotebookText):
             groups=None if groups is None else GroupThresholds.from_dict(groups),
             abstain_label=stored["abstain_label"],
             certificate=None if certificate is None else Certificate.from_dict(certificate),
+            shortlist=None if shortlist is None else PolicyShortlist.from_dict(shortlist),
             coverage=stored["coverage"],
             n=stored["n"],
             confidence_quantiles=stored["confidence_quantiles"],

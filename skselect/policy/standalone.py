@@ -60,7 +60,8 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
     -------
     dict of ndarray of shape (n,)
         "label" (None where it abstains), "suggestion" (the answer everywhere), "accepted",
-        "confidence", "threshold".
+        "confidence", "threshold"; where ``POLICY["shortlist"]`` is not None also "shortlist"
+        (a tuple of labels where it abstains, most probable first; else None).
 
     Raises
     ------
@@ -84,13 +85,16 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
     accepted = np.asarray(confidence >= threshold)
     label = suggestion.astype(object)
     label[~accepted] = None
-    return {
+    decided = {
         "label": label,
         "suggestion": suggestion,
         "accepted": accepted,
         "confidence": confidence,
         "threshold": threshold,
     }
+    if POLICY["shortlist"] is not None:
+        decided["shortlist"] = _list_labels(proba, accepted)
+    return decided
 
 
 def accepts(confidence: Any, *, subgroups: Any = None) -> NDArray[np.bool_]:
@@ -384,6 +388,18 @@ def _check_answers(y_pred: Any, n: int) -> NDArray[np.int64] | None:
     return np.array([place[label] for label in plain], dtype=np.int64)
 
 
+def _list_labels(proba: Array, accepted: NDArray[np.bool_]) -> Array:
+    """Return the classes that are probable enough where a row is not accepted."""
+    lists = np.full(len(proba), None, dtype=object)
+    handed_over = proba[~accepted].astype(np.float64)
+    counts = np.sum(handed_over >= POLICY["shortlist"]["least_proba"], axis=1)
+    order = np.argsort(-handed_over, axis=1, kind="stable")
+    names = _classes()[order].tolist()
+    for row, labels, count in zip(np.flatnonzero(~accepted), names, counts, strict=True):
+        lists[row] = tuple(labels[:count])
+    return lists
+
+
 def _chosen(table: Array, answers: NDArray[np.int64]) -> Floats:
     return table[np.arange(len(table)), answers].astype(np.float64)
 
@@ -556,6 +572,7 @@ POLICY: dict[str, Any] = {
     "cost_matrix": None,
     "threshold": 0.8,
     "groups": None,
+    "shortlist": None,
     "created": "an example, until skselect writes a policy here",
 }
 

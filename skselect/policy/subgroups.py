@@ -95,6 +95,11 @@ class GroupThresholds:
         """Return the threshold of each row; inf, without a warning, for unknown subgroups."""
         return self._thresholds(*self._encode(subgroups, n))
 
+    def have(self, subgroups: Any, n: int) -> BoolArray:
+        """Tell which rows belong to a subgroup that has a threshold."""
+        codes, keys = self._encode(subgroups, n)
+        return np.array([*(key in self.thresholds for key in keys), False])[codes]
+
     def members(self, subgroups: Any, n: int) -> dict[Any, BoolArray]:
         """Return for each subgroup that occurs a mask of its rows."""
         codes, keys = self._encode(subgroups, n)

@@ -15,6 +15,7 @@ from skselect.bounds import clopper_pearson_upper, hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.shortlist import PolicyShortlist
 from skselect.policy.subgroups import GroupThresholds
 from skselect.selection.goal import Goal
 
@@ -40,6 +41,8 @@ class ThresholdSelection(NotebookText):
         Its losses are in [0, 1].
     policy : AbstentionPolicy or None
         None when only outcomes were given, which know no classes.
+    shortlist : PolicyShortlist or None
+        Which classes are named where a case is handed over, None where that was not asked for.
     """
 
     threshold: float
@@ -50,6 +53,7 @@ class ThresholdSelection(NotebookText):
     certificate: Certificate | None
     curve: RiskCoverageCurve
     policy: AbstentionPolicy | None = None
+    shortlist: PolicyShortlist | None = None
 
     @property
     def objective(self) -> str:
@@ -106,11 +110,12 @@ class ThresholdSelection(NotebookText):
         if self.certificate is not None:
             return str(self.certificate)
         value = "" if self.value is None else f" ({self.objective} {self.value:.4g})"
-        return wrap(
+        text = (
             f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by {self.objective}"
             f"{value}; on the {self.curve.n_rows} rows that chose it, coverage "
             f"{self.coverage:.4g} and risk {self.risk:.4g}."
         )
+        return wrap(text if self.shortlist is None else f"{text}\n{self.shortlist}")
 
     def to_frame(self, *, delta: float | None = None, max_rows: int | None = 256) -> pd.DataFrame:
         """Return one row per threshold, from which an auditor can check the choice.
@@ -181,6 +186,8 @@ class GroupedSelection(NotebookText):
         Whether the answers are the subgroups.
     columns : tuple of str
         The attributes that make a subgroup, where there are several.
+    shortlist : PolicyShortlist or None
+        Of the handed-over cases of all subgroups together.
     """
 
     by: str
@@ -190,6 +197,7 @@ class GroupedSelection(NotebookText):
     policy: AbstentionPolicy | None = None
     by_answer: bool = False
     columns: tuple[str, ...] = ()
+    shortlist: PolicyShortlist | None = None
 
     @property
     def thresholds(self) -> dict[Any, float]:
@@ -245,6 +253,8 @@ class GroupedSelection(NotebookText):
 
     def __str__(self) -> str:
         parts = [f"{self.by} {group!r}\n{found}" for group, found in self.selections.items()]
+        if self.shortlist is not None:
+            parts.append(str(self.shortlist))
         return "\n\n".join(parts)
 
     def to_frame(self) -> pd.DataFrame:

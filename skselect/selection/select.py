@@ -9,6 +9,7 @@ import numpy as np
 
 from skselect._checks import shown
 from skselect._checks.rows import refuse_among, refuse_judged
+from skselect._sklearn import take_rows
 from skselect._typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.policy import AbstentionPolicy
@@ -22,7 +23,8 @@ from skselect.selection.goal import Goal, check_is_predictions
 from skselect.selection.kept import rows_of_class
 from skselect.selection.order import TAKE_LATEST, note_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.thresholds import Betting, FixedSequence
+from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
+from skselect.thresholds import Betting, FixedSequence, Shortlist
 
 
 def select_threshold(
@@ -41,6 +43,7 @@ def select_threshold(
     unseen: str = "abstain",
     confidence: ConfidenceSpec | None = None,
     loss: LossSpec = "auto",
+    shortlist: float | Shortlist | None = None,
     on_infeasible: str = "raise",
 ) -> ThresholdSelection | GroupedSelection:
     """Pick a threshold from a table of predictions, without any estimator.
@@ -117,6 +120,11 @@ def select_threshold(
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
         For Predictions: how wrong each row is. "auto": the cost where there is a cost matrix
         (metrics count errors all the same).
+    shortlist : float in (0, 1) or Shortlist, default=None
+        For Predictions with probabilities of three or more classes: name the probable classes
+        of each handed-over case, so that the true one is among them in this share of the cases.
+        The rows that choose the threshold set the list too, so that the share is an estimate;
+        ``Shortlist(0.95, share=0.5)`` of :mod:`skselect.thresholds` sets rows apart: exact.
     on_infeasible : {"raise", "abstain"}, default="raise"
         What to do when no threshold meets the target: raise, or warn and accept nothing.
 
@@ -172,7 +180,8 @@ def select_threshold(
     )
     if isinstance(source, RiskCoverageCurve):
         refuse_judged(confidence, loss)
-        for name, value in {"subgroups": subgroups, "among": among}.items():
+        needing = {"subgroups": subgroups, "among": among, "shortlist": shortlist}
+        for name, value in needing.items():
             if value is not None:
                 raise ValueError(
                     f"{name} needs rows, and a curve holds only their sums; pass Predictions."
@@ -181,6 +190,7 @@ def select_threshold(
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     if isinstance(source, Predictions):
         check_confidence_by_row(source.y_proba, confidence)
+    asked = None if shortlist is None else _check_listable(shortlist, source)
     bounded = not callable(confidence)
     if objective == "coverage":
         # A user's own confidences may be below 0 in later rows, which must be accepted as well.
@@ -192,15 +202,23 @@ def select_threshold(
         by = subgroups if by_answer else name_of_subgroups(subgroups)
         if by_answer:
             subgroups = check_is_predictions(source, "subgroups='predicted_class'").answers
+        rows = rows_to_choose(asked, len(outcomes), None)
+        chosen, members = outcomes, subgroups
+        if rows is not None:
+            chosen, members = outcomes.take(rows), take_rows(subgroups, rows)
         found = pick_by_group(
-            outcomes, subgroups, by, target, goal,
+            chosen, members, by, target, goal,
             by_answer=by_answer, bounded=bounded, unseen=unseen,
         )  # fmt: skip
     else:
         rows, cases = rows_among(source, among)
+        rows = rows_to_choose(asked, len(outcomes), rows)
         chosen = outcomes if rows is None else outcomes.take(rows)
         found = pick(chosen, goal.with_target(target, cases=cases), bounded=bounded)
     found = note_order(found, outcomes, TAKE_LATEST)
+    if asked is not None:
+        assert isinstance(source, Predictions)
+        found = add_shortlist(found, asked, source, outcomes, subgroups, goal=goal)
     return _add_policy(found, source, outcomes, confidence, subgroups)
 
 
@@ -236,9 +254,21 @@ def _add_policy(
         confidence=source.rule.default_confidence if confidence is None else confidence,
         rule=source.rule,
         groups=found.groups,
+        shortlist=found.shortlist,
         **policy_facts(found, outcomes, found.accepts(outcomes.confidence, subgroups)),
     )
     return replace(found, policy=policy)
+
+
+def _check_listable(shortlist: Any, source: Any) -> Shortlist:
+    """Check a shortlist, which takes the probabilities of three or more classes."""
+    predictions = check_is_predictions(source, "shortlist")
+    if predictions.y_proba is None:
+        raise ValueError(
+            "shortlist needs the probabilities of all classes; build the predictions with "
+            "Predictions.from_proba(y_true, y_proba)."
+        )
+    return check_shortlist(shortlist, predictions.sample_weight, len(predictions.classes))
 
 
 def _check_among(among: Any, classes: LabelArray) -> tuple[str, Any]:

@@ -36,6 +36,7 @@ from skselect.thresholds._rules import (
     rows_like_these,
     sgr_risk,
 )
+from skselect.thresholds._shortlist import Shortlist, least_listed, list_labels
 
 __all__ = [
     "AT_LEAST",
@@ -45,6 +46,7 @@ __all__ = [
     "Betting",
     "FixedSequence",
     "MetricOptimum",
+    "Shortlist",
     "band_risk",
     "best_metric",
     "best_start",
@@ -62,7 +64,9 @@ __all__ = [
     "empirical_risk",
     "keeps",
     "least_band_target",
+    "least_listed",
     "least_risk_target",
+    "list_labels",
     "mean_coverage",
     "mean_risk",
     "rows_like_these",

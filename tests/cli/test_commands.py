@@ -18,6 +18,8 @@ from skselect import AbstentionPolicy, Outcomes, Predictions, check_policy, sele
 from skselect.calibration import ClassCalibration
 from skselect.cli import commands, tables
 from skselect.cli.main import BROKEN, UNDECIDED, main
+from skselect.policy.shortlist import PolicyShortlist
+from skselect.thresholds import Shortlist
 
 
 @pytest.fixture(autouse=True)
@@ -882,3 +884,75 @@ def test_closed_and_full_output(frame, capsys):
         assert (code, told) == (
             2, "skselect: [Errno 28] No space left on device: 'standard output'\n"
         )  # fmt: skip
+
+
+# Shortlists -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def animals(rng):
+    proba = rng.dirichlet([0.2] * 4, 2000)
+    names = np.array(["ant", "bee", "cow", "dog"])
+    frame = pd.DataFrame(proba, columns=names)
+    frame["truth"] = names[(rng.random((2000, 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)]
+    frame.to_csv("animals.csv", index=False)
+    frame.drop(columns="truth").to_csv("new.csv", index=False)
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shortlist"), [(["0.9"], 0.9), (["0.9", "0.4"], Shortlist(0.9, share=0.4))]
+)
+def test_tune_lists_what_python_lists(animals, numbers, shortlist, capsys):
+    tune = ["tune", "animals.csv", "--label", "truth", "--target", "0.1"]
+    assert main([*tune, "--shortlist", *numbers, "--confidence", "margin"]) == 0
+    names = animals.columns[:4].tolist()
+    predictions = Predictions.from_proba(animals["truth"], animals[names], labels=names)
+    expected = select_threshold(
+        predictions, objective="risk", target=0.1, confidence="margin", shortlist=shortlist
+    )
+    policy = AbstentionPolicy.from_json("policy.json")
+    assert policy.shortlist == expected.shortlist
+    assert policy.threshold == expected.threshold
+    assert policy.fingerprints == expected.policy.fingerprints
+    assert str(expected) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("out", ["d.csv", "d.parquet"])
+def test_apply_writes_a_shortlist_as_text(animals, out):
+    tune = ["tune", "animals.csv", "--label", "truth", "--target", "0.1", "--shortlist", "0.95"]
+    assert main(tune) == 0
+    new = animals[["ant", "bee", "cow", "dog"]].copy()
+    new.loc[3, "bee"] = np.nan
+    new.to_csv("new.csv", index=False)
+    assert main(["apply", "new.csv", "--policy", "policy.json", "--out", out]) == 0
+    found = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
+    expected = AbstentionPolicy.from_json("policy.json").decide(new.drop(index=3))
+    for names, text in zip(expected["shortlist"], found["shortlist"].drop(index=3), strict=True):
+        if names is pd.NA:
+            assert pd.isna(text)
+        else:
+            assert text == "|".join(names)
+    assert pd.isna(found["shortlist"][3])  # a number is missing, so nothing is known of this row
+    assert not found["accepted"][3]
+
+
+def test_shortlists_that_a_table_cannot_hold_are_refused(animals, capsys):
+    policy = AbstentionPolicy(
+        classes=np.array(["ant", "bee", "cow|calf", "dog"]), threshold=0.8,
+        shortlist=PolicyShortlist(0.95, 0.1, 0.8, 50),
+    )  # fmt: skip
+    policy.to_json("policy.json")
+    decide = ["apply", "new.csv", "--policy", "policy.json"]
+    columns = ["--proba", "ant", "bee", "cow", "dog"]
+    assert main([*decide, *columns]) == 2
+    assert "class 'cow|calf' contains it" in capsys.readouterr().err
+    replace(policy, classes=np.array(["ant", "bee", "cow", "dog"])).to_json("policy.json")
+    animals.assign(said="ant", score=0.9).to_csv("new.csv", index=False)
+    assert main([*decide, "--answer", "said", "--confidence-column", "score"]) == 2
+    assert "its shortlist is made of the probabilities of all classes" in capsys.readouterr().err
+    tune = ["tune", "animals.csv", "--label", "truth", "--target", "0.1", "--shortlist"]
+    assert main([*tune, "0.9", "0.1", "0.1"]) == 2
+    assert "takes a level and perhaps a share" in capsys.readouterr().err
+    assert main([*tune, "0.9999"]) == 2
+    assert "needs at least 9999 rows" in capsys.readouterr().err

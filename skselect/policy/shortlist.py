@@ -1,0 +1,108 @@
+"""The shortlist of a policy: which classes it names where it hands a case over."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from skselect._checks.options import check_count, check_number
+from skselect._notebook import NotebookText
+from skselect._typing import FloatArray, LabelArray
+from skselect.policy.certificate import (
+    check_texts,
+    rounded,
+    threshold_from_json,
+    threshold_to_json,
+)
+from skselect.thresholds import list_labels
+
+
+@dataclass(frozen=True)
+class PolicyShortlist(NotebookText):
+    """Which classes a policy names where it hands a case over, and how often the truth is one.
+
+    Print it: the text says whether the level is exact or an estimate.
+
+    Parameters
+    ----------
+    level : float in (0, 1)
+        The share of handed-over cases whose true class is on the list, on average over such
+        calibrations.
+    least_proba : float in [0, 1]
+        The list holds each class with at least this (calibrated) probability.
+    threshold : float
+        Of the policy: other cases are handed over at another one. inf with subgroups.
+    n : int
+        Handed-over rows that set the least probability.
+    why_not : tuple of str, default=()
+        Why the level is an estimate; empty where it is exact.
+    """
+
+    level: float
+    least_proba: float
+    threshold: float
+    n: int
+    why_not: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_number("shortlist: level", self.level, 0.0, 1.0, closed="neither")
+        check_number("shortlist: least_proba", self.least_proba, 0.0, 1.0)
+        check_count("shortlist: n", self.n)
+        check_texts("shortlist: why_not", list(self.why_not))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the level holds in finite samples, under the assumptions of a certificate."""
+        return not self.why_not
+
+    def __str__(self) -> str:
+        share = f"{rounded(100.0 * self.level, 6, up=False)} of 100 handed-over cases"
+        says = f"{share} the right answer is on the list"
+        if self.is_exact:
+            return (
+                f"Shortlist: in {says}, on average over such calibrations. Exact, from {self.n} "
+                "handed-over rows that did not choose the threshold."
+            )
+        return (
+            f"Shortlist, an estimate from {self.n} handed-over rows: in about {says}. Not exact: "
+            f"{'; '.join(self.why_not)}."
+        )
+
+    def names(self, proba: FloatArray, classes: LabelArray) -> list[tuple[Any, ...]]:
+        """Return the list of each row of calibrated probabilities, most probable first."""
+        return list_labels(proba, classes, self.least_proba)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        plain = {"threshold": threshold_to_json(self.threshold), "why_not": list(self.why_not)}
+        return asdict(self) | plain
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> PolicyShortlist:
+        """Rebuild a shortlist from :meth:`to_dict`."""
+        plain = {"threshold": threshold_from_json(stored["threshold"])}
+        why_not = tuple(check_texts("shortlist: why_not", stored["why_not"]))
+        return cls(**(stored | plain | {"why_not": why_not}))
+
+
+def check_shortlisted(shortlist: PolicyShortlist | None, threshold: float, n_classes: int) -> None:
+    """Refuse a shortlist that is about another threshold, or about too few classes."""
+    if shortlist is None:
+        return
+    check_enough_classes(n_classes)
+    if shortlist.threshold != threshold:
+        raise ValueError(
+            f"threshold={threshold!r}, but the shortlist is about the cases that the threshold "
+            f"{shortlist.threshold!r} hands over. Pass shortlist=None as well."
+        )
+
+
+def check_enough_classes(n_classes: int) -> None:
+    """Refuse a shortlist of one or two classes, which tells nobody anything."""
+    if n_classes < 3:
+        raise ValueError(
+            f"shortlist goes with three or more classes, and there are {n_classes}: of two "
+            "classes a list names one, which is the suggestion, or both, which says nothing. Leave "
+            "shortlist out."
+        )

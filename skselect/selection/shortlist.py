@@ -1,0 +1,114 @@
+"""The shortlist of the cases that a chosen threshold hands over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skselect._checks.options import check_number
+from skselect._checks.rows import refuse_weights
+from skselect._typing import BoolArray
+from skselect.bounds import rows_for_quantile
+from skselect.policy.certificate import Doubt
+from skselect.policy.shortlist import PolicyShortlist, check_enough_classes
+from skselect.predictions.outcomes import Outcomes
+from skselect.predictions.predictions import Predictions
+from skselect.selection.goal import Goal
+from skselect.selection.results import GroupedSelection, ThresholdSelection
+from skselect.thresholds import Shortlist, least_listed
+
+_SAME_ROWS = (
+    "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5) sets "
+    "rows apart)"
+)
+_LOOKS = "several looks at growing rows are planned"
+
+
+def check_shortlist(shortlist: Any, weight: Any, n_classes: int) -> Shortlist:
+    """Return what was asked for; refuse weights and one or two classes."""
+    if not isinstance(shortlist, Shortlist):
+        shortlist = Shortlist(check_number("shortlist", shortlist, 0.0, 1.0, closed="neither"))
+    refuse_weights(weight, "a shortlist")
+    check_enough_classes(n_classes)
+    return shortlist
+
+
+def rows_to_choose(asked: Shortlist | None, n: int, rows: BoolArray | None) -> BoolArray | None:
+    """Return which of these `rows` choose the threshold; None stands for all n rows."""
+    if asked is None or not asked.share:
+        return rows
+    chooses = ~asked.set_apart(n) if rows is None else rows & ~asked.set_apart(n)
+    if not np.any(chooses):
+        raise ValueError(
+            f"shortlist: share={asked.share:g} leaves none of these rows to choose the threshold; "
+            "use a smaller share."
+        )
+    return chooses
+
+
+def add_shortlist(
+    found: ThresholdSelection | GroupedSelection,
+    asked: Shortlist,
+    predictions: Predictions,
+    outcomes: Outcomes,
+    subgroups: Any,
+    *,
+    goal: Goal,
+    doubts: tuple[Doubt, ...] = (),
+    unknown: BoolArray | None = None,
+) -> ThresholdSelection | GroupedSelection:
+    """Return a selection with the shortlist of the cases that it hands over.
+
+    Parameters
+    ----------
+    found : ThresholdSelection or GroupedSelection
+    asked : Shortlist
+    predictions : Predictions
+        All rows, with probabilities.
+    outcomes : Outcomes
+        Of all rows.
+    subgroups : array-like of shape (n,), DataFrame or None
+    goal : Goal
+    doubts : tuple of Doubt, default=()
+        Why what is found on these rows need not hold for the final classifier.
+    unknown : ndarray of bool, shape (n,), default=None
+        Rows whose true class the final classifier does not know.
+    """
+    assert predictions.y_proba is not None
+    handed_over = ~found.accepts(outcomes.confidence, subgroups)
+    if isinstance(found, GroupedSelection) and found.unseen == "raise":
+        handed_over &= found.groups.have(subgroups, len(handed_over))
+    if asked.share:
+        handed_over &= asked.set_apart(len(handed_over))
+    rows = np.flatnonzero(handed_over)
+    _refuse_too_few(len(rows), len(handed_over), asked)
+    truth = predictions.y_true if unknown is None else np.where(unknown, -1, predictions.y_true)
+    least = least_listed(predictions.y_proba[rows], truth[rows], asked.level)
+    if least == -np.inf:
+        raise ValueError(
+            f"shortlist={asked.level:g} cannot be reached: the true class of more than "
+            f"{100 * (1 - asked.level):.3g} % of the handed-over rows is unknown to the classifier."
+        )
+    why_not = [doubt.reason for doubt in doubts]
+    if not asked.share and goal.method != "chow":  # whose threshold depends on no rows
+        why_not.insert(0, _SAME_ROWS.format(level=asked.level))
+    if goal.looks > 1:
+        why_not.append(_LOOKS)
+    shortlist = PolicyShortlist(asked.level, least, found.threshold, len(rows), tuple(why_not))
+    found = replace(found, shortlist=shortlist)
+    if found.certificate is not None:
+        return replace(found, certificate=replace(found.certificate, shortlist=str(shortlist)))
+    return found
+
+
+def _refuse_too_few(n: int, n_rows: int, asked: Shortlist) -> None:
+    needed = rows_for_quantile(asked.level)
+    if n < needed:
+        which = "handed over and set apart" if asked.share else "handed over"
+        raise ValueError(
+            f"shortlist={asked.level:g} needs at least {needed} rows that are {which}, and {n} of "
+            f"these {n_rows} are. Use more rows, a lower level"
+            f"{', a larger share' if asked.share else ''}, or leave shortlist out."
+        )

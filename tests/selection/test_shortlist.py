@@ -1,0 +1,319 @@
+"""Shortlists of select_threshold: which rows set them, when they are exact, how often they hold."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
+
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    Predictions,
+    RiskCoverageCurve,
+    select_threshold,
+)
+from skselect.datasets import load_dataset
+from skselect.thresholds import Shortlist
+
+
+def draw(rng, n, n_classes=4, sharpness=0.15, hidden=0.0):
+    """Draw truths from the probabilities, of which a share `hidden` is noise."""
+    proba = rng.dirichlet(np.full(n_classes, sharpness), n)
+    real = (1 - hidden) * proba + hidden * rng.dirichlet(np.ones(n_classes), n)
+    truth = (rng.random((n, 1)) > real.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return truth, proba
+
+
+@pytest.fixture
+def predictions(rng):
+    truth, proba = draw(rng, 2000)
+    return Predictions.from_proba(truth, proba, labels=range(4))
+
+
+def by_definition(predictions, handed_over, level):
+    """Return the least probability of a listed class, written with sorted lists."""
+    rows = np.flatnonzero(handed_over).tolist()
+    scores = sorted(
+        1 - Fraction(float(predictions.y_proba[i, predictions.y_true[i]])) for i in rows
+    )
+    rank = math.ceil((len(rows) + 1) * Fraction(str(level)))
+    return float(1 - scores[rank - 1]), len(rows)
+
+
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(
+    st.sampled_from([0.5, 0.8, 0.9]), st.sampled_from([0.0, 0.3, 0.5]),
+    st.sampled_from([{"objective": "risk"}, {"objective": "selective_accuracy"},
+                     {"objective": "coverage", "target": 0.4, "confidence": "margin"}]),
+    st.sampled_from([None, 10]), st.integers(0, 2**20),
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:min_coverage")
+def test_the_limit_is_the_quantile_of_the_handed_over_rows(level, share, goal, parts, seed):
+    rng = np.random.default_rng(seed)
+    truth, proba = draw(rng, 800)
+    if goal["objective"] == "risk":
+        goal = goal | {"target": 0.1 if parts is None else 0.2}
+    if parts is not None:  # ties
+        proba = rng.multinomial(parts, proba) / parts
+    labels = ["d", "a", "c", "b"]
+    rows = Predictions.from_proba(np.array(labels)[truth], proba, labels=labels)
+    asked = Shortlist(level, share=share)
+    found = select_threshold(rows, shortlist=asked, **goal)
+    apart = asked.set_apart(800)
+    alone = Predictions.from_proba(
+        np.array(labels)[truth[~apart]], proba[~apart], labels=labels
+    )  # fmt: skip
+    assert found.threshold == select_threshold(alone, **goal).threshold
+    outcomes = Outcomes.of(rows, confidence=goal.get("confidence"))
+    handed_over = (outcomes.confidence < found.threshold) & (apart if share else True)
+    least, n = by_definition(rows, handed_over, level)
+    assert found.shortlist.least_proba == least
+    assert found.shortlist.n == n
+    assert found.shortlist.is_exact == (share > 0)
+    assert found.policy.shortlist == found.shortlist
+    # The list is {k : p_k >= least}, ties included.
+    decided = found.policy.decide(proba)
+    listed = decided.loc[~decided["accepted"], "shortlist"]
+    expected = (proba[~decided["accepted"]] >= least).sum(axis=1)
+    assert listed.map(len).tolist() == expected.tolist()
+    if not share:  # the order of rows and of classes does not matter
+        order, columns = rng.permutation(800), rng.permutation(4)
+        moved = Predictions.from_proba(
+            np.array(labels)[truth[order]], proba[order][:, columns],
+            labels=[labels[k] for k in columns],
+        )  # fmt: skip
+        assert select_threshold(moved, shortlist=level, **goal).shortlist == found.shortlist
+
+
+def test_nothing_else_changes(predictions):
+    plain = select_threshold(predictions, objective="risk", target=0.05)
+    found = select_threshold(predictions, objective="risk", target=0.05, shortlist=0.95)
+    assert found.threshold == plain.threshold
+    one, other = found.certificate.to_dict(), plain.certificate.to_dict()
+    assert other.pop("shortlist") == ""
+    assert one.pop("shortlist") == str(found.shortlist)
+    assert {**one, "created": ""} == {**other, "created": ""}
+    assert str(plain.certificate) == str(found.certificate).replace(f"\n{found.shortlist}", "")
+    assert "shortlist" not in plain.policy.decide(np.eye(4))
+
+
+def test_the_certificate_counts_the_rows_that_chose(predictions):
+    found = select_threshold(
+        predictions, objective="risk", target=0.05, shortlist=Shortlist(0.95, share=0.4)
+    )
+    assert found.certificate.n == 1200
+    assert found.certificate.is_certified
+    assert found.policy.n == 2000
+    text = str(found)
+    assert text.startswith("CERTIFIED")
+    assert "Shortlist: in 95 of 100 handed-over cases the right answer is on the list" in text
+    assert text == str(AbstentionPolicy.from_json(found.policy.to_json()).certificate)
+
+
+def test_what_makes_it_an_estimate_is_said(predictions):
+    same = select_threshold(predictions, objective="risk", target=0.05, shortlist=0.9)
+    assert "these rows also chose the threshold" in str(same.shortlist)
+    assert "Shortlist(0.9, share=0.5)" in str(same.shortlist)
+    apart = Shortlist(0.9, share=0.5)
+    looks = select_threshold(predictions, objective="risk", target=0.05, looks=2, shortlist=apart)
+    assert looks.shortlist.why_not == ("several looks at growing rows are planned",)
+    chow = select_threshold(
+        predictions, objective="cost", target=0.2, method="chow", shortlist=0.9
+    )  # fmt: skip
+    assert chow.threshold == 0.8
+    assert chow.shortlist.is_exact
+
+
+@pytest.mark.filterwarnings("ignore:subgroup")
+def test_subgroups_share_one_list(predictions, rng):
+    site = rng.choice(["a", "b", "c"], 2000, p=[0.5, 0.45, 0.05]).astype(object)
+    site[:40] = None
+    site[np.flatnonzero(site == "c")[2:]] = "a"  # two rows certify nothing
+    found = select_threshold(
+        predictions, objective="risk", target=0.1, subgroups=site, shortlist=0.9
+    )
+    limits = {**found.thresholds, None: np.inf}
+    sure = predictions.y_proba.max(axis=1)
+    handed_over = sure < np.array([limits[one] for one in site])
+    assert (found.shortlist.least_proba, found.shortlist.n) == by_definition(
+        predictions, handed_over, 0.9
+    )
+    assert str(found).endswith(str(found.shortlist))
+    assert str(found.policy).endswith(str(found.shortlist))
+    restored = AbstentionPolicy.from_json(found.policy.to_json())
+    assert restored.decide(np.eye(4)[:2], subgroups=["a", "c"])["shortlist"].isna().tolist() == [
+        True, False,
+    ]  # fmt: skip
+    # Rows without a site are refused later, so that they are not handed over.
+    stern = select_threshold(
+        predictions, objective="risk", target=0.1, subgroups=site, unseen="raise", shortlist=0.9
+    )
+    known = np.array([one is not None for one in site])
+    assert stern.shortlist.n == np.sum(handed_over & known)
+
+
+def test_subgroups_with_rows_set_apart(predictions):
+    half = Shortlist(0.9, share=0.5)
+    apart = half.set_apart(2000)
+    site = pd.DataFrame({"a": np.arange(2000) % 2, "b": np.repeat(["x", "y"], 1000)})
+    for by in (site, "predicted_class"):
+        found = select_threshold(
+            predictions, objective="risk", target=0.2, subgroups=by, shortlist=half
+        )
+        assert sum(one.certificate.n for one in found.selections.values()) == np.sum(~apart)
+        assert found.shortlist.is_exact
+
+
+def test_a_promise_about_some_rows_leaves_the_list_to_all(predictions):
+    half = Shortlist(0.9, share=0.5)
+    found = select_threshold(
+        predictions, objective="risk", target=0.2, among=("predicted", 2), shortlist=half
+    )
+    apart = half.set_apart(2000)
+    assert found.certificate.n == np.sum(~apart & (predictions.y_pred == 2))
+    handed_over = apart & (predictions.y_proba.max(axis=1) < found.threshold)
+    assert found.shortlist.n == handed_over.sum()
+
+
+def test_classes_that_nobody_can_list_count_as_missed(predictions):
+    truth = predictions.y_true.copy()
+    truth[::40] = -1
+    some = Predictions(truth, predictions.y_pred, predictions.classes, predictions.y_proba)
+    found = select_threshold(some, objective="risk", target=0.15, shortlist=0.9)
+    full = select_threshold(predictions, objective="risk", target=0.15, shortlist=0.9)
+    assert found.shortlist.least_proba < full.shortlist.least_proba
+    truth[::2] = -1
+    many = Predictions(truth, predictions.y_pred, predictions.classes, predictions.y_proba)
+    with pytest.raises(ValueError, match=r"more than 10 % of the handed-over rows is unknown"):
+        select_threshold(many, objective="coverage", target=0.5, shortlist=0.9)
+
+
+# What is refused --------------------------------------------------------------------------------
+
+
+def test_too_few_handed_over_rows_are_refused_with_the_number_needed(predictions):
+    goal = {"objective": "coverage", "target": 0.97}
+    n = select_threshold(predictions, **goal, shortlist=0.5).shortlist.n
+    needs = f"needs at least 199 rows that are handed over, and {n} of these 2000 are"
+    with pytest.raises(ValueError, match=needs):
+        select_threshold(predictions, **goal, shortlist=0.995)
+    with pytest.raises(ValueError, match=r"at least 19 rows that are handed over and set apart"):
+        select_threshold(predictions, **goal, shortlist=Shortlist(0.95, share=0.1))
+    few = Predictions.from_proba([0, 1, 2] * 10, np.eye(3)[[0, 1, 2] * 10])
+    with pytest.raises(ValueError, match=r"at least 9 rows that are handed over, and 0 of these"):
+        select_threshold(few, objective="coverage", target=0.5, shortlist=0.9)
+
+
+def test_what_a_shortlist_cannot_do_is_refused(predictions, rng):
+    goal = {"objective": "selective_accuracy", "shortlist": 0.9}
+    truth, proba = predictions.y_true, predictions.y_proba
+    two = Predictions.from_proba(rng.integers(0, 2, 50), rng.dirichlet([1, 1], 50))
+    with pytest.raises(ValueError, match="three or more classes, and there are 2"):
+        select_threshold(two, **goal)
+    weighted = Predictions.from_proba(truth, proba, labels=range(4), sample_weight=1 + truth)
+    with pytest.raises(ValueError, match="sample_weight: a shortlist counts independent rows"):
+        select_threshold(weighted, **goal)
+    outcomes = Outcomes.of(predictions)
+    with pytest.raises(ValueError, match="shortlist needs Predictions, got Outcomes"):
+        select_threshold(outcomes, **goal)
+    with pytest.raises(ValueError, match="shortlist needs rows, and a curve holds only their sums"):
+        select_threshold(RiskCoverageCurve.from_outcomes(outcomes), **goal)
+    answers = Predictions.from_labels(truth, predictions.y_pred, proba.max(axis=1))
+    with pytest.raises(ValueError, match="shortlist needs the probabilities of all classes"):
+        select_threshold(answers, **goal)
+    with pytest.raises(ValueError, match=r"shortlist must be a number in \(0, 1\), got 1\.0"):
+        select_threshold(predictions, objective="selective_accuracy", shortlist=1)
+    with pytest.raises(ValueError, match=r"share=0\.9 leaves none of these rows to choose"):
+        select_threshold(
+            Predictions.from_proba([0] + [1] * 9, np.eye(3)[[0] + [1] * 9], labels=range(3)),
+            objective="coverage", target=0.5, among=("true", 0),
+            shortlist=Shortlist(0.5, share=0.9),
+        )  # fmt: skip
+
+
+# What it is worth: simulated --------------------------------------------------------------------
+
+
+def chance_of_rank(n, level):
+    """Return the exact chance that the next of n + 1 distinct values is at most the quantile."""
+    return math.ceil((n + 1) * Fraction(str(level))) / (n + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("n_classes", [3, 10])
+@pytest.mark.parametrize("hidden", [0.0, 0.5])  # well calibrated, and far from it
+@pytest.mark.parametrize("objective", ["risk", "coverage"])
+def test_the_level_is_exact_where_rows_are_set_apart(level, n_classes, hidden, objective):
+    """In each cell: the share of new handed-over rows, on average over calibrations."""
+    rng = np.random.default_rng([round(100 * level), n_classes, round(10 * hidden), len(objective)])
+    goal = {"coverage": {"target": 0.6}, "risk": {"target": 0.1 + 0.3 * hidden,
+                                                  "method": "empirical"}}[objective]  # fmt: skip
+    covered, expected = [], []
+    for _ in range(300):
+        truth, proba = draw(rng, 300, n_classes, 0.2, hidden)
+        rows = Predictions.from_proba(truth, proba, labels=range(n_classes))
+        try:
+            found = select_threshold(
+                rows, objective=objective, shortlist=Shortlist(level, share=0.5), **goal
+            )
+        except ValueError:  # because of the rows that chose, or of too few that were handed over
+            continue
+        truth, proba = draw(rng, 1500, n_classes, 0.2, hidden)
+        of_truth = proba[np.arange(1500), truth][proba.max(axis=1) < found.threshold]
+        covered.append(np.mean(of_truth >= found.shortlist.least_proba))
+        expected.append(chance_of_rank(found.shortlist.n, level))
+    assert len(covered) > 150
+    error = np.std(covered) / math.sqrt(len(covered))
+    assert abs(np.mean(covered) - np.mean(expected)) < 3 * error
+    assert min(expected) >= level
+
+
+#: Numeric tables with three classes or more, and how many rows train on each.
+TABLES = {
+    "letter": 1500, "covertype_small": 1500, "pendigits": 500, "optdigits": 500, "segment": 300,
+    "vowel": 300, "vehicle": 200, "obesity": 400, "car": 300, "soybean": 200,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_on_real_tables_the_truth_is_on_the_list(data_folder):
+    """Means over tables, each over six splits: rows set apart, and the rows that chose."""
+    found = {(share, name): [] for share in (0.5, 0.0) for name in TABLES}
+    for name, n_train in TABLES.items():
+        data = load_dataset(name, data_home=data_folder)
+        numbers = data.data.apply(lambda c: c if c.dtype.kind in "iuf" else pd.factorize(c)[0])
+        X, y = numbers.to_numpy(float), np.unique(data.target.astype(str), return_inverse=True)[1]
+        for split in range(6):
+            order = np.random.default_rng([split, n_train]).permutation(len(y))[:6000]
+            train, rest = order[:n_train], order[n_train:]
+            model = RandomForestClassifier(50, min_samples_leaf=2, random_state=split)
+            model.fit(X[train], y[train])
+            rest = rest[np.isin(y[rest], model.classes_)]
+            half, proba = len(rest) // 2, model.predict_proba(X[rest])
+            fresh = Predictions.from_proba(y[rest[:half]], proba[:half], labels=model.classes_)
+            for share in (0.5, 0.0):
+                on_list = judge(fresh, Shortlist(0.95, share=share), y[rest[half:]], proba[half:])
+                found[share, name] += [] if on_list is None else [on_list]
+    for share in (0.5, 0.0):
+        means = [np.mean(found[share, name]) for name in TABLES if found[share, name]]
+        assert len(means) >= 7
+        assert 0.93 <= np.mean(means) <= 0.97
+
+
+def judge(fresh, shortlist, truth, proba):
+    """Return the share of handed-over rows whose truth is on the list, None where there are few."""
+    try:
+        found = select_threshold(fresh, objective="risk", target=0.05, shortlist=shortlist)
+    except ValueError:  # nothing certified, or too few rows handed over
+        return None
+    decided = found.policy.decide(proba)
+    lists, rows = decided["shortlist"].to_numpy(), np.flatnonzero(~decided["accepted"])
+    if min(found.shortlist.n, len(rows)) < 40:
+        return None
+    return np.mean([truth[row] in lists[row] for row in rows])
