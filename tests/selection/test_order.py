@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from skselect import Certificate, Outcomes, select_threshold
+from skselect._notebook import unwrap
 from skselect.selection.order import LEVEL, TAKE_LATEST, order_notice, order_p_value
 
 
@@ -113,7 +114,7 @@ def test_certificates_say_it_in_their_first_lines_and_keep_it(by, rng):
         )  # fmt: skip
         for certificate in chosen.certificates.values():
             assert certificate.is_certified
-            second = str(certificate).splitlines()[1]
+            second = unwrap(str(certificate)).splitlines()[1]
             assert second.startswith("BUT THE ORDER OF THE ROWS MATTERS") == found
             assert "SelectiveRiskMonitor" in second or not found
             assert Certificate.from_dict(certificate.to_dict()) == certificate
