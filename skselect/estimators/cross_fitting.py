@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -177,19 +178,48 @@ def predict_held_out(
     check_weighted_part(rows.weight, train, f"the training part of {cv}")
     check_weighted_part(rows.weight, test, f"the part that {cv} holds out")
     seen = find_known_rows([(train, test)], rows.codes)
-    warn_unseen(seen, rows.codes, "they count as wrong answers")
+    if kept:
+        _check_kept_classes(cv, rows, seen)
+    else:
+        warn_unseen(seen, rows.codes, "they count as wrong answers")
     last = [] if kept else ["all rows"]
     n_fits = (1 + len(last)) * base._count_fits(rows)  # noqa: SLF001 - same family
     task = fits.begin(n_fits, first=["the rows not held out"], last=last)[0]
     with contextlib.nullcontext() if kept else silence_weight_warning():
         model = fit_clone(base, rows.take(train), task)
-    return model, (test, decide_among_all(base, model, take_rows(rows.X, test), rows))
+    return model, (test, decide_among_all(base, model, take_rows(rows.X, test), rows, kept=kept))
+
+
+def _check_kept_classes(cv: str, rows: TrainingRows, seen: BoolArray) -> None:
+    """Warn of classes that a kept classifier does not know; with costs, refuse them."""
+    unknown = rows.classes[np.unique(rows.codes[~seen])].tolist()
+    if not unknown:
+        return
+    held_out = (
+        f"{cv}: {np.sum(~seen)} of {len(seen)} rows belong to the classes {unknown} and are all "
+        "held out, so that the kept classifier does not know these classes"
+    )
+    if rows.rule.cost_matrix is not None:
+        raise ValueError(
+            f"{held_out}, and the cost matrix does not fit it. Split the rows in another way, add "
+            "rows of these classes, or pass refit=True for an estimate."
+        )
+    warnings.warn(f"{held_out}; they count as wrong answers.", stacklevel=5)
 
 
 def decide_among_all(
-    base: SelectiveClassifier, model: SelectiveClassifier, X: Any, rows: TrainingRows
+    base: SelectiveClassifier,
+    model: SelectiveClassifier,
+    X: Any,
+    rows: TrainingRows,
+    *,
+    kept: bool = False,
 ) -> Decisions:
-    """Return the decisions of a fitted model, also where its training rows lacked a class."""
+    """Return the decisions of a fitted model, also where its training rows lacked a class.
+
+    The confidence of such a model is computed among all classes, as that of the final one will
+    be; a model that is `kept` is the final one.
+    """
     decisions = decide_rows(model, X)
     if len(model.classes_) == len(rows.classes):
         return decisions
@@ -197,7 +227,7 @@ def decide_among_all(
     proba = spread(decisions.y_proba, columns, len(rows.classes), 0.0)
     y_pred = columns[decisions.y_pred]
     confidence = decisions.confidence
-    if not model.calibrates_confidence:  # a calibrated confidence does not change
+    if not kept and not model.calibrates_confidence:  # a calibrated one does not change
         confidence = confidence_of_answers(proba, y_pred, base.confidence_in_use, rows.rule)
     return replace(decisions, y_proba=proba, y_pred=y_pred, confidence=confidence)
 

@@ -272,7 +272,9 @@ def folds(
 
 
 def count_folds(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> int:
-    """Return how many folds `cv` makes."""
+    """Return how many folds `cv` makes; a pair may name rows of another table."""
+    if is_pair(cv):
+        return 1
     return int(_find_splitter(cv, y, params).get_n_splits(X, y, **params))
 
 
@@ -354,7 +356,7 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
         train, test = next(splitter.split(np.zeros(n), groups=groups))
     except ValueError as error:
         raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
-    return train, test
+    return np.sort(train), np.sort(test)  # a classifier's own cv may go by the order
 
 
 # Fitting -------------------------------------------------------------------------------------

@@ -179,8 +179,8 @@ class ThresholdTuner(
         - "auto": 0.4 for a promise, unless ``refit=True`` or there are fewer than 25 rows; else
           5. See Notes for what holding out costs.
     refit : bool or "auto", default="auto"
-        Fit the classifier on all rows afterwards. False keeps the classifier that saw the other
-        rows than those held out, so that the certificate is exact. "auto": False where rows are
+        Fit the classifier on all rows afterwards. False keeps the classifier trained on the rows
+        that were not held out, so that the certificate is exact. "auto": False where rows are
         held out for a promise, else True.
     shortlist : float in (0, 1) or Shortlist, default=None
         For three or more classes: where a case is handed over, ``decide`` names its probable
@@ -422,10 +422,10 @@ class ThresholdTuner(
         """Return the predictions that choose the threshold, and the model where it is final."""
         frozen = fitted or is_ready(base.estimator)
         n = len(rows.codes)
+        claims = goal.promises or self.shortlist is not None
         if frozen and (fitted or base.calibration is None):
             fits.begin(0)
             model = base if fitted else fit_clone(base, rows)
-            claims = goal.promises or self.shortlist is not None
             seen = count_seen(self.estimator, rows.X) if claims else 0
             doubts = (certificates.trained_here(seen, n),) if seen else ()
             part = (np.arange(n), decide_among_all(base, model, rows.X, rows))
@@ -438,7 +438,11 @@ class ThresholdTuner(
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
-            basis = Basis(model, [part]) if kept else Basis(None, [part], (certificates.REFITTED,))
+            n_seen = count_seen(base.estimator, take_rows(rows.X, part[0])) if claims else 0
+            doubts = (certificates.trained_here(n_seen, len(part[0])),) if n_seen else ()
+            basis = Basis(model, [part], doubts)
+            if not kept:
+                basis = Basis(None, [part], (certificates.REFITTED, *doubts))
         elif kept:
             raise ValueError(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "

@@ -498,12 +498,16 @@ def test_one_pair_certifies_like_a_frozen_classifier(form, data):
     np.testing.assert_array_equal(tuner.predict_proba(X), expected.predict_proba(X))
     assert tuner.certificate_.is_certified
     assert tuner.certificate_.rests_on == "the last 33.33 % of the rows (300 of 900)"
-    assert "Certified on the last 33.33 % of the rows (300 of 900)." in str(tuner.certificate_)
+    assert "Certified on the last 33.33 % of the rows (300 of 900)." in unwrap(
+        str(tuner.certificate_)
+    )
     assert tuner.certificate_.notice == ""
     again = risk(GaussianNB(), target=0.2, cv=cv, refit=True).fit(X, y)
     assert again.threshold_ == tuner.threshold_
     assert "fitted again" in str(again.certificate_)
-    assert "Estimated on the last 33.33 % of the rows (300 of 900)." in str(again.certificate_)
+    assert "Estimated on the last 33.33 % of the rows (300 of 900)." in unwrap(
+        str(again.certificate_)
+    )
     np.testing.assert_array_equal(again.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X))
 
 
@@ -562,7 +566,7 @@ def test_time_series_split_decides_later_rows_by_earlier_models(calibration, dat
     assert not tuner.certificate_.exact
     assert (
         "Estimated on the last 80 % of the rows (720 of 900), each decided by a model of earlier "
-        "rows." in str(tuner.certificate_)
+        "rows." in unwrap(str(tuner.certificate_))
     )
     assert tuner.cv_results_["n_rows"].tolist() == [180] * 4
     whole = clone(model).fit(X, y)
@@ -598,6 +602,54 @@ def test_a_class_that_only_the_held_out_rows_have_counts_as_wrong(data):
     with pytest.warns(UserWarning, match="10 of 900 rows .* they count as wrong answers"):
         tuner = risk(GaussianNB(), target=0.3, cv=pair).fit(X, y)
     assert tuner.curve_.arrays("selective_risk")["selective_risk"][-1] >= 10 / 400
+
+
+@pytest.mark.parametrize("confidence", ["entropy", "gini", "margin"])
+def test_a_kept_classifier_is_certified_by_its_own_confidence(confidence, data):
+    X, y = data
+    y = np.where(np.arange(900) < 899, y % 2, 2)  # the kept classifier never sees class 2
+    train, test = np.arange(500), np.arange(500, 900)
+    model = SelectiveClassifier(GaussianNB(), confidence=confidence)
+    tuner = ThresholdTuner(model, objective="coverage", target=0.3, cv=(train, test))
+    with pytest.warns(UserWarning, match=r"1 of 900 rows belong to the classes \[2\]"):
+        tuner.fit(X, y)
+    accepted = tuner.decide(X[test])["accepted"]
+    assert tuner.certificate_.is_certified
+    assert tuner.certificate_.n_accepted == accepted.sum()
+
+
+def test_a_kept_classifier_without_a_class_of_the_cost_matrix_is_refused(data):
+    X, y = data
+    y = np.where(np.arange(900) < 899, y % 2, 2)
+    model = SelectiveClassifier(GaussianNB(), decision="min_cost", cost_matrix=20 - 20 * np.eye(3))
+    pair = np.arange(500), np.arange(500, 900)
+    with pytest.raises(ValueError, match=r"classes \[2\] .* cost matrix does not fit it"):
+        ThresholdTuner(model, objective="coverage", target=0.3, cv=pair).fit(X, y)
+
+
+def test_held_out_rows_that_a_frozen_classifier_knows_certify_nothing(data):
+    X, y = data
+    known = SelectiveClassifier(GaussianNB()).fit(X[:600], y[:600])
+    model = SelectiveClassifier(FrozenEstimator(known), calibration="platt")
+    seen = risk(model, target=0.3, random_state=0).fit(X[:600], y[:600]).certificate_
+    assert not seen.is_certified
+    assert "these rows also trained the classifier" in str(seen)
+    pair = np.arange(600, 750), np.arange(750, 900)
+    assert risk(model, target=0.3, cv=pair).fit(X, y).certificate_.is_certified
+
+
+def test_the_training_part_of_a_share_keeps_the_order_of_its_rows(data):
+    X, y = data
+    rows = np.column_stack([X, np.arange(900)])
+    seen = []
+
+    class Spy(GaussianNB):
+        def fit(self, X, y):
+            seen.append(X[:, -1])
+            return super().fit(X, y)
+
+    risk(Spy(), target=0.3, random_state=0).fit(rows, y)
+    assert np.all(np.diff(seen[0]) > 0)
 
 
 def test_the_order_of_rows_is_tested_by_their_positions(rng):
