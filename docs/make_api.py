@@ -38,7 +38,10 @@ COMPARISON = "For comparison with published values"
 #: is not here stand below the first line of its docstring.
 HEADINGS = {
     "skselect": {
-        "Estimators": "estimators.classifier estimators.tuner estimators.precomputed",
+        "Estimators": (
+            "estimators.classifier estimators.tuner estimators.learned_confidence "
+            "estimators.precomputed"
+        ),
         "Thresholds, certificates and policies": "selection policy exceptions",
         "Predictions": "predictions curve",
         "Metrics and scorers": "metrics estimators.scoring",

@@ -17,6 +17,7 @@ from skselect.display import (
     ThresholdDisplay,
 )
 from skselect.estimators.classifier import SelectiveClassifier
+from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.precomputed import PrecomputedClassifier
 from skselect.estimators.scoring import (
     get_scorer,
@@ -47,6 +48,7 @@ __all__ = [
     "ConfidenceHistogramDisplay",
     "ConfidenceWeightedRocDisplay",
     "InfeasibleTargetError",
+    "LearnedConfidence",
     "MonitorDisplay",
     "Outcomes",
     "PolicyCheck",

@@ -10,11 +10,16 @@ import warnings
 import zlib
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 
 from skselect import (
+    LearnedConfidence,
     Outcomes,
     PrecomputedClassifier,
     RiskCoverageCurve,
@@ -342,3 +347,52 @@ def test_a_calibrated_classifier_keeps_its_promise_in_full(cv, kind, monkeypatch
     rate = broken_promises(1000, cv, 400, monkeypatch, kind)
     print(f"{kind}, cv={cv}: {rate:.4f}")  # noqa: T201 - shown with -s
     assert rate <= 0.05
+
+
+# A learned confidence ---------------------------------------------------------------------------
+
+
+def draw_cases(n, rng):
+    """Return rows of which the classifier reads two columns and the witness all four."""
+    y = rng.integers(0, 3, n)
+    centres = np.array([[1.5, 0, 1, 0], [0, 1.5, 0, 1], [-1, -1, 0.5, -1]])
+    return pd.DataFrame(centres[y] + rng.normal(size=(n, 4)), columns=list("abcd")), y
+
+
+def count_broken_promises(n_models, n_draws, *, delta=0.1, target=0.1):
+    """Certify a learned confidence on rows of a known population, again and again."""
+    rng = np.random.default_rng(18)
+    X, y = draw_cases(20_000, rng)  # the population: rows are drawn from it with replacement
+    broken = certified = 0
+    for _ in range(n_models):
+        reads_two = make_pipeline(
+            make_column_transformer(("passthrough", ["a", "b"])), GaussianNB()
+        )
+        learned = LearnedConfidence(witnesses={"all": GaussianNB()})
+        model = SelectiveClassifier(reads_two, calibration="temperature", confidence=learned)
+        model.fit(*draw_cases(400, rng))
+        assert model.confidence_.report_.used
+        confidence, wrong = model.predict_confidence(X), model.predict(X) != y
+        for _ in range(n_draws):
+            rows = rng.integers(0, len(y), 400)
+            tuner = ThresholdTuner(
+                FrozenEstimator(model), objective="risk", target=target, delta=delta,
+                on_infeasible="abstain",
+            ).fit(X.iloc[rows], y[rows])  # fmt: skip
+            assert tuner.certificate_.exact
+            accepted = confidence >= tuner.threshold_
+            certified += bool(accepted.any())
+            broken += bool(accepted.any()) and wrong[accepted].mean() > target
+    assert certified > 0.5 * n_models * n_draws
+    return broken / (n_models * n_draws)
+
+
+@pytest.mark.filterwarnings("ignore:no threshold|.*nothing is accepted|risk")
+def test_a_certificate_of_a_learned_confidence_keeps_its_promise():
+    assert count_broken_promises(2, 30) <= 0.1 + 3 * np.sqrt(0.09 / 60)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:no threshold|.*nothing is accepted|risk")
+def test_certificates_of_learned_confidences_keep_their_promise():
+    assert count_broken_promises(20, 60) <= 0.1 + 3 * np.sqrt(0.09 / 1200)

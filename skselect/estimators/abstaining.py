@@ -19,11 +19,12 @@ class AbstainingMixin:
     """The methods that all abstaining estimators share.
 
     A class provides `policy_`, ``_read_rows(X)``, which returns what the policy needs of rows
-    (raw scores, codes of the classifier's own answers, subgroups), and ``_count_seen(X)``.
+    (raw scores, codes of the classifier's own answers, subgroups, and what a learned confidence
+    asks, if it does), and ``_count_seen(X)``.
     """
 
     policy_: AbstentionPolicy
-    _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any]]
+    _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]]
     _count_seen: Callable[[Any], int]
 
     def predict(self, X: Any) -> LabelArray:
@@ -83,6 +84,15 @@ class AbstainingMixin:
         no probabilities. A service that has the classifier and the policy file computes these.
         """
         return self._read_rows(X)[0]
+
+    def raw_witnesses(self, X: Any) -> dict[str, FloatArray]:
+        """Return what ``policy_.decide`` takes as `witnesses`.
+
+        That is what a learned confidence asks beside the raw scores: by name the ``predict_proba``
+        of each witness, and the values of each further column. It is empty for any other
+        confidence, and where the learned one is not used.
+        """
+        return self._read_rows(X)[3]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows that are both accepted and right.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
@@ -42,9 +43,10 @@ from skselect._sklearn import CallbackSupportMixin, with_callbacks
 from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._registry import calibrator_name
-from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
+from skselect.calibration._scopes import SCOPES, fit_calibration
 from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
 from skselect.estimators.fitting import (
+    OutOfFold,
     Parts,
     RawClassifier,
     TrainingRows,
@@ -52,12 +54,17 @@ from skselect.estimators.fitting import (
     check_trainable,
     count_folds,
     find_known_rows,
-    find_tested_rows,
     fit_router,
     folds,
     is_ready,
     route_fit,
     wrap_fitted,
+)
+from skselect.estimators.learned_confidence import (
+    LearnedConfidence,
+    check_learner,
+    learn_confidence,
+    read_opinions,
 )
 from skselect.estimators.progress import Fits, FitTask
 from skselect.estimators.seen_rows import SeenRows
@@ -81,12 +88,14 @@ class SelectiveClassifier(
         to ``fit`` then fit the calibration only.
     threshold : float or None, default=None
         Rows with confidence >= threshold are accepted. None never abstains, inf always.
-    confidence : str or callable, default="auto"
+    confidence : str, callable or LearnedConfidence, default="auto"
         Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini";
         or, for the answer alone, "chosen_proba" or "expected_cost" (one minus the expected over
         the largest cost). "auto" follows the `decision`: "max_proba" for "argmax",
         "chosen_proba" for "estimator", "expected_cost" for "min_cost". The named ones lie in
         [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
+        :class:`LearnedConfidence` learns how likely the answer is right, also by asking other
+        models.
     calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
 "isotonic"} or calibrator, default=None
         How raw scores are calibrated: "temperature" is recommended, "smooth_isotonic" where
@@ -127,6 +136,8 @@ class SelectiveClassifier(
     estimator_ : classifier
         The fitted classifier.
     calibration_ : ClassCalibration, ConfidenceCalibration or None
+    confidence_ : LearnedConfidence or None
+        The fitted one, where `confidence` is one; ``confidence_.report_`` says what it gains.
     n_features_in_ : int
         If the wrapped classifier has it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -237,11 +248,11 @@ class SelectiveClassifier(
         whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(parts))
         raw = rows.fit(self.estimator, whole)
         scores = self._check_scores(rows, raw)
-        self.calibration_ = self._calibrate(rows, raw, scores, parts, each_fold)
+        self._learn(rows, raw, scores, parts, each_fold)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
         self._confidence_at_fit = self.confidence_in_use
-        learned = not self._is_frozen or self.calibration_ is not None
+        learned = not self._is_frozen or self._learns
         self._seen_rows = SeenRows.of(rows.X) if learned else None
         self._policy = self._make_policy(raw, rows.rule)
         fits.end()
@@ -251,16 +262,17 @@ class SelectiveClassifier(
         """Return how often fitting to these rows fits the classifier."""
         if self._is_frozen:
             return 0
-        if not self._calibrates(rows):
+        if not self._learns_from(rows):
             return 1
         return 1 + count_folds(self.cv, rows.X, rows.y, rows.split_params)
 
-    def _calibrates(self, rows: TrainingRows) -> bool:
-        return self.calibration is not None and len(rows.classes) > 1
+    def _learns_from(self, rows: TrainingRows) -> bool:
+        return self._learns and len(rows.classes) > 1
 
     def _folds(self, rows: TrainingRows) -> Parts:
-        """Return the folds whose predictions fit the calibration."""
-        if self._is_frozen or not self._calibrates(rows):
+        """Return the folds whose predictions fit the calibration and the learned confidence."""
+        asks = isinstance(self.confidence, LearnedConfidence)
+        if not self._learns_from(rows) or (self._is_frozen and not asks):
             return []
         return folds(self.cv, rows.X, rows.y, rows.split_params, rows.weight)
 
@@ -283,35 +295,67 @@ class SelectiveClassifier(
         raw.check_decision(rows.X, scores, rows.rule.decision)
         return scores
 
-    def _calibrate(
+    @property
+    def _learns(self) -> bool:
+        """Whether it learns from rows that the classifier has not seen."""
+        return self.calibration is not None or isinstance(self.confidence, LearnedConfidence)
+
+    def _learn(
         self,
         rows: TrainingRows,
         raw: RawClassifier,
         scores: FloatArray,
         parts: Parts,
         tasks: list[FitTask],
-    ) -> Calibration | None:
-        n_classes, codes, weight = len(rows.classes), rows.codes, rows.weight
-        if not self._calibrates(rows):
-            return None
-        if parts:
-            scores, _ = rows.predict_out_of_fold(self.estimator, parts, self.n_jobs, tasks=tasks)
-            tested = find_tested_rows(parts)
-            seen = find_known_rows(parts, codes)[tested]
-            warn_unseen(seen, codes[tested], "they are left out of the calibration")
-            scores, codes = scores[seen], codes[tested][seen]
-            weight = None if weight is None else weight[tested][seen]
-        return fit_calibration(
-            self.calibration, self.calibration_scope, raw.response, scores, codes, n_classes,
-            weight, self.confidence_in_use,
+    ) -> None:
+        """Fit the calibration and the learned confidence, where there are any."""
+        self.calibration_ = self.confidence_ = None
+        if not self._learns_from(rows):
+            return
+        witnesses = {}
+        if isinstance(self.confidence, LearnedConfidence):
+            self.confidence_ = clone(self.confidence)
+            witnesses = check_learner(self.confidence_, self.estimator, rows.X)
+        unseen = self._predict_unseen(rows, raw, scores, parts, tasks, witnesses)
+        if self.calibration is not None:
+            self.calibration_ = fit_calibration(
+                self.calibration, self.calibration_scope, raw.response, unseen.scores,
+                unseen.codes, len(rows.classes), unseen.weight, self.confidence_in_use,
+            )  # fmt: skip
+        if self.confidence_ is not None:
+            learn_confidence(self.confidence_, witnesses, rows, unseen, self.calibration_)
+
+    def _predict_unseen(
+        self,
+        rows: TrainingRows,
+        raw: RawClassifier,
+        scores: FloatArray,
+        parts: Parts,
+        tasks: list[FitTask],
+        witnesses: Mapping[str, Any],
+    ) -> OutOfFold:
+        """Return scores by classifiers that did not see the rows, from which all is learnt."""
+        codes = rows.codes
+        if not parts:
+            n = np.arange(len(codes))
+            return OutOfFold(n, scores, raw.response, codes, rows.weight, np.zeros_like(n))
+        asks_itself = self.confidence_ is not None and rows.rule.decision == "estimator"
+        unseen = rows.predict_out_of_fold(
+            self.estimator, parts, self.n_jobs,
+            tasks=tasks, own_answers=asks_itself, witnesses=witnesses,
         )  # fmt: skip
+        known = find_known_rows(parts, codes)[unseen.rows]
+        warn_unseen(known, unseen.codes, "they are left out of the calibration")
+        return unseen.take(known)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are malformed or contradict each other."""
         check_choice("decision", self.decision, DECISIONS)
         check_has_costs(self.decision, self.cost_matrix)
         confidence = self.confidence_in_use
-        if not callable(confidence):
+        if isinstance(confidence, LearnedConfidence):
+            _check_learnable(self.decision, self.calibration_scope)
+        elif not callable(confidence):
             known = ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
             check_choice("confidence", confidence, known)
             check_confidence_fits(confidence, self.decision, self.cost_matrix)
@@ -405,15 +449,20 @@ class SelectiveClassifier(
         policy: AbstentionPolicy | None = getattr(self, "_policy", None)
         if policy is None or not np.array_equal(policy.classes, raw.classes):
             self._check_parameters()
-            if self.calibrates_confidence:
-                self._check_confidence_unchanged()
+            self._check_confidence_unchanged()
             rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
             self._policy = policy = replace(self._make_policy(raw, rule))  # its constructor checks
         return policy
 
     def _check_confidence_unchanged(self) -> None:
-        now, fitted = self.confidence_in_use, self._confidence_at_fit
-        if now is not fitted and now != fitted:
+        now, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
+        if now is fitted or now == fitted:
+            return
+        if isinstance(now, LearnedConfidence):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                "confidence is a LearnedConfidence that fit has not seen; call fit again."
+            )
+        if self.calibrates_confidence:
             raise ValueError(
                 f"confidence was {fitted!r} when the calibration was fitted to it and is {now!r} "
                 "now; call fit again."
@@ -432,36 +481,44 @@ class SelectiveClassifier(
             AbstentionPolicy,
             classes=raw.classes,
             threshold=float(threshold),
-            confidence=self.confidence_in_use,
+            confidence=self._fitted_confidence(rule),
             rule=rule,
             calibration=getattr(self, "calibration_", None),
             response=raw.response,
             abstain_label=self._find_label(raw.classes),
         )
 
+    def _fitted_confidence(self, rule: DecisionRule) -> Any:
+        """Return what the policy applies; a learned confidence only where it is used."""
+        if not isinstance(self.confidence, LearnedConfidence):
+            return self.confidence_in_use
+        learnt = None if self.confidence_ is None else self.confidence_.score_
+        return rule.default_confidence if learnt is None else learnt
+
     def _raw(self) -> RawClassifier:
         if hasattr(self, "_raw_classifier"):
             return self._raw_classifier
-        if self._is_frozen and self.calibration is None:
+        if self._is_frozen and not self._learns:
             return wrap_fitted(self.estimator, frozen_classes(self.estimator))
         raise NotFittedError(
             "This SelectiveClassifier is not fitted yet. Call fit(X, y) first, or wrap a fitted "
             "classifier in FrozenEstimator (without calibration)."
         )
 
-    def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, None]:
+    def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, None, dict[str, FloatArray]]:
         raw = self._raw()
         _check_any_sample(X, self)  # one message, whichever classifier is wrapped
         scores = raw.scores(X)
         if not hasattr(self, "_raw_classifier"):
             raw.check_decision(X, scores, self.decision)  # not checked yet: fit was not called
         y_pred = raw.predict_codes(X) if self.decision == "estimator" else None
-        return scores, y_pred, None
+        learnt = self.confidence_ if isinstance(self.confidence, LearnedConfidence) else None
+        return scores, y_pred, None, {} if learnt is None else read_opinions(learnt, X)
 
     # scikit-learn ------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_raw_classifier") or (self._is_frozen and self.calibration is None)
+        return hasattr(self, "_raw_classifier") or (self._is_frozen and not self._learns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -558,6 +615,20 @@ def _check_scope_decides(scope: str, decision: str) -> None:
         raise ValueError(
             "calibration_scope='confidence' learns how often the most probable class is right, "
             f"but decision={decision!r} may choose another class; use 'probabilities'."
+        )
+
+
+def _check_learnable(decision: str, scope: str) -> None:
+    """Refuse to learn the chance of being right where that is not what is asked for."""
+    if decision == "min_cost":
+        raise ValueError(
+            "confidence=LearnedConfidence(...) learns how likely the answer is right, but "
+            "decision='min_cost' weighs errors by their cost; use confidence='auto'."
+        )
+    if scope == "confidence":
+        raise ValueError(
+            "confidence=LearnedConfidence(...) is itself fitted to how often answers are right; "
+            "use calibration_scope='probabilities', which calibrates what it reads."
         )
 
 

@@ -37,6 +37,7 @@ from skselect.estimators.fitting import (
     is_ready,
     spread,
 )
+from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.progress import Fits, FitTask, run
 from skselect.policy.certificate import Doubt, percent
 from skselect.policy.policy import Decisions
@@ -227,7 +228,9 @@ def decide_among_all(
     proba = spread(decisions.y_proba, columns, len(rows.classes), 0.0)
     y_pred = columns[decisions.y_pred]
     confidence = decisions.confidence
-    if not kept and not model.calibrates_confidence:  # a calibrated one does not change
+    learnt = isinstance(base.confidence, LearnedConfidence)
+    # What was fitted to errors does not change.
+    if not (kept or learnt or model.calibrates_confidence):
         confidence = confidence_of_answers(proba, y_pred, base.confidence_in_use, rows.rule)
     return replace(decisions, y_proba=proba, y_pred=y_pred, confidence=confidence)
 

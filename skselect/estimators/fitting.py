@@ -20,7 +20,12 @@ from sklearn.model_selection import (
     check_cv as as_splitter,
 )
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.parallel import Parallel, delayed
 
 from skselect._checks.labels import check_known, check_labels, encode_labels
@@ -423,6 +428,17 @@ class TrainingRows:
             fitted.fit(self.X, own_codes, **params)
         return RawClassifier(fitted, self.classes, known, find_response(fitted))
 
+    def fit_witness(self, estimator: Any) -> Witness:
+        """Fit a clone of a classifier whose opinion is asked; weights reach it if it takes them."""
+        if is_ready(estimator):
+            fitted = clone(estimator)
+            own = check_labels(np.asarray(fitted.classes_), "classes_")
+            columns = encode_labels(own, self.classes, "classes_")
+            return Witness(fitted, columns, len(self.classes))
+        weighted = {} if self.weight is None else _name_weights(estimator, self.weight)
+        raw = replace(self, params=weighted).fit(estimator)
+        return Witness(raw.estimator, raw.columns, len(self.classes))
+
     def predict_out_of_fold(
         self,
         estimator: Any,
@@ -431,8 +447,10 @@ class TrainingRows:
         *,
         tasks: Sequence[FitTask] | None = None,
         decision: str | None = None,
-    ) -> tuple[FloatArray, str]:
-        """Return raw scores of the tested rows by classifiers that did not see them, their kind.
+        own_answers: bool = False,
+        witnesses: Mapping[str, Any] | None = None,
+    ) -> OutOfFold:
+        """Return what classifiers that did not see the tested rows say of them.
 
         The rows are in ascending order. Where a `decision` is given, a classifier whose answers
         do not fit it is refused.
@@ -440,10 +458,99 @@ class TrainingRows:
         no_task: list[FitTask | None] = [None] * len(parts)
         each = zip(parts, tasks or no_task, strict=True)
         found = Parallel(n_jobs=n_jobs)(
-            delayed(_score_fold)(self, estimator, part, task, decision) for part, task in each
+            delayed(_score_fold)(
+                self, estimator, part, task, decision, own_answers, witnesses or {}
+            )
+            for part, task in each
         )
-        tests, scores, responses = zip(*found, strict=True)
-        return np.asarray(np.concatenate(scores)[np.argsort(np.concatenate(tests))]), responses[-1]
+        tests = [test for _, test in parts]
+        tested = np.concatenate(tests)
+        scores, answers, opinions, responses = zip(*found, strict=True)
+        tables = {name: np.concatenate([x[name] for x in opinions]) for name in witnesses or {}}
+        return OutOfFold(
+            tested,
+            np.concatenate(scores),
+            responses[-1],
+            self.codes[tested],
+            None if self.weight is None else self.weight[tested],
+            np.repeat(np.arange(len(parts)), [len(test) for test in tests]),
+            np.concatenate(answers) if own_answers else None,
+            tables,
+        ).take(np.argsort(tested))
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """A fitted classifier whose opinion of another one's answers is asked.
+
+    Parameters
+    ----------
+    estimator : object
+    columns : ndarray of int
+        Position of each of its own classes among those of the task; -1 for others.
+    n_classes : int
+        Of the task.
+    """
+
+    estimator: Any
+    columns: IntArray
+    n_classes: int
+
+    def scores(self, X: Any) -> FloatArray:
+        """Return its probabilities of the task's classes: 0 for one that it does not know."""
+        own = check_proba(self.estimator.predict_proba(X), "witnesses: predict_proba(X)")
+        check_own_proba(own, count_rows(X), len(self.columns), self.estimator)
+        known = self.columns >= 0
+        table = spread(own[:, known], self.columns[known], self.n_classes, 0.0)
+        if known.all():
+            return table
+        total = table.sum(axis=1, keepdims=True)
+        uniform = np.full_like(table, 1.0 / self.n_classes)
+        return np.divide(table, total, out=uniform, where=total > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """What classifiers say of rows that they did not see.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        Which rows.
+    scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
+    response : {"predict_proba", "decision_function"}
+        What the scores are.
+    codes : ndarray of shape (n,)
+        The true classes.
+    weight : ndarray of shape (n,) or None
+    fold : ndarray of shape (n,)
+    y_pred : ndarray of shape (n,) or None
+        Codes of the classifier's own answers, where they were asked for.
+    witnesses : dict of ndarray of shape (n, K)
+        The probabilities of other classifiers.
+    """
+
+    rows: IntArray
+    scores: FloatArray
+    response: str
+    codes: IntArray
+    weight: FloatArray | None
+    fold: IntArray
+    y_pred: IntArray | None = None
+    witnesses: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def take(self, rows: IntArray | BoolArray) -> OutOfFold:
+        """Return some of the rows."""
+        return OutOfFold(
+            self.rows[rows],
+            self.scores[rows],
+            self.response,
+            self.codes[rows],
+            None if self.weight is None else self.weight[rows],
+            self.fold[rows],
+            None if self.y_pred is None else self.y_pred[rows],
+            {name: table[rows] for name, table in self.witnesses.items()},
+        )
 
 
 def _score_fold(
@@ -452,14 +559,28 @@ def _score_fold(
     part: tuple[IntArray, IntArray],
     task: FitTask | None,
     decision: str | None,
-) -> tuple[IntArray, FloatArray, str]:
-    """Return the rows that a fold leaves out, and their scores by a classifier of the others."""
+    own_answers: bool,
+    witnesses: Mapping[str, Any],
+) -> tuple[FloatArray, IntArray | None, dict[str, FloatArray], str]:
+    """Return what classifiers of the training rows say of the rows that a fold leaves out."""
     train, test = part
-    raw, X_test = rows.take(train).fit(estimator, task), take_rows(rows.X, test)
+    known, X_test = rows.take(train), take_rows(rows.X, test)
+    raw = known.fit(estimator, task)
     scores = raw.scores(X_test)
     if decision is not None:
         raw.check_decision(X_test, scores, decision)
-    return test, scores, raw.response
+    answers = raw.predict_codes(X_test) if own_answers else None
+    opinions = {name: known.fit_witness(w).scores(X_test) for name, w in witnesses.items()}
+    return scores, answers, opinions, raw.response
+
+
+def _name_weights(estimator: Any, weight: FloatArray) -> dict[str, FloatArray]:
+    """Return the weights under the name by which `fit` takes them; nothing if it takes none."""
+    if routing_enabled():
+        wants = get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
+        return {"sample_weight": weight} if wants else {}
+    name = weight_parameter(estimator)
+    return {} if name is None else {name: weight}
 
 
 def _encode_eval_labels(labels: Any, classes: LabelArray) -> IntArray:

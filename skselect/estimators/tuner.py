@@ -423,7 +423,7 @@ class ThresholdTuner(
         frozen = fitted or is_ready(base.estimator)
         n = len(rows.codes)
         claims = goal.promises or self.shortlist is not None
-        if frozen and (fitted or base.calibration is None):
+        if frozen and (fitted or not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
             model = base if fitted else fit_clone(base, rows)
             seen = count_seen(self.estimator, rows.X) if claims else 0
@@ -671,9 +671,9 @@ class ThresholdTuner(
         """Whether it has a threshold: always."""
         return True
 
-    def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any]:
-        scores, y_pred, _ = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
-        return scores, y_pred, find_subgroups(self.group_by, X)
+    def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]:
+        scores, y_pred, _, opinions = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
+        return scores, y_pred, find_subgroups(self.group_by, X), opinions
 
     # scikit-learn ------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import inspect
 import json
 import os
 import pprint
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import column_names
-from skselect._checks import as_array
+from skselect._checks import as_array, shown
 from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
 from skselect._checks.options import (
     check_abstain_label,
@@ -37,7 +37,7 @@ from skselect._checks.proba import (
     match_columns,
     refuse_one_row_or_two,
 )
-from skselect._checks.rows import check_confidence, check_length
+from skselect._checks.rows import check_confidence, check_length, check_vector
 from skselect._files import digest_json, read_json, write_whole
 from skselect._notebook import NotebookText
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
@@ -57,9 +57,11 @@ from skselect.policy.shortlist import PolicyShortlist, check_shortlisted
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.learned import LearnedScore
 
 SCHEMA = "skselect.policy"
-#: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist`.
+#: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
+#: confidences.
 VERSION = 3
 
 
@@ -101,9 +103,10 @@ class AbstentionPolicy(NotebookText):
     threshold : float
         Rows with confidence >= threshold are accepted; inf accepts none. Not used where there
         are `groups`.
-    confidence : str or callable, default="max_proba"
+    confidence : str, callable or LearnedScore, default="max_proba"
         Computed from the (calibrated) probabilities: "max_proba", "margin", "entropy", "gini";
-        or, for the answer alone, "chosen_proba" or "expected_cost".
+        or, for the answer alone, "chosen_proba" or "expected_cost". Or what a
+        :class:`LearnedConfidence` has learnt, which also asks other models.
     calibration : ClassCalibration, ConfidenceCalibration or None, default=None
         Map from raw scores to calibrated probabilities, or from confidence to calibrated
         confidence.
@@ -149,7 +152,7 @@ class AbstentionPolicy(NotebookText):
 
     classes: LabelArray
     threshold: float
-    confidence: str | Callable[[FloatArray], Any] = "max_proba"
+    confidence: str | Callable[[FloatArray], Any] | LearnedScore = "max_proba"
     calibration: Calibration | None = None
     response: str = "predict_proba"
     rule: DecisionRule = field(default_factory=DecisionRule)
@@ -195,7 +198,10 @@ class AbstentionPolicy(NotebookText):
         check_choice("response", self.response, ["predict_proba", "decision_function"])
         rule = DecisionRule.checked(self.rule.decision, self.rule.cost_matrix, self.classes)
         object.__setattr__(self, "rule", rule)
-        if not callable(self.confidence):
+        if isinstance(self.confidence, LearnedScore):
+            for calibration in self.confidence.witnesses.values():
+                calibration.check_fits(len(self.classes), "predict_proba")
+        elif not callable(self.confidence):
             check_choice("confidence", self.confidence, [*CONFIDENCES, *ANSWER_CONFIDENCES])
             check_confidence_fits(self.confidence, rule.decision, rule.cost_matrix)
         if self.abstain_label is not None:
@@ -216,7 +222,9 @@ class AbstentionPolicy(NotebookText):
 
     # Deciding ----------------------------------------------------------------------------
 
-    def decide(self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> pd.DataFrame:
+    def decide(
+        self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
+    ) -> pd.DataFrame:
         """Turn raw probabilities into decisions, calibration included.
 
         Parameters
@@ -231,6 +239,9 @@ class AbstentionPolicy(NotebookText):
         subgroups : array-like of shape (n,) or DataFrame, default=None
             The subgroup of each row, for a policy with a threshold per subgroup only (but not
             where the answers are the subgroups).
+        witnesses : dict, default=None
+            For a policy with a learned confidence only, what it asks, by name: of each witness its
+            raw probabilities for these rows, like `y_proba`; of each further column its values.
 
         Returns
         -------
@@ -242,10 +253,12 @@ class AbstentionPolicy(NotebookText):
         Raises
         ------
         ValueError
-            If the scores, answers or subgroups do not fit the policy.
+            If the scores, answers, subgroups or witnesses do not fit the policy.
         """
-        scores = self._check_scores(y_proba)
-        decisions = apply_policy(self, scores, self._check_answers(y_pred, len(scores)), subgroups)
+        scores = _check_scores(y_proba, self.classes, self.response)
+        answers = self._check_answers(y_pred, len(scores))
+        opinions = self._check_opinions(witnesses, len(scores))
+        decisions = apply_policy(self, scores, answers, subgroups, opinions)
         return self.frame(decisions, find_index(y_proba, len(scores)))
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
@@ -279,6 +292,26 @@ class AbstentionPolicy(NotebookText):
         return check_known(
             codes, labels, self.classes, "y_pred", "The policy was made for these classes only."
         )
+
+    def _check_opinions(self, witnesses: Any, n: int) -> dict[str, FloatArray]:
+        """Check what a learned confidence asks beside the scores."""
+        if not isinstance(self.confidence, LearnedScore):
+            if witnesses:
+                raise ValueError("witnesses: this policy's confidence asks none; leave them out.")
+            return {}
+        given = _check_asked(self.confidence, witnesses)
+        found = {}
+        for name in self.confidence.asks:
+            place = f"witnesses[{name!r}]"
+            if name in self.confidence.witnesses:
+                values = _check_scores(given[name], self.classes, "predict_proba", place)
+            else:
+                values = check_vector(given[name], place) if n else np.empty(0)
+                if not np.all(np.isfinite(values)):
+                    raise ValueError(f"{place} has NaN or infinite values.")
+            check_length(place, values, n, "y_proba")
+            found[name] = values
+        return found
 
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted.
@@ -330,63 +363,14 @@ class AbstentionPolicy(NotebookText):
             table["shortlist"] = lists
         return pd.DataFrame(table, index=index)
 
-    def _check_scores(self, values: Any) -> FloatArray:
-        names = column_names(values)
-        raw = given = as_array(values, "y_proba")
-        n_classes = len(self.classes)
-        if given.ndim == 0 or (given.ndim == 1 and n_classes > 2 and len(given)):
-            raise ValueError(
-                f"y_proba needs a row per case with {n_classes} numbers, one for each class, got "
-                f"the shape {given.shape}; pass one case as [[...]]."
-            )
-        column = names is None and n_classes == 2 and given.shape[1:] == (1,)
-        if given.shape == (0,) or (column and not len(given)):  # no rows at all
-            raw = np.empty((0,) if self._takes_values else (0, n_classes))
-        elif column:
-            raw = given[:, 0]
-        if self.response == "decision_function":
-            return self._check_decision_values(raw)
-        if raw.ndim == 1:
-            positive = check_positive_proba(raw)
-            refuse_one_row_or_two(given, n_classes)
-            raw, names = np.column_stack([1.0 - positive, positive]), None
-        if names is not None:
-            remedy = f"or pass an array with its columns in the order of {self.classes.tolist()}"
-            raw = raw[:, match_columns(names, self.classes, "y_proba", remedy)]
-        proba = check_proba(raw) if len(raw) else raw.astype(np.float64)
-        if proba.shape[1] != n_classes:
-            raise ValueError(
-                f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
-                f"{self.classes.tolist()}: pass one column for each, in this order."
-            )
-        return proba
-
-    @property
-    def _takes_values(self) -> bool:
-        """Whether the raw scores are one decision value per row."""
-        return self.response == "decision_function" and len(self.classes) == 2
-
-    def _check_decision_values(self, raw: LabelArray) -> FloatArray:
-        scores = raw.astype(np.float64)
-        shape = (len(scores),) if self._takes_values else (len(scores), len(self.classes))
-        if scores.shape != shape:
-            raise ValueError(
-                f"y_proba: this policy was built on decision_function; it needs finite decision "
-                f"values of shape {shape}, got the shape {scores.shape}."
-            )
-        if not np.all(np.isfinite(scores)):
-            raise ValueError(
-                "y_proba: this policy was built on decision_function; it needs finite decision "
-                "values, got NaN or infinite ones."
-            )
-        return scores
-
     # Saving ------------------------------------------------------------------------------
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the policy as plain values; see :meth:`to_json`."""
-        confidence = self.confidence
-        if callable(confidence):
+        confidence: Any = self.confidence
+        if isinstance(confidence, LearnedScore):
+            confidence = confidence.to_dict()
+        elif callable(confidence):
             if not allow_external:
                 raise ValueError(
                     "confidence: a function cannot be saved as JSON. Use a named confidence, or "
@@ -464,8 +448,8 @@ class AbstentionPolicy(NotebookText):
         """Save the policy as one Python file that decides with numpy alone.
 
         Where skselect, scikit-learn, scipy and pandas are not installed, the file makes the
-        same decisions: ``decide(y_proba, y_pred=, subgroups=)`` returns a dict of arrays, and
-        ``accepts(confidence)`` a mask. For the rows of a file, use ``skselect apply``.
+        same decisions: ``decide(y_proba, y_pred=, subgroups=, witnesses=)`` returns a dict of
+        arrays, and ``accepts(confidence)`` a mask. For the rows of a file, use ``skselect apply``.
 
         Parameters
         ----------
@@ -565,7 +549,9 @@ class AbstentionPolicy(NotebookText):
                 "it was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
             )
         confidence: Any = stored["confidence"]
-        if str(confidence).startswith("external:"):
+        if isinstance(confidence, dict):
+            confidence = _restore_learned(confidence)
+        elif str(confidence).startswith("external:"):
             confidence = External(str(confidence).removeprefix("external:"))
         calibration, certificate = stored["calibration"], stored["certificate"]
         if stored["version"] == 1:
@@ -593,11 +579,26 @@ class AbstentionPolicy(NotebookText):
         )
 
 
+def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
+    """Rebuild a learned confidence from plain numbers."""
+    check_choice("confidence: kind", stored["kind"], ["learned"])
+    named = stored["coefficients"]
+    for name, value in {"intercept": stored["intercept"], **named}.items():
+        check_number(f"coefficient of {name!r}", value, closed="neither")
+    witnesses = {name: restore_calibration(x) for name, x in stored["witnesses"].items()}
+    if not named or not set(witnesses) <= set(named):
+        raise ValueError(f"confidence: {list(witnesses)} and {list(named)} do not fit together.")
+    return LearnedScore(
+        tuple(named), np.array(list(named.values())), float(stored["intercept"]), witnesses
+    )
+
+
 def apply_policy(
     policy: AbstentionPolicy,
     scores: FloatArray,
     y_pred: IntArray | None = None,
     subgroups: Any = None,
+    opinions: Mapping[str, FloatArray] | None = None,
 ) -> Decisions:
     """Decide on checked raw scores: used by policies, estimators and reports alike.
 
@@ -608,6 +609,8 @@ def apply_policy(
     y_pred : ndarray of shape (n,), default=None
         Codes of the estimator's own answers, where the policy asks for them.
     subgroups : array-like of shape (n,) or DataFrame, default=None
+    opinions : dict of ndarray, default=None
+        What a learned confidence asks beside the scores.
     """
     # Sums over columns must not depend on the memory layout.
     scores = np.ascontiguousarray(scores)
@@ -620,12 +623,85 @@ def apply_policy(
     threshold = _find_thresholds(policy, subgroups, len(proba))
     confidence = np.empty(0)
     if len(proba):  # a user's function is not called without rows
-        confidence = confidence_of_answers(proba, chosen, policy.confidence, rule)
-        confidence = confidence if calibration is None else calibration.honest(confidence)
-    claim = confidence
-    if not isinstance(calibration, ConfidenceCalibration) and policy.confidence != rule.claim:
+        if isinstance(policy.confidence, LearnedScore):
+            given = _check_asked(policy.confidence, opinions)
+            confidence = policy.confidence.rate(proba, chosen, given)
+        else:
+            confidence = confidence_of_answers(proba, chosen, policy.confidence, rule)
+            confidence = confidence if calibration is None else calibration.honest(confidence)
+    claim, is_claim = confidence, isinstance(policy.confidence, LearnedScore)
+    is_claim = is_claim or isinstance(calibration, ConfidenceCalibration)
+    if not is_claim and policy.confidence != rule.claim:
         claim = confidence_of_answers(proba, chosen, rule.claim, rule)
     return Decisions(proba, chosen, confidence, claim, confidence >= threshold, threshold)
+
+
+def _check_asked(score: LearnedScore, witnesses: Any) -> Mapping[str, Any]:
+    """Refuse to decide without what a learned confidence asks."""
+    names = list(score.asks)
+    if witnesses is None and not names:
+        return {}
+    if not isinstance(witnesses, Mapping) or set(witnesses) != set(names):
+        got = f"the names {list(witnesses)}" if isinstance(witnesses, Mapping) else shown(witnesses)
+        raise ValueError(
+            f"witnesses must be a dict with the names {names}, which the learned confidence of "
+            f"this policy asks about the same rows, got {got}. The estimator it comes from gives "
+            "them: policy.decide(model.raw_scores(X), witnesses=model.raw_witnesses(X)). Where "
+            "Predictions are wanted, pass Predictions.from_labels(y_true, y_pred, confidence) with "
+            "the columns suggestion and confidence of its decisions."
+        )
+    return witnesses
+
+
+def _check_scores(
+    values: Any, classes: LabelArray, response: str, name: str = "y_proba"
+) -> FloatArray:
+    """Return checked raw scores, with a column per class or one decision value for two."""
+    names = column_names(values)
+    raw = given = as_array(values, name)
+    n_classes = len(classes)
+    takes_values = response == "decision_function" and n_classes == 2
+    if given.ndim == 0 or (given.ndim == 1 and n_classes > 2 and len(given)):
+        raise ValueError(
+            f"{name} needs a row per case with {n_classes} numbers, one for each class, got "
+            f"the shape {given.shape}; pass one case as [[...]]."
+        )
+    column = names is None and n_classes == 2 and given.shape[1:] == (1,)
+    if given.shape == (0,) or (column and not len(given)):  # no rows at all
+        raw = np.empty((0,) if takes_values else (0, n_classes))
+    elif column:
+        raw = given[:, 0]
+    if response == "decision_function":
+        return _check_decision_values(raw, (len(raw),) if takes_values else (len(raw), n_classes))
+    if raw.ndim == 1:
+        positive = check_positive_proba(raw, name)
+        refuse_one_row_or_two(given, n_classes, name)
+        raw, names = np.column_stack([1.0 - positive, positive]), None
+    if names is not None:
+        remedy = f"or pass an array with its columns in the order of {classes.tolist()}"
+        raw = raw[:, match_columns(names, classes, name, remedy)]
+    proba = check_proba(raw, name) if len(raw) else raw.astype(np.float64)
+    if proba.shape[1] != n_classes:
+        raise ValueError(
+            f"{name} has {proba.shape[1]} columns, but the policy is for the classes "
+            f"{classes.tolist()}: pass one column for each, in this order."
+        )
+    return proba
+
+
+def _check_decision_values(raw: LabelArray, shape: tuple[int, ...]) -> FloatArray:
+    scores = raw.astype(np.float64)
+    if scores.shape != shape:
+        raise ValueError(
+            f"y_proba: this policy was built on decision_function; it needs finite decision "
+            f"values of shape {shape}, got the shape {scores.shape}."
+        )
+    if not np.all(np.isfinite(scores)):
+        raise ValueError(
+            "y_proba: this policy was built on decision_function; it needs finite decision "
+            "values, got NaN or infinite ones."
+        )
+    return scores
 
 
 def _find_thresholds(policy: AbstentionPolicy, subgroups: Any, n: int) -> FloatArray:

@@ -39,7 +39,9 @@ RANGE_TOLERANCE = 1e-6
 FEW = 4
 
 
-def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[str, Array]:
+def decide(
+    y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
+) -> dict[str, Array]:
     """Turn raw scores into decisions, calibration included.
 
     Parameters
@@ -55,6 +57,9 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
     subgroups : array-like of shape (n,), mapping or DataFrame, default=None
         The subgroup of each row, where the policy has a threshold per subgroup only (but not
         where the answers are the subgroups).
+    witnesses : mapping, default=None
+        Where the confidence is a learned one only, what it asks, by name: of each witness its raw
+        probabilities for these rows, like `y_proba`; of each further column its values.
 
     Returns
     -------
@@ -66,14 +71,18 @@ def decide(y_proba: Any, *, y_pred: Any = None, subgroups: Any = None) -> dict[s
     Raises
     ------
     ValueError
-        If the scores, answers or subgroups do not fit the policy.
+        If the scores, answers, subgroups or witnesses do not fit the policy.
     """
     # Sums over columns must not depend on the memory layout.
-    scores = np.ascontiguousarray(_check_scores(y_proba))
+    scores = np.ascontiguousarray(_check_scores(y_proba, "y_proba", POLICY["response"]))
     given = _check_answers(y_pred, len(scores))
+    opinions = _check_opinions(witnesses, len(scores))
     proba = _calibrate(scores)
     answers = _choose_answers(proba) if given is None else given
-    confidence = _calibrate_confidence(CONFIDENCES[POLICY["confidence"]](proba, answers))
+    if _is_learned():
+        confidence = _rate(proba, answers, opinions)
+    else:
+        confidence = _calibrate_confidence(CONFIDENCES[POLICY["confidence"]](proba, answers))
     suggestion = _classes()[answers]
     if POLICY["groups"] is not None and POLICY["groups"]["by_answer"]:
         if subgroups is not None:
@@ -125,56 +134,53 @@ def _classes() -> Array:
     return np.asarray(POLICY["classes"]).astype(POLICY["classes_dtype"])
 
 
-def _check_scores(values: Any) -> Array:
+def _check_scores(values: Any, name: str, response: str) -> Array:
     """Return checked raw scores, one column per class (or one decision value for two classes)."""
     columns = getattr(values, "columns", None)
+    takes_values = response == "decision_function" and len(_classes()) == 2
     raw = given = np.asarray(values)
     if given.ndim == 0 or (given.ndim == 1 and len(_classes()) > 2 and len(given)):
         raise ValueError(
-            f"y_proba needs a row per case with {len(_classes())} numbers, one for each class, got "
+            f"{name} needs a row per case with {len(_classes())} numbers, one for each class, got "
             f"the shape {given.shape}; pass one case as [[...]]."
         )
     column = columns is None and len(_classes()) == 2 and given.shape[1:] == (1,)
     if given.shape == (0,) or (column and not len(given)):  # no rows at all
-        raw = np.empty((0,) if _takes_values() else (0, len(_classes())))
+        raw = np.empty((0,) if takes_values else (0, len(_classes())))
     elif column:
         raw = given[:, 0]
-    if POLICY["response"] == "decision_function":
-        return _check_decision_values(raw)
+    if response == "decision_function":
+        return _check_decision_values(
+            raw, (len(raw),) if takes_values else (len(raw), len(_classes()))
+        )
     if raw.ndim == 1:
         if raw.dtype.kind in "iubUSO" and not _holds_floats(raw):
             raise ValueError(
-                f"y_proba is one-dimensional and holds {raw.dtype} values: these look like labels, "
+                f"{name} is one-dimensional and holds {raw.dtype} values: these look like labels, "
                 "not probabilities."
             )
-        positive = _check_vector(raw, "y_proba")
+        positive = _check_vector(raw, name)
         if given.shape == (2,) and len(_classes()) == 2:
             first, second = given
             raise ValueError(
-                f"y_proba is [{first!s}, {second!s}]: that may be one row with both classes, or "
+                f"{name} is [{first!s}, {second!s}]: that may be one row with both classes, or "
                 f"two rows with the second class. One row: pass [[{first!s}, {second!s}]]; two "
                 f"rows: pass a column, [[{first!s}], [{second!s}]]."
             )
         raw, columns = np.column_stack([1.0 - positive, positive]), None
     if columns is not None:
-        raw = raw[:, _match_columns(list(columns))]
-    proba = _check_proba(raw) if len(raw) else raw.astype(np.float64)
+        raw = raw[:, _match_columns(list(columns), name)]
+    proba = _check_proba(raw, name) if len(raw) else raw.astype(np.float64)
     if proba.shape[1] != len(_classes()):
         raise ValueError(
-            f"y_proba has {proba.shape[1]} columns, but the policy is for the classes "
+            f"{name} has {proba.shape[1]} columns, but the policy is for the classes "
             f"{POLICY['classes']}: pass one column for each, in this order."
         )
     return proba
 
 
-def _takes_values() -> bool:
-    """Whether the raw scores are one decision value per row."""
-    return POLICY["response"] == "decision_function" and len(_classes()) == 2
-
-
-def _check_decision_values(raw: Array) -> Floats:
+def _check_decision_values(raw: Array, shape: tuple[int, ...]) -> Floats:
     scores = raw.astype(np.float64)
-    shape = (len(scores),) if _takes_values() else (len(scores), len(_classes()))
     if scores.shape != shape:
         raise ValueError(
             "y_proba: this policy was built on decision_function; it needs finite decision values "
@@ -202,42 +208,42 @@ def _check_vector(values: Any, name: str) -> Floats:
     return vector
 
 
-def _match_columns(names: list[Any]) -> list[int]:
+def _match_columns(names: list[Any], name: str) -> list[int]:
     """Return the position of each class among the column names."""
     wanted: list[Any] = POLICY["classes"]
     if not all(label in names for label in wanted):
-        names, wanted = [str(name) for name in names], [str(label) for label in wanted]
+        names, wanted = [str(column) for column in names], [str(label) for label in wanted]
     if len(names) != len(wanted) or not all(label in names for label in wanted):
         raise ValueError(
-            f"y_proba: the columns {names} are not the classes {POLICY['classes']}. Rename them, "
+            f"{name}: the columns {names} are not the classes {POLICY['classes']}. Rename them, "
             "or pass an array with its columns in the order of the classes."
         )
     return [names.index(label) for label in wanted]
 
 
-def _check_proba(proba: Array) -> Array:
+def _check_proba(proba: Array, name: str) -> Array:
     """Return probabilities, float32 as they are, other dtypes as float64."""
     if proba.dtype not in (np.float32, np.float64):
         if proba.dtype.kind not in "fiuO":
-            raise ValueError(f"y_proba must hold probabilities, got {proba.dtype} values.")
+            raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
         try:
             proba = proba.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"y_proba must hold probabilities: {error}.") from error
+            raise ValueError(f"{name} must hold probabilities: {error}.") from error
     if proba.ndim != 2 or proba.size == 0:
         raise ValueError(
-            f"y_proba must have one row per case and one column per class, got {proba.shape}."
+            f"{name} must have one row per case and one column per class, got {proba.shape}."
         )
     low, high = float(np.min(proba)), float(np.max(proba))
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError("y_proba has NaN or infinite values.")
+        raise ValueError(f"{name} has NaN or infinite values.")
     if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
-        raise ValueError(f"y_proba must lie in [0, 1], got values from {low:g} to {high:g}.")
+        raise ValueError(f"{name} must lie in [0, 1], got values from {low:g} to {high:g}.")
     gap = np.abs(_row_sums(proba) - 1.0)
     if float(gap.max()) > SUM_TOLERANCE:
         row = int(np.argmax(gap))
         raise ValueError(
-            f"y_proba: each row must sum to one, row {row} sums to {proba[row].sum():g}."
+            f"{name}: each row must sum to one, row {row} sums to {proba[row].sum():g}."
         )
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
 
@@ -254,23 +260,30 @@ def _row_sums(table: Array) -> Floats:
 # Calibration ------------------------------------------------------------------------------------
 
 
+def _calibration(witness: str | None = None) -> Any:
+    """Return the calibration of the classifier, or of a witness."""
+    return POLICY["calibration"] if witness is None else POLICY["confidence"]["witnesses"][witness]
+
+
 @cache
-def _maps() -> list[dict[str, Floats]]:
+def _maps(witness: str | None = None) -> list[dict[str, Floats]]:
     """Return the fitted maps as arrays."""
     return [
         {name: np.asarray(number, dtype=np.float64) for name, number in fitted.items()}
-        for fitted in POLICY["calibration"]["maps"]
+        for fitted in _calibration(witness)["maps"]
     ]
 
 
-def _calibrate(scores: Array) -> Array:
+def _calibrate(scores: Array, witness: str | None = None) -> Array:
     """Return class probabilities that sum to one in each row."""
-    if POLICY["calibration"] is None or POLICY["calibration"]["scope"] == "confidence":
+    calibration = _calibration(witness)
+    if calibration is None or calibration["scope"] == "confidence":
         return scores
-    kind, offset = POLICY["calibration"]["kind"], POLICY["calibration"]["offset"]
-    are_proba = POLICY["response"] == "predict_proba"
+    kind, offset = calibration["kind"], calibration["offset"]
+    are_proba = calibration["response"] == "predict_proba"
     scores = scores.astype(np.float64)
-    first = _maps()[0]
+    maps = _maps(witness)
+    first = maps[0]
     if "prior" in first and first["prior"].ndim:  # one map for all classes
         logits = np.log(scores + offset) if are_proba else scores
         return _mix_prior(first, _softmax(logits / first["temperature"]))
@@ -278,7 +291,7 @@ def _calibrate(scores: Array) -> Array:
     columns = columns[1:] if len(columns) == 2 else columns
     if are_proba and kind in READ_LOG_ODDS:
         columns = [_log_odds(column, offset) for column in columns]
-    mapped = [MAPS[kind](fitted, column) for fitted, column in zip(_maps(), columns, strict=True)]
+    mapped = [MAPS[kind](fitted, column) for fitted, column in zip(maps, columns, strict=True)]
     if len(mapped) == 1:
         return np.column_stack([1.0 - mapped[0], mapped[0]])
     proba = np.column_stack(mapped)
@@ -427,13 +440,16 @@ def _margin(proba: Array, _: Array) -> Floats:
 
 
 def _entropy(proba: Array, _: Array) -> Floats:
+    return np.clip(1.0 - _normalized_entropy(proba), 0.0, 1.0)
+
+
+def _normalized_entropy(proba: Array) -> Floats:
     n_classes = proba.shape[1]
     if n_classes == 1:
-        return np.ones(len(proba))
+        return np.zeros(len(proba))
     p = proba.astype(np.float64)
     logs = np.log(p, out=np.zeros_like(p), where=p > 0)  # p log p -> 0
-    entropy = -np.sum(p * logs, axis=1) / np.log(n_classes)
-    return np.clip(1.0 - entropy, 0.0, 1.0)
+    return np.asarray(-np.sum(p * logs, axis=1) / np.log(n_classes))
 
 
 def _gini(proba: Array, _: Array) -> Floats:
@@ -456,6 +472,84 @@ CONFIDENCES: dict[str, Callable[[Array, Array], Floats]] = {
     "chosen_proba": _chosen,
     "expected_cost": _expected_cost,
 }
+
+
+# Learned confidence -----------------------------------------------------------------------------
+
+
+def _is_learned() -> bool:
+    return not isinstance(POLICY["confidence"], str)
+
+
+def _check_opinions(witnesses: Any, n: int) -> dict[str, Array]:
+    """Return what a learned confidence asks beside the scores, checked."""
+    if not _is_learned():
+        if witnesses:
+            raise ValueError("witnesses: this policy's confidence asks none; leave them out.")
+        return {}
+    asked = list(POLICY["confidence"]["witnesses"])
+    names = asked + [
+        name
+        for name in POLICY["confidence"]["coefficients"]
+        if name not in asked and name not in OWN_FEATURES
+    ]
+    if witnesses is None and not names:
+        return {}
+    if not isinstance(witnesses, Mapping) or set(witnesses) != set(names):
+        got = list(witnesses) if isinstance(witnesses, Mapping) else type(witnesses).__name__
+        raise ValueError(
+            f"witnesses must be a dict with the names {names}, which the learned confidence of "
+            f"this policy asks about the same rows, got {got}."
+        )
+    found: dict[str, Array] = {}
+    for name in names:
+        place = f"witnesses[{name!r}]"
+        if name in asked:
+            found[name] = _check_scores(witnesses[name], place, "predict_proba")
+        else:
+            found[name] = _check_vector(witnesses[name], place) if n else np.empty(0)
+            if not np.all(np.isfinite(found[name])):
+                raise ValueError(f"{place} has NaN or infinite values.")
+        if len(found[name]) != n:
+            raise ValueError(f"{place} has {len(found[name])} rows, but y_proba has {n}.")
+    return found
+
+
+def _rate(proba: Array, answers: NDArray[np.int64], opinions: dict[str, Array]) -> Floats:
+    """Return the chance that each answer is right."""
+    others = proba.astype(np.float64)
+    answer = _chosen(others, answers)
+    others[np.arange(len(others)), answers] = 0.0
+    second = others.max(axis=1)
+    features = {
+        "logit": _logit(answer),
+        "lead": np.log(_keep_inside(answer)) - np.log(_keep_inside(second)),
+        "entropy": _normalized_entropy(proba),
+    }
+    for name, given in opinions.items():
+        asked = name in POLICY["confidence"]["witnesses"]
+        if asked:
+            given = _chosen(_calibrate(np.ascontiguousarray(given), name), answers)  # noqa: PLW2901
+        features[name] = _logit(given) if asked else given
+    total = np.full(len(proba), POLICY["confidence"]["intercept"])
+    for name, coefficient in POLICY["confidence"]["coefficients"].items():
+        total += coefficient * features[name]
+    with np.errstate(over="ignore"):
+        return _expit(total)
+
+
+def _logit(p: Floats) -> Floats:
+    p = _keep_inside(p)
+    return np.asarray(np.log(p) - np.log(1.0 - p))
+
+
+def _keep_inside(p: Floats) -> Floats:
+    return np.clip(p, LEAST_PROBA, 1.0 - LEAST_PROBA)
+
+
+OWN_FEATURES = ("logit", "lead", "entropy")
+#: Probabilities nearer to 0 or 1 count as this near.
+LEAST_PROBA = 1e-6
 
 
 # Thresholds -------------------------------------------------------------------------------------

@@ -234,7 +234,8 @@ def _score_rows(
         warn_if_fitted(estimator)
         seen = find_known_rows(parts, codes)
         warn_unseen(seen, codes, "no calibration learns from them, and they count as wrong")
-        scores, response = rows.predict_out_of_fold(estimator, parts, n_jobs, decision="argmax")
+        found = rows.predict_out_of_fold(estimator, parts, n_jobs, decision="argmax")
+        scores, response = found.scores, found.response
     return _Scores(scores, response, codes, classes, weight, parts, seen)
 
 

@@ -22,6 +22,7 @@ from skselect.metrics._table import SPECS, MetricSpec
 from skselect.policy.certificate import fingerprint, threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
+from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report.answers import is_honest
@@ -84,7 +85,8 @@ def make_case(
     _check_policy_fits(policy, raw, name)
     own = policy.groups is not None and not policy.groups.by_answer
     single = None if policy.groups is not None else policy.threshold
-    if raw.y_proba is None and policy.calibration is None:
+    learned = isinstance(policy.confidence, LearnedScore)
+    if raw.y_proba is None and (policy.calibration is None or learned):
         # Answers with a confidence, but without probabilities: only the threshold can be applied.
         judged = judge(raw)
         by_answer = policy.groups is not None and policy.groups.by_answer

@@ -21,6 +21,7 @@ from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy, External, apply_policy
 from skselect.predictions.confidence import compute_confidence
+from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import compute_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.goal import check_is_predictions
@@ -218,6 +219,7 @@ def decide_labelled(
             "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
         )
     by_column = isinstance(policy.confidence, External) and policy.calibration is None
+    by_column = by_column or isinstance(policy.confidence, LearnedScore)
     if predictions.y_proba is None and not by_column:
         raise ValueError(
             "predictions must hold the raw probabilities that the policy reads: build them with "

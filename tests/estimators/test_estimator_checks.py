@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from skselect import PrecomputedClassifier, SelectiveClassifier, ThresholdTuner
+from skselect import LearnedConfidence, PrecomputedClassifier, SelectiveClassifier, ThresholdTuner
 from skselect.calibration import CALIBRATORS
 from skselect.thresholds import Betting
 
@@ -32,6 +32,7 @@ COUNTS = "a certificate counts independent rows, so it refuses weights"
 
 VOTING = VotingClassifier([("one", GaussianNB()), ("two", LogisticRegression())], voting="soft")
 STACKING = StackingClassifier([("one", GaussianNB())], cv=2)
+LEARNED = LearnedConfidence(witnesses=[LogisticRegression()], guard=False)
 RISK = {"objective": "risk", "target": 0.5, "on_infeasible": "abstain"}
 CERTIFIED = {
     DENSE: COUNTS,
@@ -58,6 +59,7 @@ CASES = [
      {"check_classifiers_train": ABSTAINS, "check_classifiers_classes": ASKS}),
     (SelectiveClassifier(LinearSVC(), calibration="temperature"), {}),
     (SelectiveClassifier(GaussianNB(), calibration="beta"), {}),
+    (SelectiveClassifier(GaussianNB(), calibration="platt", confidence=LEARNED), {}),
     (SelectiveClassifier(VOTING), {}),
     (SelectiveClassifier(STACKING), {DENSE: STACKS}),
     (ThresholdTuner(GaussianNB(), **RISK), CERTIFIED),

@@ -33,6 +33,7 @@ from skselect.policy import standalone
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
 from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.learned import LEAST_PROBA, OWN_FEATURES, LearnedScore
 
 #: Imports every gate of a folder where the named packages do not exist, and lets it decide.
 ALONE = """
@@ -195,7 +196,45 @@ def grouped_cases(rng):
     yield case(None, "predicted_class", {"a": 0.4}, **by_answer)
 
 
-CASES = [calibrated_cases, plain_cases, labelled_cases, grouped_cases]
+def learned_cases(rng):
+    for n_classes, kind in itertools.product((2, 3, 12), (None, "temperature", "isotonic")):
+        scores, codes = raw_scores(rng, n_classes, "predict_proba")
+        tables = {
+            "forest": rng.permutation(scores),
+            "judge": rng.dirichlet(np.ones(n_classes), 150),
+        }
+        fitted = {
+            name: ClassCalibration.fit("temperature", "predict_proba", table, codes, n_classes)
+            for name, table in tables.items()
+        }
+        names = ("logit", "lead", "entropy", "forest", "judge", "novelty")
+        learned = LearnedScore(names, rng.normal(size=6), -0.3, fitted)
+        maps = None
+        if kind is not None:
+            maps = ClassCalibration.fit(kind, "predict_proba", scores, codes, n_classes)
+        policy = AbstentionPolicy(np.arange(n_classes), 0.5, confidence=learned, calibration=maps)
+        novelty = rng.normal(size=150)
+
+        def ask(change, n=150, tables=tables, novelty=novelty):
+            given = {name: change(table[:n]) for name, table in tables.items()}
+            return {"witnesses": given | {"novelty": novelty[:n].tolist()}}
+
+        yield (
+            tied(policy, scores, **ask(np.asarray)),
+            [
+                (scores, ask(np.asarray)),
+                (scores.astype(np.float32), ask(np.float32)),
+                (np.asfortranarray(scores), ask(np.asfortranarray)),
+                (scores[:1], ask(np.asarray, 1)),
+                (
+                    scores[:, ::-1].copy()[:, ::-1],
+                    ask(lambda table: pd.DataFrame(table).to_numpy()),
+                ),
+            ],
+        )
+
+
+CASES = [calibrated_cases, plain_cases, labelled_cases, grouped_cases, learned_cases]
 
 
 @pytest.mark.filterwarnings("ignore:subgroups")
@@ -334,6 +373,16 @@ PAIRED = dataclasses.replace(
 ANSWERED = dataclasses.replace(
     PLAIN, groups=GroupThresholds("predicted_class", {"no": 0.6}, by_answer=True)
 )
+LEARNED = dataclasses.replace(
+    PLAIN,
+    confidence=LearnedScore(
+        ("lead", "forest", "age"), np.array([1.0, 0.5, 0.1]), 0.0,
+        {"forest": ClassCalibration.fit(
+            "temperature", "predict_proba", np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 1]), 2
+        )},
+    ),
+)  # fmt: skip
+ONE = [[0.5, 0.5]]
 
 
 @pytest.mark.parametrize(
@@ -371,6 +420,27 @@ ANSWERED = dataclasses.replace(
         (PAIRED, [[0.5, 0.5]], {"subgroups": {"a": [1]}}, r"the columns \['a', 'b'\]"),
         (PAIRED, [[0.5, 0.5]], {"subgroups": [1]}, r"the columns \['a', 'b'\]"),
         (ANSWERED, [[0.5, 0.5]], {"subgroups": ["no"]}, "subgroups: the answers are the subgroups"),
+        (PLAIN, ONE, {"witnesses": {"forest": ONE}}, "this policy's confidence asks none"),
+        (LEARNED, ONE, {}, r"witnesses must be a dict with the names \['forest', 'age'\]"),
+        (LEARNED, ONE, {"witnesses": {"forest": ONE}}, r"got .*\['forest'\]"),
+        (
+            LEARNED,
+            ONE,
+            {"witnesses": {"forest": [[0.5, 0.6]], "age": [1]}},
+            r"witnesses\['forest'\]: each row must sum to one",
+        ),
+        (
+            LEARNED,
+            ONE,
+            {"witnesses": {"forest": ONE * 2, "age": [1]}},
+            r"witnesses\['forest'\] has 2 rows, but y_proba has 1",
+        ),
+        (
+            LEARNED,
+            ONE,
+            {"witnesses": {"forest": ONE, "age": [np.nan]}},
+            r"witnesses\['age'\] has NaN",
+        ),
     ],
 )
 def test_both_refuse_what_does_not_fit(policy, scores, rest, message):
@@ -389,6 +459,7 @@ def test_both_refuse_what_does_not_fit(policy, scores, rest, message):
         (GROUPED, [[0.9, 0.1]], {"subgroups": [1]}),
         (PAIRED, [[0.9, 0.1]], {"subgroups": {"a": [1], "b": [2]}}),
         (ANSWERED, [[0.9, 0.1]], {}),
+        (LEARNED, ONE, {"witnesses": {"forest": ONE, "age": [1.0]}}),
         (dataclasses.replace(PLAIN, classes=np.array([False, True])), [[0.9, 0.1]], {}),
         (dataclasses.replace(PLAIN, classes=np.array([1, 2, 3])), [[0.9, 0.1, 0.0]], {}),
     ],
@@ -419,6 +490,7 @@ def test_both_know_the_same_names_and_tolerances():
     read = {name for name, kind in CALIBRATORS.items() if getattr(kind, "reads_log_odds", False)}
     assert set(standalone.READ_LOG_ODDS) == read
     assert list(standalone.CONFIDENCES) == [*CONFIDENCES, *ANSWER_CONFIDENCES]
+    assert (standalone.OWN_FEATURES, standalone.LEAST_PROBA) == (OWN_FEATURES, LEAST_PROBA)
 
 
 def test_the_template_decides_by_its_example():

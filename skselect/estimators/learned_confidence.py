@@ -1,0 +1,496 @@
+"""Learn from rows that no model has seen how likely each answer is right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from skselect._array_ops import column_names, take_columns
+from skselect._checks import shown, trusted
+from skselect._notebook import NotebookText
+from skselect._sklearn import weight_parameter
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.calibration import ClassCalibration
+from skselect.calibration._scopes import Calibration
+from skselect.estimators.fitting import OutOfFold, TrainingRows
+from skselect.inference.influence import check_clusters, clustered_error, find_influence
+from skselect.metrics import SPECS
+from skselect.metrics._arguments import Judged
+from skselect.predictions.confidence import confidence_of_answers
+from skselect.predictions.learned import OWN_FEATURES, LearnedScore, describe_answers
+from skselect.predictions.outcomes import Outcomes
+
+#: With fewer errors among the out-of-fold answers the guard keeps the plain confidence.
+LEAST_ERRORS = 20
+#: The guard asks that AUGRC falls by more than this number of standard errors.
+LEAST_Z = 1.0
+#: C of the logistic regression: the features say much the same, and errors are few. On real tables
+#: 0.05 gains as much as 1 where errors are many, and loses less where they are few.
+_STRENGTH = 0.05
+#: More levels of a categorical column than this are pooled for the default witnesses.
+_MOST_LEVELS = 50
+
+
+class LearnedConfidence(BaseEstimator):
+    """A confidence that is learnt: P(this answer is right), with second opinions.
+
+    Pass it to :class:`SelectiveClassifier` as `confidence`. The classifier keeps its answers. How
+    sure it is of them is learnt from out-of-fold rows: by what its own probabilities say, and by
+    how probable other kinds of models, the witnesses, find this very answer.
+
+    Parameters
+    ----------
+    witnesses : list of classifiers, dict of them by name, or None, default=None
+        Classifiers with ``predict_proba``, of another kind than the one that answers; they are
+        fitted in the same folds. `FrozenEstimator` and `PrecomputedClassifier` (another model's
+        table, a judge, human raters) are used as they are: they must not have learnt from these
+        rows. None: a forest ("forest") and a scaled logistic regression ("linear"), behind
+        encoders for categories and missing values; boosted trees ("boosting") in place of the one
+        of the two that is of the classifier's own kind.
+    estimator : classifier or None, default=None
+        What learns right (1) and wrong (0) from the features. None: a logistic regression
+        (C=0.05) on standardised features. Another one cannot be saved in a policy file.
+    features : tuple or list of str, default=("proba", "witnesses")
+        "proba": of the calibrated probabilities the logit of the answer's, its lead over the next
+        one on the log scale, and the entropy. "witnesses": the logit that each witness gives to
+        the answer. Any other name is a column of X that holds numbers, such as a novelty score.
+    guard : bool, default=True
+        Use the learned confidence only if, out of fold, there are at least 20 errors and its AUGRC
+        is lower than that of the plain confidence by more than one standard error of the
+        difference; else the plain one. `report_` says which.
+
+    Attributes
+    ----------
+    report_ : LearnedReport
+        AUGRC out of fold before and after, whether it is used, coefficients by name.
+    score_ : LearnedScore or None
+        What turns probabilities into the confidence; None where it is not used.
+    witnesses_ : dict
+        The fitted witnesses by name; empty where they are not used.
+
+    See Also
+    --------
+    SelectiveClassifier : Whose `confidence_` is the fitted one.
+
+    Notes
+    -----
+    Each witness is fitted once per fold and once on all rows, beside the classifier. The witnesses'
+    probabilities are calibrated by a temperature on the out-of-fold rows. For the guard the
+    confidence is fitted again for each fold, to the rows of the others. Weights reach the witnesses
+    that take them; the guard counts rows.
+
+    The fitted confidence is fixed: certificates on fresh rows are exact, as for any other.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skselect import LearnedConfidence, SelectiveClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> forest = RandomForestClassifier(30, random_state=0)
+    >>> learned = LearnedConfidence(witnesses={"forest": forest})
+    >>> model = SelectiveClassifier(GaussianNB(), calibration="temperature", confidence=learned)
+    >>> print(model.fit(X[:600], y[:600]).confidence_.report_)  # doctest: +DIGITS_VARY
+    USED: out of fold AUGRC falls by 60.8 %, from 0.0648 to 0.0254 (z = 8.01, 600 rows, 122 errors).
+    Log-odds of being right: ...
+    >>> model.predict_confidence(X[600:603]).round(2)  # doctest: +DIGITS_VARY
+    array([0.97, 0.97, 0.99])
+    """
+
+    def __init__(
+        self,
+        *,
+        witnesses: Any = None,
+        estimator: Any = None,
+        features: Any = ("proba", "witnesses"),
+        guard: bool = True,
+    ) -> None:
+        self.witnesses = witnesses
+        self.estimator = estimator
+        self.features = features
+        self.guard = guard
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedReport(NotebookText):
+    """What out-of-fold rows say of a learned confidence; each is rated without its own fold.
+
+    Parameters
+    ----------
+    used : bool
+        Whether it is used in place of the plain confidence.
+    why : str
+        The reason, in words.
+    n, n_errors : int
+        Out-of-fold rows, and wrong answers among them.
+    augrc_before, augrc_after, z : float
+        AUGRC of the plain and of the learned confidence, and by how many standard errors the
+        first one is larger; nan where nothing was learnt.
+    coefficients : dict
+        By name, with "intercept"; empty for a classifier of your own.
+    """
+
+    used: bool
+    why: str
+    n: int
+    n_errors: int
+    augrc_before: float = math.nan
+    augrc_after: float = math.nan
+    z: float = math.nan
+    coefficients: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"{'USED' if self.used else 'NOT USED'}: {self.why}."]
+        if self.coefficients:
+            terms = "".join(
+                f" {'-' if value < 0 else '+'} {abs(value):.3g} {name}"
+                for name, value in self.coefficients.items()
+                if name != "intercept"
+            )
+            lines.append(f"Log-odds of being right: {self.coefficients['intercept']:.3g}{terms}")
+        return "\n".join(lines)
+
+
+# Before fitting ------------------------------------------------------------------------------
+
+
+def check_learner(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
+    """Check the parameters of a learned confidence; return its witnesses by name, not fitted."""
+    features = learner.features
+    if isinstance(features, str) or not all(isinstance(name, str) for name in features):
+        raise ValueError(
+            "features must be a list of 'proba', 'witnesses' and names of columns of X, got "
+            f"{shown(features)}."
+        )
+    columns = _name_columns(learner)
+    missing = [name for name in columns if name not in (column_names(X) or [])]
+    if missing or not len(features):
+        raise ValueError(
+            f"features: X has no column {missing}; name 'proba', 'witnesses' or columns of X."
+        )
+    witnesses = _check_witnesses(learner, base, X)
+    taken = [*OWN_FEATURES, *witnesses, *columns]
+    if len(set(taken)) < len(taken):
+        raise ValueError(
+            f"witnesses: two features have the same name. {list(OWN_FEATURES)} are the "
+            f"classifier's own, {list(witnesses)} the witnesses, {columns} columns of X; give the "
+            "witnesses other names: witnesses={'judge': ...}."
+        )
+    return witnesses
+
+
+def _name_columns(learner: LearnedConfidence) -> list[str]:
+    return [name for name in learner.features if name not in ("proba", "witnesses")]
+
+
+def _check_witnesses(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, Any]:
+    if "witnesses" not in learner.features:
+        return {}
+    given = learner.witnesses
+    if given is None:
+        return default_witnesses(base, X)
+    if not isinstance(given, Mapping | list | tuple) or not given:
+        raise ValueError(
+            f"witnesses must be a list of classifiers, or a dict of them by name, got "
+            f"{shown(given)}. To ask none, leave 'witnesses' out of features."
+        )
+    named = (
+        given if isinstance(given, Mapping) else dict(zip(_name_kinds(given), given, strict=True))
+    )
+    for name, witness in named.items():
+        methods = all(hasattr(witness, method) for method in ("fit", "predict_proba"))
+        if not isinstance(name, str) or isinstance(witness, type) or not methods:
+            raise ValueError(
+                f"witnesses: {name!r} must be a classifier with fit and predict_proba, got "
+                f"{shown(witness)}. CalibratedClassifierCV gives probabilities to one that has "
+                "only decision_function."
+            )
+    return dict(named)
+
+
+def _name_kinds(witnesses: Any) -> list[str]:
+    """Return a name for each witness: its class in small letters, numbered where it repeats."""
+    kinds = [type(_find_inner(witness)).__name__.lower() for witness in witnesses]
+    return [
+        kind if kinds.count(kind) == 1 else f"{kind}_{kinds[: k + 1].count(kind)}"
+        for k, kind in enumerate(kinds)
+    ]
+
+
+def _find_inner(estimator: Any) -> Any:
+    """Return the classifier at the end of a Pipeline, or inside FrozenEstimator."""
+    while True:
+        if getattr(estimator, "steps", None):
+            estimator = estimator.steps[-1][1]
+        elif isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        else:
+            return estimator
+
+
+# Fitting -------------------------------------------------------------------------------------
+
+
+def learn_confidence(
+    learner: LearnedConfidence,
+    witnesses: Mapping[str, Any],
+    rows: TrainingRows,
+    unseen: OutOfFold,
+    calibration: Calibration | None,
+) -> None:
+    """Fit a learned confidence to out-of-fold rows, and its witnesses to all rows if it is used."""
+    answers = _find_answers(rows, unseen, calibration)
+    columns = {name: x[unseen.rows] for name, x in read_columns(learner, rows.X).items()}
+    learner.score_, learner.report_ = _learn(learner, answers, columns)
+    asked = {} if learner.score_ is None else witnesses
+    learner.witnesses_ = {name: rows.fit_witness(witness) for name, witness in asked.items()}
+
+
+def read_opinions(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
+    """Return what a fitted confidence asks beside the classifier's probabilities, by name."""
+    if learner.score_ is None:
+        return {}
+    opinions = {name: witness.scores(X) for name, witness in learner.witnesses_.items()}
+    return opinions | read_columns(learner, X)
+
+
+def read_columns(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
+    """Return the columns of X that are features, as finite numbers."""
+    return {name: _read_column(X, name) for name in _name_columns(learner)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Out-of-fold answers, calibrated; what the witnesses say of these rows; how rows are drawn."""
+
+    y_proba: FloatArray
+    y_pred: IntArray
+    codes: IntArray
+    plain: FloatArray
+    fold: IntArray
+    witnesses: Mapping[str, FloatArray]
+    weight: FloatArray | None
+    cluster: IntArray | None
+
+    @cached_property
+    def right(self) -> BoolArray:
+        return np.asarray(self.y_pred == self.codes)
+
+
+def _find_answers(
+    rows: TrainingRows, unseen: OutOfFold, calibration: Calibration | None
+) -> _Answers:
+    """Return the answers to out-of-fold rows; those of weight 0 do not count."""
+    if unseen.weight is not None:
+        unseen = unseen.take(np.flatnonzero(unseen.weight > 0))
+    scores, rule = unseen.scores, rows.rule
+    proba = scores if calibration is None else calibration.predict_proba(scores)
+    y_pred = rule.choose(proba, unseen.y_pred)
+    plain = confidence_of_answers(proba, y_pred, rule.default_confidence, rule)
+    groups = rows.split_params.get("groups")
+    cluster = check_clusters(groups, len(rows.codes), "groups")
+    return _Answers(
+        proba, y_pred, unseen.codes, plain, unseen.fold, unseen.witnesses, unseen.weight,
+        None if cluster is None else np.unique(cluster[unseen.rows], return_inverse=True)[1],
+    )  # fmt: skip
+
+
+def _learn(
+    learner: LearnedConfidence, answers: _Answers, columns: Mapping[str, FloatArray]
+) -> tuple[LearnedScore | None, LearnedReport]:
+    """Return the learned confidence, None where the plain one is kept, and the report."""
+    n, n_errors = len(answers.right), int(np.sum(~answers.right))
+    if n_errors in (0, n) or (learner.guard and n_errors < LEAST_ERRORS):
+        needed = f"at least {LEAST_ERRORS} are needed" if learner.guard else "nothing can be learnt"
+        why = f"{n_errors} of {n} out-of-fold answers are wrong: {needed}"
+        return None, LearnedReport(False, why, n, n_errors)
+    calibrations = {
+        name: ClassCalibration.fit(
+            "temperature", "predict_proba", table, answers.codes, table.shape[1], answers.weight
+        )
+        for name, table in answers.witnesses.items()
+    }
+    opinions = {name: calibrations[name].predict_proba(x) for name, x in answers.witnesses.items()}
+    features = describe_answers(answers.y_proba, answers.y_pred, {**opinions, **columns})
+    if "proba" not in learner.features:
+        features = {name: x for name, x in features.items() if name not in OWN_FEATURES}
+    before, after, z = _compare_augrc(answers, _cross_fit(learner, features, answers))
+    score = _fit_score(learner, features, answers.right, answers.weight)
+    used = z > LEAST_Z or not learner.guard
+    why = (
+        f"out of fold AUGRC {'falls' if after < before else 'rises'} by "
+        f"{abs(100.0 * (after / before - 1.0)):.1f} %, from {before:.4f} to {after:.4f} "
+        f"(z = {z:.2f}, {n} rows, {n_errors} errors)"
+    )
+    report = LearnedReport(used, why, n, n_errors, before, after, z, score.by_name)
+    return (replace(score, witnesses=calibrations) if used else None), report
+
+
+def _cross_fit(
+    learner: LearnedConfidence, features: Mapping[str, FloatArray], answers: _Answers
+) -> FloatArray:
+    """Return the learned confidence of each row, fitted to the rows of the other folds."""
+    found = np.full(len(answers.right), np.mean(answers.right))
+    for fold in np.unique(answers.fold):
+        test = answers.fold == fold
+        if len(np.unique(answers.right[~test])) == 2:  # else the mean says all
+            weight = None if answers.weight is None else answers.weight[~test]
+            others = {name: x[~test] for name, x in features.items()}
+            score = _fit_score(learner, others, answers.right[~test], weight)
+            found[test] = score.judge({name: x[test] for name, x in features.items()})
+    return found
+
+
+def _fit_score(
+    learner: LearnedConfidence,
+    features: Mapping[str, FloatArray],
+    right: BoolArray,
+    weight: FloatArray | None,
+) -> LearnedScore:
+    """Fit what turns features into the chance of being right."""
+    names, table = tuple(features), np.column_stack(list(features.values()))
+    if learner.estimator is not None:
+        parameter = None if weight is None else weight_parameter(learner.estimator)
+        weighted = {} if parameter is None else {parameter: weight}
+        fitted = clone(learner.estimator).fit(table, right.astype(np.int64), **weighted)
+        return LearnedScore(names, np.full(len(names), np.nan), math.nan, classifier=fitted)
+    scaler = StandardScaler().fit(table, sample_weight=weight)
+    line = LogisticRegression(C=_STRENGTH, max_iter=1000)
+    line.fit(scaler.transform(table), right, sample_weight=weight)
+    coefficients = line.coef_[0] / scaler.scale_
+    return LearnedScore(
+        names, coefficients, float(line.intercept_[0] - coefficients @ scaler.mean_)
+    )
+
+
+def _compare_augrc(answers: _Answers, learned: FloatArray) -> tuple[float, float, float]:
+    """Return AUGRC of the plain and of the learned confidence, and z of their difference."""
+    loss = (~answers.right).astype(np.float64)
+    before, after = (
+        find_influence(SPECS["augrc"], Judged(trusted(Outcomes, loss=loss, confidence=c)), {})
+        for c in (answers.plain, learned)
+    )
+    if before is None or after is None:  # fewer than three rows
+        return math.nan, math.nan, math.nan
+    error = clustered_error(before.values - after.values, answers.cluster)  # noqa: PD011
+    gain = before.estimate - after.estimate
+    return before.estimate, after.estimate, gain / error if error > 0 else 0.0
+
+
+# Witnesses -----------------------------------------------------------------------------------
+
+
+def default_witnesses(base: Any, X: Any) -> dict[str, Any]:
+    """Return two kinds of models other than the classifier's own, with encoders for X."""
+    forest = RandomForestClassifier(200, random_state=0)
+    linear = LogisticRegression(max_iter=2000)
+    boosting = HistGradientBoostingClassifier(random_state=0)
+    kinds = {
+        "forest": make_pipeline(*_encode(X, scale=False), forest),
+        "linear": make_pipeline(*_encode(X, scale=True), linear),
+    }
+    own = _find_kind(base)
+    if own is not None:
+        del kinds[own]
+        kinds["boosting"] = make_pipeline(*_encode(X, scale=False), boosting)
+    return kinds
+
+
+def _find_kind(base: Any) -> str | None:
+    """Return which of the two default witnesses is of the classifier's own kind, if any."""
+    base = _find_inner(base)
+    if isinstance(base, RandomForestClassifier | ExtraTreesClassifier | BaggingClassifier):
+        return "forest"
+    if type(base).__module__.startswith("sklearn.linear_model"):
+        return "linear"
+    searched = getattr(base, "estimator", None)  # inside a search, or CalibratedClassifierCV
+    return _find_kind(searched) if hasattr(searched, "fit") else None
+
+
+def _encode(X: Any, *, scale: bool) -> list[Any]:
+    """Return the steps that turn rows like these into numbers without gaps."""
+    if hasattr(X, "tocsr"):
+        return [StandardScaler(with_mean=False)] if scale else []
+    numbers, names = _find_kinds_of_columns(X)
+    steps = [
+        FunctionTransformer(_as_numbers),
+        SimpleImputer(strategy="median", keep_empty_features=True),
+    ]
+    if scale:
+        steps.append(StandardScaler())
+    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_LEVELS)
+    texts = make_pipeline(FunctionTransformer(_as_texts), one_hot)
+    return [
+        ColumnTransformer(
+            [("numbers", make_pipeline(*steps), numbers), ("names", texts, names)],
+            sparse_threshold=0.0,
+        )
+    ]
+
+
+def _find_kinds_of_columns(X: Any) -> tuple[list[int], list[int]]:
+    """Return the positions of the columns of numbers, and of those of names."""
+    names = column_names(X)
+    if names is None:
+        table = np.asarray(X)
+        if table.ndim != 2:
+            raise ValueError(
+                "witnesses: the default ones read tables with one row per case, got "
+                f"{shown(X)}; pass witnesses=[...] that read what the classifier reads."
+            )
+        columns = [table[:, k] for k in range(table.shape[1])]
+    else:
+        columns = [take_columns(X, [name]) for name in names]
+    numeric = [k for k, column in enumerate(columns) if _holds_numbers(column)]
+    return numeric, [k for k in range(len(columns)) if k not in numeric]
+
+
+def _holds_numbers(column: Any) -> bool:
+    series = pd.DataFrame(np.asarray(column) if not hasattr(column, "iloc") else column).iloc[:, 0]
+    series = series.infer_objects()
+    return bool(pd.api.types.is_numeric_dtype(series))
+
+
+def _as_numbers(table: Any) -> FloatArray:
+    frame = pd.DataFrame(table if hasattr(table, "iloc") else np.asarray(table))
+    return frame.astype(np.float64).to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _as_texts(table: Any) -> Any:
+    """Return every value as text, the same one for all kinds of missing values."""
+    frame = pd.DataFrame(table if hasattr(table, "iloc") else np.asarray(table)).astype(object)
+    return frame.map(str).where(frame.notna(), "missing").to_numpy(dtype=object)
+
+
+def _read_column(X: Any, name: str) -> FloatArray:
+    """Return a column of X as finite numbers."""
+    try:
+        values = _as_numbers(take_columns(X, [name]))[:, 0]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"features: the column {name!r} must hold numbers: {error}.") from error
+    if not np.all(np.isfinite(values)):
+        raise ValueError(
+            f"features: the column {name!r} has {int(np.sum(~np.isfinite(values)))} missing or "
+            "infinite values; fill them in beforehand."
+        )
+    return values

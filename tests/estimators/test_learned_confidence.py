@@ -1,0 +1,564 @@
+"""LearnedConfidence: what it learns, when it is used, where it can go."""
+
+import json
+import pickle
+import types
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skselect import (
+    AbstentionPolicy,
+    LearnedConfidence,
+    PrecomputedClassifier,
+    Predictions,
+    SelectiveClassifier,
+    ThresholdTuner,
+    certify,
+    selective_report,
+)
+from skselect.calibration import ClassCalibration
+from skselect.estimators.learned_confidence import default_witnesses
+from skselect.metrics import augrc_score
+from skselect.predictions.learned import LearnedScore
+
+TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
+
+
+def learn(**options):
+    return LearnedConfidence(**{"witnesses": {"tree": TREE}, "guard": False} | options)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(600, 8, n_informative=5, n_classes=3, flip_y=0.1, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration="temperature", confidence=learn())
+    return model.fit(X[:400], y[:400])
+
+
+# What is learnt ---------------------------------------------------------------------------------
+
+
+def logit(p):
+    p = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.log(p / (1 - p))
+
+
+def brute_features(proba, witness):
+    answer = proba.argmax(axis=1)
+    row = np.arange(len(proba))
+    first, second = -np.sort(-proba, axis=1)[:, :2].T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(proba > 0, proba * np.log(proba), 0)
+    entropy = -terms.sum(axis=1) / np.log(proba.shape[1])
+    lead = np.log(np.clip(first, 1e-6, 1 - 1e-6)) - np.log(np.clip(second, 1e-6, 1 - 1e-6))
+    return np.column_stack([logit(first), lead, entropy, logit(witness[row, answer])])
+
+
+@pytest.mark.parametrize("calibration", [None, "temperature"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_confidence_is_the_logistic_regression_of_its_definition(
+    calibration, n_classes, weighted, rng
+):
+    X, y = make_classification(
+        500, 8, n_informative=5, n_classes=n_classes, flip_y=0.2, random_state=1
+    )
+    weight = rng.integers(1, 4, 400) if weighted else None
+    parts = list(StratifiedKFold(4).split(X[:400], y[:400]))
+    model = SelectiveClassifier(
+        GaussianNB(), calibration=calibration, confidence=learn(), cv=parts
+    ).fit(X[:400], y[:400], weight)
+
+    def held_out(estimator):
+        params = {} if weight is None else {"params": {"sample_weight": weight}}
+        return cross_val_predict(
+            estimator, X[:400], y[:400], cv=parts, method="predict_proba", **params
+        )
+
+    def honest(inside, kind):
+        if kind is None:
+            return lambda proba: proba
+        maps = ClassCalibration.fit(kind, "predict_proba", inside, y[:400], n_classes, weight)
+        return maps.predict_proba
+
+    inside, witness = held_out(GaussianNB()), held_out(TREE)
+    of_base, of_witness = honest(inside, calibration), honest(witness, "temperature")
+    table = brute_features(of_base(inside), of_witness(witness))
+    right = of_base(inside).argmax(axis=1) == y[:400]
+    scaler = StandardScaler().fit(table, sample_weight=weight)
+    line = LogisticRegression(C=0.05).fit(scaler.transform(table), right, weight)
+    base, tree = (
+        clone(m).fit(X[:400], y[:400], sample_weight=weight) for m in (GaussianNB(), TREE)
+    )
+    proba = of_base(base.predict_proba(X[400:]))
+    new = brute_features(proba, of_witness(tree.predict_proba(X[400:])))
+    expected = line.predict_proba(scaler.transform(new))[:, 1]
+    np.testing.assert_allclose(model.predict_confidence(X[400:]), expected, rtol=0, atol=2e-4)
+    np.testing.assert_allclose(model.predict_proba(X[400:]), proba)
+    assert model.decide(X[400:])["suggestion"].tolist() == proba.argmax(axis=1).tolist()
+
+
+def test_the_report_compares_areas_out_of_fold(data):
+    X, y = data
+    parts = list(StratifiedKFold(5).split(X, y))
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(), cv=parts).fit(X, y)
+    report = model.confidence_.report_
+    proba = cross_val_predict(GaussianNB(), X, y, cv=parts, method="predict_proba")
+    assert report.augrc_before == pytest.approx(augrc_score(y, proba))
+    witness = cross_val_predict(TREE, X, y, cv=parts, method="predict_proba")
+    maps = ClassCalibration.fit("temperature", "predict_proba", witness, y, 3)
+    table, right = brute_features(proba, maps.predict_proba(witness)), proba.argmax(axis=1) == y
+    crossed = np.empty(len(y))
+    for train, test in parts:
+        scaler = StandardScaler().fit(table[train])
+        line = LogisticRegression(C=0.05).fit(scaler.transform(table[train]), right[train])
+        crossed[test] = line.predict_proba(scaler.transform(table[test]))[:, 1]
+    assert report.augrc_after == pytest.approx(augrc_score(y, proba, confidence=crossed), rel=1e-3)
+    assert (report.n, report.n_errors) == (len(y), int(np.sum(~right)))
+    assert list(report.coefficients) == ["intercept", "logit", "lead", "entropy", "tree"]
+    assert (report.z > 0) == (report.augrc_after < report.augrc_before)
+    assert str(report).startswith("USED: out of fold AUGRC ")
+    assert "Log-odds of being right: " in report._repr_html_()
+
+
+class Noise(ClassifierMixin, BaseEstimator):
+    """Says nothing about the rows."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.random.default_rng(len(X)).dirichlet(np.ones(len(self.classes_)), len(X))
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def test_the_guard_keeps_the_plain_confidence_where_nothing_is_gained(data):
+    X, y = data
+    plain = SelectiveClassifier(GaussianNB(), calibration="temperature").fit(X, y)
+    noise = LearnedConfidence(witnesses=[Noise()], features=["witnesses"])
+    model = SelectiveClassifier(GaussianNB(), calibration="temperature", confidence=noise)
+    report = model.fit(X, y).confidence_.report_
+    assert not report.used
+    assert report.z <= 1
+    assert str(report).startswith("NOT USED: out of fold AUGRC rises")
+    assert model.confidence_.score_ is None
+    assert model.confidence_.witnesses_ == model.raw_witnesses(X) == {}
+    pd.testing.assert_frame_equal(model.decide(X), plain.decide(X))
+    assert model.policy_.confidence == "max_proba"
+    unguarded = clone(model).set_params(confidence__guard=False).fit(X, y)
+    assert unguarded.confidence_.report_.used
+    assert unguarded.confidence_.report_.z == report.z
+
+
+def test_the_guard_asks_for_twenty_errors(rng):
+    X = rng.normal(size=(300, 2))
+    base = FrozenEstimator(LogisticRegression().fit(X, X[:, 0] > 0))
+    y = base.predict(X)
+    y[:19] = ~y[:19]
+    for n_errors, words in ((19, "19 of 300 out-of"), (0, "0 of 281 out-of")):
+        rows = slice(19 - n_errors, None)
+        model = SelectiveClassifier(base, confidence=learn(guard=True)).fit(X[rows], y[rows])
+        assert model.confidence_.report_.n_errors == n_errors
+        assert str(model.confidence_.report_).startswith(
+            f"NOT USED: {words}-fold answers are wrong"
+        )
+        assert model.confidence_.score_ is None
+    model = SelectiveClassifier(base, confidence=learn()).fit(X[19:], y[19:])
+    assert "nothing can be learnt" in str(model.confidence_.report_)
+
+
+def test_one_class_leaves_nothing_to_learn():
+    X = np.arange(20.0)[:, None]
+    model = SelectiveClassifier(GaussianNB(), confidence=learn()).fit(X, np.zeros(20))
+    assert model.predict_confidence(X).tolist() == [1.0] * 20
+
+
+# Where it can go --------------------------------------------------------------------------------
+
+
+def gate_of(policy):
+    module = types.ModuleType("gate")
+    exec(compile(policy.to_python(), "gate.py", "exec"), module.__dict__)
+    return module
+
+
+def test_the_policy_decides_as_the_estimator_does(data, fitted):
+    X, _y = data
+    table = fitted.set_params(threshold=0.7).decide(X[400:])
+    assert 0 < table["accepted"].mean() < 1
+    raw, opinions = fitted.raw_scores(X[400:]), fitted.raw_witnesses(X[400:])
+    assert list(opinions) == ["tree"]
+    loaded = AbstentionPolicy.from_json(fitted.policy_.to_json())
+    assert isinstance(loaded.confidence, LearnedScore)
+    for policy in (fitted.policy_, loaded):
+        pd.testing.assert_frame_equal(policy.decide(raw, witnesses=opinions), table)
+        named = {"tree": pd.DataFrame(opinions["tree"][:, ::-1], columns=[2, 1, 0])}
+        pd.testing.assert_frame_equal(policy.decide(raw, witnesses=named), table)
+    found = gate_of(loaded).decide(raw, witnesses=opinions)
+    assert found["confidence"].tobytes() == table["confidence"].to_numpy().tobytes()
+    stored = json.loads(fitted.policy_.to_json())
+    schema = files("skselect.policy").joinpath("policy.schema.json").read_text()
+    jsonschema.validate(stored, json.loads(schema))
+    stored = stored["confidence"]
+    assert stored["kind"] == "learned"
+    assert list(stored["coefficients"]) == ["logit", "lead", "entropy", "tree"]
+    report = fitted.confidence_.report_.coefficients
+    assert stored["coefficients"] | {"intercept": stored["intercept"]} == report
+    fitted.set_params(threshold=None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "guessed"}, {"intercept": None}, {"coefficients": {}},
+        {"coefficients": {"lead": "much"}}, {"witnesses": {"tree": None}},
+        {"witnesses": {"other": {}}},
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_refused(fitted, change):
+    stored = json.loads(fitted.policy_.to_json())
+    stored.pop("digest")
+    stored["confidence"] |= change
+    with pytest.raises(ValueError, match="damaged"):
+        AbstentionPolicy.from_json(json.dumps(stored))
+
+
+def test_files_of_version_2_still_load(data):
+    X, y = data
+    policy = SelectiveClassifier(GaussianNB(), threshold=0.6).fit(X, y).policy_
+    stored = json.loads(policy.to_json())
+    stored.pop("digest")
+    older = AbstentionPolicy.from_json(json.dumps(stored | {"version": 2}))
+    raw = GaussianNB().fit(X, y).predict_proba(X)
+    pd.testing.assert_frame_equal(older.decide(raw), policy.decide(raw))
+
+
+def test_a_classifier_of_your_own_stays_in_python(data):
+    X, y = data
+    own = learn(estimator=make_pipeline(StandardScaler(), GaussianNB()))
+    model = SelectiveClassifier(GaussianNB(), confidence=own).fit(X, y)
+    confidence = model.predict_confidence(X)
+    assert np.all((confidence >= 0) & (confidence <= 1))
+    assert model.confidence_.report_.coefficients == {}
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict_confidence(X), confidence
+    )
+    for save in (model.policy_.to_json, model.policy_.to_python):
+        with pytest.raises(
+            ValueError, match="Pipeline that LearnedConfidence fitted cannot be saved"
+        ):
+            save()
+
+
+def test_certificates_on_fresh_rows_are_exact_and_others_estimates(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), calibration="temperature", confidence=learn())
+    goal = {"objective": "risk", "target": 0.3, "random_state": 0}
+    held_out = ThresholdTuner(model, **goal).fit(X, y)
+    assert held_out.certificate_.is_certified
+    frozen = ThresholdTuner(FrozenEstimator(clone(model).fit(X[:300], y[:300])), **goal)
+    assert frozen.fit(X[300:], y[300:]).certificate_.is_certified
+    for tuner in (held_out, frozen):
+        table = tuner.policy_.decide(tuner.raw_scores(X), witnesses=tuner.raw_witnesses(X))
+        pd.testing.assert_frame_equal(tuner.decide(X), table)
+    folds = ThresholdTuner(model, cv=3, **goal).fit(X, y)
+    assert not folds.certificate_.is_certified
+    ready = SelectiveClassifier(FrozenEstimator(GaussianNB().fit(X, y)), confidence=learn())
+    same_rows = ThresholdTuner(ready, cv=3, **goal).fit(X, y)
+    assert not same_rows.certificate_.is_certified  # these rows taught the confidence
+
+
+def test_a_decided_table_can_be_certified_and_reported(data, fitted):
+    X, y = data
+    policy = AbstentionPolicy(**vars(fitted.policy_) | {"threshold": 0.8})
+    table = policy.decide(fitted.raw_scores(X[400:]), witnesses=fitted.raw_witnesses(X[400:]))
+    decided = Predictions.from_labels(
+        y[400:], table["suggestion"].to_numpy(int), table["confidence"]
+    )
+    certificate = certify(policy, decided)
+    assert certificate.n_accepted == table["accepted"].sum()
+    selective_report(None, decided, policy=policy)
+    raw = Predictions.from_proba(y[400:], fitted.raw_scores(X[400:]))
+    with pytest.raises(ValueError, match=r"witnesses must be a dict .*Predictions.from_labels"):
+        certify(policy, raw)
+
+
+def test_it_is_a_parameter_like_any_other(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), confidence=learn())
+    for grid in ({"confidence": ["max_proba", learn()]}, {"confidence__guard": [True, False]}):
+        search = GridSearchCV(model, grid, scoring="neg_augrc", cv=3).fit(X, y)
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    fitted = clone(model).fit(X, y)
+    assert (
+        fitted.confidence.witnesses["tree"] is not fitted.confidence_.witnesses_["tree"].estimator
+    )
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict_confidence(X), fitted.predict_confidence(X)
+    )
+    fitted.set_params(confidence="margin")
+    assert fitted.policy_.confidence == "margin"
+    fitted.set_params(confidence=learn())
+    with pytest.raises(ValueError, match="fit has not seen; call fit again"):
+        fitted.predict_confidence(X)
+
+
+# What witnesses read ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mixed(data):
+    X, y = data
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    frame.loc[rng.random(len(y)) < 0.1, "a"] = np.nan
+    frame["empty"] = np.nan
+    frame["count"] = pd.array(rng.integers(0, 5, len(y)), dtype="Int64")
+    frame.loc[::7, "count"] = pd.NA
+    frame["colour"] = pd.Categorical(np.where(X[:, 3] > 0, "red", "blue"))
+    frame.loc[::5, "colour"] = None
+    frame["kind"] = np.where(X[:, 4] > 0, "x", "y")
+    frame["odd"] = pd.Series([1, "one", None, 2.5] * (len(y) // 4), dtype=object)
+    frame["flag"] = X[:, 5] > 0
+    frame["code"] = np.array([f"id {i}" for i in range(len(y))])
+    return frame, np.array(["cat", "dog", "emu"])[y]
+
+
+def only_numbers(**options):
+    return make_pipeline(
+        make_column_transformer(("passthrough", ["a", "b", "c"])),
+        HistGradientBoostingClassifier(max_iter=15, random_state=0),
+    )
+
+
+def test_the_default_witnesses_read_categories_and_missing_values(mixed):
+    X, y = mixed
+    model = SelectiveClassifier(
+        only_numbers(), calibration="temperature", confidence=LearnedConfidence(guard=False), cv=3
+    ).fit(X[:450], y[:450])
+    assert list(model.confidence_.witnesses_) == ["forest", "linear"]
+    assert model.predict_confidence(X[450:]).shape == (150,)
+    one = X.iloc[[500]].copy()
+    one["colour"], one["kind"], one["a"], one["count"] = "green", None, None, None
+    assert np.isfinite(model.predict_confidence(one)).all()
+
+
+@pytest.mark.parametrize("kind", ["array", "objects", "polars", "sparse", "ints"])
+def test_the_default_witnesses_read_tables_of_every_kind(data, kind):
+    X, y = data
+    make = {
+        "array": np.asarray, "objects": lambda X: np.asarray(X, dtype=object),
+        "polars": pl.DataFrame, "sparse": sparse.csr_array,
+        "ints": pd.DataFrame,
+    }[kind]  # fmt: skip
+    for witness in default_witnesses(GaussianNB(), make(X)).values():
+        assert witness.fit(make(X), y).predict_proba(make(X)).shape == (600, 3)
+
+
+def test_texts_need_witnesses_of_their_own():
+    with pytest.raises(ValueError, match=r"the default ones read tables.*pass witnesses="):
+        default_witnesses(GaussianNB(), ["a text", "another"])
+
+
+@pytest.mark.parametrize(
+    ("base", "names"),
+    [
+        (GaussianNB(), ["forest", "linear"]),
+        (RandomForestClassifier(), ["linear", "boosting"]),
+        (make_pipeline(StandardScaler(), ExtraTreesClassifier()), ["linear", "boosting"]),
+        (SGDClassifier(loss="log_loss"), ["forest", "boosting"]),
+        (GridSearchCV(LogisticRegression(), {}), ["forest", "boosting"]),
+        (CalibratedClassifierCV(RandomForestClassifier()), ["linear", "boosting"]),
+    ],
+)
+def test_the_default_witnesses_are_of_other_kinds(base, names):
+    assert list(default_witnesses(base, np.zeros((3, 2)))) == names
+
+
+def test_witnesses_get_names(data):
+    X, y = data
+    pipe = make_pipeline(StandardScaler(), GaussianNB())
+    witnesses = [pipe, TREE, FrozenEstimator(clone(TREE).fit(X, y))]
+    model = SelectiveClassifier(LogisticRegression(), confidence=learn(witnesses=witnesses)).fit(
+        X, y
+    )
+    names = ["gaussiannb", "decisiontreeclassifier_1", "decisiontreeclassifier_2"]
+    assert list(model.raw_witnesses(X)) == names
+
+
+def test_tables_of_other_models_are_witnesses(data):
+    X, y = data
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(8)])
+    judge = 0.8 * np.eye(3)[y] + 0.2 / 3
+    unsure = rng.random(len(y)) < 0.5
+    judge[unsure] = 1 / 3
+    table[["judge_0", "judge_1", "judge_2"]] = judge
+    table[["rater_0", "rater_1", "rater_other"]] = rng.dirichlet(np.ones(3), len(y))
+    base = make_pipeline(make_column_transformer(("passthrough", [f"x{k}" for k in range(8)])),
+                         GaussianNB())  # fmt: skip
+    witnesses = {
+        "judge": PrecomputedClassifier([0, 1, 2], columns=["judge_0", "judge_1", "judge_2"]),
+        "rater": PrecomputedClassifier([0, 1, 9], columns=["rater_0", "rater_1", "rater_other"]),
+    }
+    model = SelectiveClassifier(base, confidence=LearnedConfidence(witnesses=witnesses)).fit(
+        table, y
+    )
+    report = model.confidence_.report_
+    assert report.used
+    opinions = model.raw_witnesses(table)
+    np.testing.assert_allclose(opinions["judge"], judge)
+    known = table[["rater_0", "rater_1"]].to_numpy()
+    expected = np.column_stack([known / known.sum(axis=1, keepdims=True), np.zeros(len(y))])
+    np.testing.assert_allclose(opinions["rater"], expected)
+
+
+def test_columns_are_features(data, rng):
+    X, y = data
+    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(8)])
+    inner = make_pipeline(
+        make_column_transformer(("passthrough", [f"x{k}" for k in range(8)])), GaussianNB()
+    )
+    proba = cross_val_predict(inner, table, y, cv=5, method="predict_proba")
+    table["hint"] = (proba.argmax(axis=1) == y) * 1e3 + rng.normal(size=len(y))
+    learned = LearnedConfidence(features=["proba", "hint"])
+    model = SelectiveClassifier(inner, confidence=learned).fit(table, y)
+    report = model.confidence_.report_
+    assert report.used
+    assert list(report.coefficients) == ["intercept", "logit", "lead", "entropy", "hint"]
+    opinions = model.raw_witnesses(table)
+    assert list(opinions) == ["hint"]
+    found = model.policy_.decide(model.raw_scores(table), witnesses=opinions)
+    pd.testing.assert_frame_equal(found, model.decide(table))
+    with pytest.raises(ValueError, match="'hint' has 600 missing or infinite values"):
+        model.decide(table.assign(hint=np.nan))
+
+
+def test_folds_and_rows_may_lack_classes(data):
+    X, y = data
+    rare = np.minimum(y, 1)
+    rare[:6] = 2
+    model = SelectiveClassifier(GaussianNB(), calibration="temperature", confidence=learn(), cv=3)
+    tuner = ThresholdTuner(model, objective="cwsa_plus", cv=3).fit(X, rare)
+    assert tuner.decide(X)["confidence"].between(0, 1).all()
+    rare[1:6] = 0  # no fold can know the class of its only row
+    model.fit(X, rare)
+    assert model.raw_witnesses(X)["tree"].shape == (600, 3)
+    assert model.confidence_.report_.n == 599
+
+
+class Recorder(GaussianNB):
+    """Remembers the weights of every fit."""
+
+    seen = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        Recorder.seen.append(None if sample_weight is None else np.array(sample_weight))
+        return super().fit(X, y, sample_weight)
+
+
+class Deaf(DecisionTreeClassifier):
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_weights_reach_the_witnesses_that_take_them(data, rng):
+    X, y = data
+    weight = rng.integers(1, 5, len(y)).astype(float)
+    Recorder.seen.clear()
+    witnesses = [make_pipeline(StandardScaler(), Recorder()), Deaf(max_depth=3)]
+    model = SelectiveClassifier(LogisticRegression(), confidence=learn(witnesses=witnesses), cv=3)
+    model.fit(X, y, weight)
+    assert [len(seen) for seen in Recorder.seen] == [400, 400, 400, 600]
+    np.testing.assert_array_equal(Recorder.seen[-1], weight)
+
+
+def test_answers_of_the_classifier_itself_are_judged(data):
+    X, y = data
+    model = SelectiveClassifier(GaussianNB(), decision="estimator", confidence=learn()).fit(X, y)
+    argmax = SelectiveClassifier(GaussianNB(), confidence=learn()).fit(X, y)
+    np.testing.assert_allclose(model.predict_confidence(X), argmax.predict_confidence(X))
+
+
+def test_groups_stay_together_and_are_compared_as_groups(data, rng):
+    X, y = data
+    groups = rng.integers(0, 30, len(y))
+    model = SelectiveClassifier(GaussianNB(), confidence=learn())
+    alone = model.fit(X, y).confidence_.report_
+    assert model.fit(X, y, groups=groups).confidence_.report_.z != alone.z
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": "proba"}, "features must be a list"),
+        ({"features": []}, "features: X has no column"),
+        ({"features": ["proba", "age"]}, r"features: X has no column \['age'\]"),
+        ({"witnesses": TREE}, "witnesses must be a list of classifiers, or a dict"),
+        ({"witnesses": []}, "leave 'witnesses' out of features"),
+        (
+            {"witnesses": [DecisionTreeClassifier]},
+            "must be a classifier with fit and predict_proba",
+        ),
+        ({"witnesses": [LinearSVC()]}, "CalibratedClassifierCV gives probabilities"),
+        ({"witnesses": {"lead": TREE}}, "two features have the same name"),
+    ],
+)
+def test_bad_parameters_are_clear_errors(data, options, message):
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(**options))
+    with pytest.raises(ValueError, match=message):
+        model.fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decision": "min_cost", "cost_matrix": np.ones((3, 3))}, "weighs errors by their cost"),
+        ({"calibration": "platt", "calibration_scope": "confidence"}, "'probabilities', which"),
+        ({"threshold": 1.5}, "can never be reached"),
+    ],
+)
+def test_what_contradicts_it_is_refused(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(GaussianNB(), confidence=learn(), **options).fit(*data)
+
+
+def test_the_probabilities_alone_ask_nobody(data):
+    X, y = data
+    alone = LearnedConfidence(features=["proba"], guard=False)
+    model = SelectiveClassifier(GaussianNB(), confidence=alone).fit(X, y)
+    assert list(model.confidence_.report_.coefficients) == ["intercept", "logit", "lead", "entropy"]
+    for policy in (model.policy_, AbstentionPolicy.from_json(model.policy_.to_json())):
+        table = policy.decide(model.raw_scores(X))
+        np.testing.assert_array_equal(table["confidence"], model.predict_confidence(X))
