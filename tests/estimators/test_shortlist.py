@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
+from skselect._notebook import unwrap
 from skselect.estimators.fitting import holdout
 from skselect.thresholds import Shortlist
 
@@ -56,8 +57,8 @@ def test_it_says_whether_it_is_exact(data, options, reasons):
     for text, reason in zip(why_not, reasons, strict=True):
         assert reason in text
     text = str(tuner.policy_.shortlist)
-    assert text in str(tuner.selection_)
-    assert text in str(tuner.policy_)
+    assert text in unwrap(str(tuner.selection_))
+    assert text in unwrap(str(tuner.policy_))
     if tuner.certificate_ is not None:
         assert tuner.certificate_.shortlist == text
 
@@ -138,20 +139,20 @@ def test_a_class_that_the_kept_classifier_does_not_know_is_on_no_list(data):
     _, held_out = holdout(0.4, len(y), None, 0)
     known = tune(X, y, objective="coverage", target=0.5)
     y[held_out[:12]] = "yak"
-    with pytest.warns(UserWarning, match="belong to a class"):
+    with pytest.warns(UserWarning, match="belong to the classes"):
         tuner = tune(X, y, objective="coverage", target=0.5)
     assert "yak" not in tuner.classes_
     assert tuner.policy_.shortlist.least_proba < known.policy_.shortlist.least_proba
     y[held_out[:200]] = "yak"
     with (
-        pytest.warns(UserWarning, match="belong to a class"),
+        pytest.warns(UserWarning, match="belong to the classes"),
         pytest.raises(ValueError, match=r"more than 10 % of the handed-over rows is unknown"),
     ):
         tune(X, y, objective="coverage", target=0.5)
     y[:] = np.where(y == "cow", "cow", "cat")
     y[held_out[:12]] = "yak"  # the classifier knows two classes of three
     with (
-        pytest.warns(UserWarning, match="belong to a class"),
+        pytest.warns(UserWarning, match="belong to the classes"),
         pytest.raises(ValueError, match="three or more classes, and there are 2"),
     ):
         tune(X, y, objective="coverage", target=0.5)
