@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ class PolicyCheck:
             return 0
         numbers = [promise.n_more for promise in self.promises]
         known = [number for number in numbers if number is not None]
-        return sum(known) if len(known) == len(numbers) and not self.same_rows else None
+        return sum(known) if len(known) == len(numbers) else None
 
     def __str__(self) -> str:
         return wrap("\n".join(self._lines()))
@@ -285,6 +285,8 @@ def check_decided(
     if not found:
         return None
     checks = tuple(check_promise(promise, policy, answered, accepted) for promise in found)
+    if same_rows:
+        checks = tuple(replace(one, verdict="undecided", n_more=None) for one in checks)
     verdicts = {check.verdict for check in checks}
     first = next(one for one in ("broken", "undecided", "holds") if one in verdicts)
     level = math.fsum(check.delta for check in checks if check.n) or found[0].delta
@@ -293,7 +295,7 @@ def check_decided(
     low, high = find_bounds(loss, level, graded=policy.rule.has_graded_costs)
     least, most = find_bounds(accepted.astype(np.float64), level, graded=False)
     return PolicyCheck(
-        "undecided" if same_rows else first,
+        first,
         level,
         checks,
         n=len(accepted),

@@ -230,7 +230,7 @@ def decide_labelled(
             f"predictions are about the classes {predictions.classes.tolist()}, but the policy is "
             f"for {policy.classes.tolist()}; pass labels= in this order."
         )
-    refuse_weights(predictions.sample_weight, "a certificate", ", or use a metric objective")
+    refuse_weights(predictions.sample_weight, purpose)
     if policy.rule.decision == "estimator" and predictions.rule.decision != "estimator":
         raise ValueError(
             "predictions: the policy keeps the classifier's own answers; build them with "

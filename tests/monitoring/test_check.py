@@ -241,6 +241,7 @@ def test_the_rows_that_chose_decide_nothing(rng):
     tuned = select_threshold(rows, objective="risk", target=0.2).policy
     check = check_policy(tuned, rows)
     assert (check.verdict, check.same_rows, check.n_more) == ("undecided", True, None)
+    assert [one.verdict for one in check.promises] == ["undecided"]
     assert str(check).startswith("UNDECIDED: these rows chose the threshold")
 
 
