@@ -165,6 +165,8 @@ def _put_back_on_failure(path: Path, new: bytes) -> Iterator[None]:
 def read_json(path_or_text: str | os.PathLike[str], kind: str) -> Any:
     """Return the content of a JSON file, or of the text itself; `kind` names the file in errors."""
     text = str(path_or_text).removeprefix("\ufeff")
+    if not text.strip():
+        raise ValueError(f"path_or_text is empty; pass the name of a {kind}, or its whole text.")
     source: str | bytes = text
     if not text.lstrip().startswith("{"):
         try:

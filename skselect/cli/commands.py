@@ -351,7 +351,10 @@ def _check_outputs(
 
 def _read_policy(path: Path) -> AbstentionPolicy:
     check_table_file(path, "--policy")
-    policy = AbstentionPolicy.from_json(path)
+    try:
+        policy = AbstentionPolicy.from_json(path)
+    except ValueError as error:
+        raise ValueError(f"--policy: {path.name}: {error}") from error
     _check_remembered_columns(policy.metadata.get(_COLUMNS, {}))
     return policy
 

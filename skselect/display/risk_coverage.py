@@ -23,7 +23,7 @@ from skselect.display.common import (
     thin,
 )
 from skselect.estimators.scoring import judge_estimator
-from skselect.policy.certificate import Certificate, amount, percent
+from skselect.policy.certificate import Certificate, amount, mention_order, percent
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
@@ -256,9 +256,10 @@ class RiskCoverageDisplay(CurveDisplay):
             "coverage": ((target, y), f"coverage at least {percent(target, up=False)}"),
         }[certificate.objective]
         sure = certificate.is_certified
+        kind = f"{'' if sure else 'not '}certified{mention_order([certificate])}"
         ax.plot([x, limit[0]], [y, limit[1]], color=MARK, linewidth=2, markevery=[1],
                 linestyle="-" if sure else ":", marker="|" if limit[1] == y else "_",
-                label=f"{'' if sure else 'not '}certified: {text}")  # fmt: skip
+                label=f"{kind}: {text}")  # fmt: skip
 
     def _mark(self, ax: Any, threshold: float) -> None:
         blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])

@@ -51,6 +51,7 @@ from skselect.estimators.fitting import (
     RawClassifier,
     TrainingRows,
     check_cv,
+    check_n_jobs,
     check_trainable,
     count_folds,
     find_known_rows,
@@ -365,6 +366,7 @@ class SelectiveClassifier(
         check_choice("calibration_scope", self.calibration_scope, SCOPES)
         _check_scope_decides(self.calibration_scope, self.decision)
         check_cv(self.cv)
+        check_n_jobs(self.n_jobs)
         check_calibration(self.calibration, CALIBRATORS)
         if self.calibration is not None:
             kind = calibrator_name(self.calibration)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ from skselect.estimators.fitting import (
     holdout,
     is_pair,
     is_ready,
+    read_splits,
     spread,
 )
 from skselect.estimators.learned_confidence import LearnedConfidence
@@ -46,7 +48,7 @@ from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.selection.order import HOLD_OUT_LATEST
+from skselect.selection.order import HOLD_OUT_LATEST, LEAVE_MARGIN
 
 #: One column, several, a function of X, or the answers themselves.
 GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
@@ -66,6 +68,11 @@ class Basis(NamedTuple):
     doubts: tuple[Doubt, ...] = ()
     rests_on: str = ""
     remedy: str = HOLD_OUT_LATEST
+
+    def about(self, splits: Parts, n: int) -> Basis:
+        """Return it with the words that say which of `n` rows are tested."""
+        remedy = LEAVE_MARGIN if are_last(splits, n) else self.remedy
+        return self._replace(rests_on=describe_tested(splits, n), remedy=remedy)
 
 
 def fit_clone(
@@ -111,6 +118,20 @@ def split_rows(
     if is_pair(cv):
         return [check_pair(cv, n)]
     return folds(cv, rows.X, rows.y, split_params, rows.weight)
+
+
+def find_chosen(cv: Any, rows: TrainingRows, split_params: Mapping[str, Any]) -> IntArray:
+    """Return the rows that choose a threshold where nothing is trained: those that `cv` tests.
+
+    Those are all rows where `cv` names none: "auto", or a number.
+    """
+    n = len(rows.codes)
+    if cv is None or isinstance(cv, str | numbers.Real):
+        return np.arange(n)
+    splits = [check_pair(cv, n)] if is_pair(cv) else read_splits(cv, rows.X, rows.y, split_params)
+    tested = find_tested_rows(splits)
+    check_weighted_part(rows.weight, tested, "the part that cv tests")
+    return tested
 
 
 def are_last(splits: Parts, n: int) -> bool:

@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 from sklearn.model_selection import (
     check_cv as as_splitter,
 )
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -28,6 +28,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
+from skselect._checks import shown
 from skselect._checks.labels import check_known, check_labels, encode_labels
 from skselect._checks.proba import RANGE_TOLERANCE, check_proba
 from skselect._sklearn import count_rows, routing_enabled, take_rows, weight_parameter
@@ -255,6 +256,17 @@ def folds(
     weight : ndarray of shape (n,), default=None
         Weights that the models of the folds will be trained with.
     """
+    parts = read_splits(cv, X, y, params)
+    tested = find_tested_rows(parts)
+    for k, (train, _) in enumerate(parts, start=1):
+        check_weighted_part(weight, train, f"the training part of fold {k} of {len(parts)}")
+    classes, codes = np.unique(y, return_inverse=True)
+    _check_folds_know_classes(find_known_rows(parts, codes)[tested], codes[tested], classes)
+    return parts
+
+
+def read_splits(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> Parts:
+    """Return the rows of each fold, whatever will be trained on them; see :func:`folds`."""
     check_cv(cv)
     splitter = _find_splitter(cv, y, params)
     with warnings.catch_warnings():
@@ -269,10 +281,6 @@ def folds(
             f"cv must put every row into exactly one test part, or none, but {splitter} tests some "
             "rows more than once; use an integer or a splitter such as StratifiedKFold."
         )
-    for k, (train, _) in enumerate(parts, start=1):
-        check_weighted_part(weight, train, f"the training part of fold {k} of {len(parts)}")
-    classes, codes = np.unique(y, return_inverse=True)
-    _check_folds_know_classes(find_known_rows(parts, codes)[tested], codes[tested], classes)
     return parts
 
 
@@ -297,6 +305,11 @@ def find_tested_rows(parts: Parts) -> IntArray:
 def is_pair(cv: Any) -> bool:
     """Tell whether `cv` is one pair (train, test) of rows, and no list of such pairs."""
     return isinstance(cv, tuple | list) and len(cv) == 2 and all(_are_rows(part) for part in cv)
+
+
+def _is_split(part: Any) -> bool:
+    """Tell whether an entry of a list of splits is a pair."""
+    return hasattr(part, "__len__") and len(part) == 2 and all(map(_are_rows, part))
 
 
 def _are_rows(part: Any) -> bool:
@@ -326,6 +339,10 @@ def _check_positions(part: Any, n: int, name: str) -> IntArray:
     """Return one half of a pair as positions of rows."""
     rows = np.arange(n)[part] if isinstance(part, slice) else np.asarray(part)
     where = f"cv=(train, test): {name}"
+    if rows.ndim != 1:
+        raise ValueError(
+            f"{where} must hold positions of rows, or be a boolean mask, got {shown(part)}."
+        )
     if rows.dtype == bool:
         if len(rows) != n:
             raise ValueError(f"{where} is a mask of {len(rows)} entries for {n} rows.")
@@ -355,6 +372,12 @@ def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntAr
 
     It is not stratified: the held-out rows must be independent draws for a certificate.
     """
+    try:
+        check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state must be an integer, a RandomState or None, got {shown(random_state)}."
+        ) from None
     kind = ShuffleSplit if groups is None else GroupShuffleSplit
     splitter = kind(n_splits=1, test_size=share, random_state=random_state)
     try:
@@ -609,19 +632,36 @@ def _has_rows(value: Any, n: int) -> bool:
 
 
 def check_cv(cv: Any, *, takes_share: bool = False) -> None:
-    """Refuse strings and floats; with `takes_share` floats and "auto" are allowed."""
+    """Refuse what makes no folds; with `takes_share` floats and "auto" are allowed."""
     if takes_share and isinstance(cv, str) and cv == "auto":
         return
     is_share = isinstance(cv, float | np.floating)
-    if isinstance(cv, str) or (is_share and not takes_share):
+    whole = is_share and cv >= 1 and float(cv).is_integer()
+    if isinstance(cv, str) or (is_share and not takes_share) or whole:
         share = "a share of the rows, 'auto', " if takes_share else ""
         remedy = (
             " To use a classifier that was fitted on other rows as it is, pass "
-            "FrozenEstimator(classifier) (sklearn.frozen) as the estimator; cv is then not used."
+            "FrozenEstimator(classifier) (sklearn.frozen) as the estimator, and leave cv out."
         )
         raise ValueError(
             f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}."
             + ("" if is_share else remedy)
+        )
+    if isinstance(cv, numbers.Integral) and cv < 2:
+        raise ValueError(f"cv must be at least 2 folds, got {cv}.")
+    if isinstance(cv, tuple | list) and not (is_pair(cv) or all(map(_is_split, cv))):
+        raise ValueError(
+            "cv must be one pair (train, test) or a list of such pairs, each part with positions "
+            "of rows, a boolean mask or a slice, and not the rows themselves; got a "
+            f"{type(cv).__name__} of {', '.join(shown(part) for part in cv[:4])}."
+        )
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of processes, before it is known whether there is more than one."""
+    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be None or an integer other than 0 (-1: all processors), got {n_jobs!r}."
         )
 
 

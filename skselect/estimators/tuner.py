@@ -37,10 +37,9 @@ from skselect.estimators.classifier import (
 from skselect.estimators.cross_fitting import (
     Basis,
     Pooled,
-    are_last,
     check_decided_by_row,
     decide_among_all,
-    describe_tested,
+    find_chosen,
     find_subgroups,
     fit_clone,
     is_held_out,
@@ -54,6 +53,7 @@ from skselect.estimators.fitting import (
     LEAST_HELD_OUT,
     TrainingRows,
     check_cv,
+    check_n_jobs,
     check_trainable,
     fit_router,
     is_ready,
@@ -71,7 +71,7 @@ from skselect.predictions.outcomes import Outcomes, choose_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, policy_facts
 from skselect.selection.goal import Goal
-from skselect.selection.order import HOLD_OUT_LATEST, LEAVE_MARGIN, TAKE_LATEST, note_order
+from skselect.selection.order import TAKE_LATEST, note_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import rows_among
 from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
@@ -90,8 +90,8 @@ class ThresholdTuner(
     ----------
     estimator : classifier
         A plain classifier or a :class:`SelectiveClassifier`, whose own threshold is ignored.
-        ``FrozenEstimator`` of a fitted one is not fitted again: all rows given to ``fit`` then
-        choose the threshold, and the certificate is exact if they are fresh.
+        ``FrozenEstimator`` of a fitted one is not fitted again: the rows given to ``fit``, or
+        those that `cv` names, choose the threshold, and the certificate is exact if they are fresh.
     objective : str, default="cwsa_plus"
         ============================================  =======================================
         "cwsa_plus", "cwsa", "selective_accuracy"     best value at coverage >= `min_coverage`;
@@ -165,7 +165,7 @@ class ThresholdTuner(
     unseen : {"abstain", "raise"}, default="abstain"
         Rows of other subgroups, or of none: hand them over with a warning, or raise an error.
     cv : "auto", int, splitter, iterable, pair of arrays or float in (0, 1), default="auto"
-        Which rows choose the threshold. Not used for a FrozenEstimator.
+        Which rows choose the threshold.
 
         - A float: that share of the rows (at least 10), held out once at random.
         - A pair ``(train, test)`` of row positions, boolean masks or slices: the test rows, held
@@ -178,6 +178,11 @@ class ThresholdTuner(
           the first of ``TimeSeriesSplit``, those of fold -1 of ``PredefinedSplit``.
         - "auto": 0.4 for a promise, unless ``refit=True`` or there are fewer than 25 rows; else
           5. See Notes for what holding out costs.
+
+        A FrozenEstimator or PrecomputedClassifier is not trained. With a pair or a splitter, the
+        test rows alone (of all folds) choose the threshold and certify; the rows that trained it
+        belong into the training part. With "auto" or a number, which name no rows, all rows given
+        to `fit` do: give fresh ones only.
     refit : bool or "auto", default="auto"
         Fit the classifier on all rows afterwards. False keeps the classifier trained on the rows
         that were not held out, so that the certificate is exact. "auto": False where rows are
@@ -426,10 +431,16 @@ class ThresholdTuner(
         if frozen and (fitted or not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
             model = base if fitted else fit_clone(base, rows)
-            seen = count_seen(self.estimator, rows.X) if claims else 0
-            doubts = (certificates.trained_here(seen, n),) if seen else ()
-            part = (np.arange(n), decide_among_all(base, model, rows.X, rows))
-            return Basis(model, [part], doubts, remedy=TAKE_LATEST)
+            chosen = find_chosen(self.cv, rows, split_params)
+            X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
+            seen = count_seen(self.estimator, X) if claims else 0
+            doubts = (certificates.trained_here(seen, len(chosen)),) if seen else ()
+            part = (chosen, decide_among_all(base, model, X, rows))
+            basis = Basis(model, [part], doubts, remedy=TAKE_LATEST)
+            if len(chosen) == n:
+                return basis
+            left = np.setdiff1d(np.arange(n), chosen)
+            return basis.about([(left, chosen)], n)
         cv = self._resolve_cv(goal, n)
         splits = split_rows(cv, rows, split_params, self.random_state)
         held_out, kept = is_held_out(splits), not self.refit
@@ -451,10 +462,7 @@ class ThresholdTuner(
         else:
             doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
             basis = Basis(None, predict_folds(base, rows, splits, self.n_jobs, fits), (doubt,))
-        if isinstance(cv, float):
-            return basis
-        remedy = LEAVE_MARGIN if are_last(splits, n) else HOLD_OUT_LATEST
-        return basis._replace(rests_on=describe_tested(splits, n), remedy=remedy)
+        return basis if isinstance(cv, float) else basis.about(splits, n)
 
     def _resolve_cv(self, goal: Goal, n: int) -> Any:
         """Return `cv` without "auto"."""
@@ -506,6 +514,7 @@ class ThresholdTuner(
         if isinstance(self.refit, str) and self.refit != "auto":
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
         check_cv(self.cv, takes_share=True)
+        check_n_jobs(self.n_jobs)
         if isinstance(self.cv, float | np.floating):
             check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         check_choice("decision", base.decision, DECISIONS)

@@ -169,7 +169,7 @@ class PolicyCheck:
             return "No number of further rows like these would settle it."
         which = "that it decides alone " if self.promises[0].objective == "risk" else ""
         return (
-            f"If further cases are like these, about {self.n_more} more labelled ones {which}"
+            f"If further cases are like these, about {self.n_more:,} more labelled ones {which}"
             "settle it."
         )
 
@@ -206,7 +206,8 @@ def check_policy(
     PolicyCheck
         `verdict` is "holds" if the exact upper bound is at most the target, "broken" if the
         exact lower bound is above it, else "undecided". (For a promised coverage the other way
-        round.) Exactly the rows that chose the threshold are recognised, and decide nothing.
+        round.) Exactly the table that chose the threshold is recognised, and decides nothing.
+        A part of it, or more rows with it among them, is not recognised: take other rows.
 
     Raises
     ------

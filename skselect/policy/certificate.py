@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -23,7 +23,9 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.thresholds import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
-FRESH = "the rows were not used to train, calibrate or choose the classifier, or the target"
+FRESH = (
+    "the rows were not used to train, calibrate or choose the classifier, nor to choose the target"
+)
 UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
 FIXED = "the policy was fixed before these rows were seen"
 ONE_LOOK = "this is the first look at these rows and at any part of them"
@@ -38,6 +40,8 @@ _MEASURED = (
     "MEASURED, NOT CERTIFIED: this is the bound that these rows give; no target was named "
     "beforehand (target=), so that nothing is promised."
 )
+#: How the notice begins where rows depend on their order.
+ORDER_MATTERS = "BUT THE ORDER OF THE ROWS MATTERS"
 #: How the notice begins where rows contradict the policy's own promise.
 NOT_MET = "THE POLICY'S OWN PROMISE IS NOT MET"
 
@@ -206,6 +210,7 @@ class Certificate(NotebookText):
 
     def __repr__(self) -> str:
         kind = "CERTIFIED" if self.is_certified else "ESTIMATE, NOT CERTIFIED"
+        kind += mention_order([self])
         which = f" {self.cases}" if self.cases else ""
         return (
             f"<Certificate: {kind}, {self.objective} {self.target:g}{which}, delta {self.delta:g}, "
@@ -304,6 +309,12 @@ class Certificate(NotebookText):
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+
+def mention_order(certificates: Iterable[Certificate]) -> str:
+    """Return what follows the word "certified" where the rows of one depend on their order."""
+    matters = any(one.notice.startswith(ORDER_MATTERS) for one in certificates)
+    return ", but the order of the rows matters" if matters else ""
 
 
 def describe_promise(objective: str, target: float, loss: str, cases: str) -> str:

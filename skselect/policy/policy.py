@@ -49,6 +49,7 @@ from skselect.policy.certificate import (
     check_certified,
     check_made,
     check_mapping,
+    mention_order,
     now,
     threshold_from_json,
     threshold_to_json,
@@ -190,7 +191,8 @@ class AbstentionPolicy(NotebookText):
         given = [one for one in found if one is not None]
         if not given:
             return "no certificate"
-        return "certified" if all(one.is_certified for one in given) else "not certified"
+        sure = all(one.is_certified for one in given)
+        return f"{'' if sure else 'not '}certified{mention_order(given)}"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes, "classes"))

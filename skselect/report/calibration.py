@@ -36,6 +36,7 @@ from skselect.estimators.classifier import (
 from skselect.estimators.fitting import (
     Parts,
     TrainingRows,
+    check_n_jobs,
     find_known_rows,
     folds,
     is_ready,
@@ -152,6 +153,7 @@ def calibration_report(
     check_count("n_draws", n_draws)
     rng = check_generator(random_state)
     check_has_fit(estimator)
+    check_n_jobs(n_jobs)
     X, y = indexable(X, y)
     rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs)
     check_scope(calibration_scope, rows.response, estimator)

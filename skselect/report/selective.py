@@ -137,7 +137,8 @@ def selective_report(
         raw ones, before its calibration. Predictions (of labels and a confidence, for example)
         bring their true labels: pass ``y_true=None``.
     policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
-        Its threshold, calibration and certificate are reported.
+        Its threshold, calibration and certificate are reported. It applies its own calibration,
+        so pass raw probabilities (``tuner.raw_scores(X)``): a second one is not noticed.
     threshold : float, default=None
         Without a policy: rows with at least this confidence are accepted.
     subgroups : array-like of shape (n,), or DataFrame of shape (n, m), default=None

@@ -61,10 +61,10 @@ def certify(
     Certificate
         About the share of errors among the accepted rows, or their mean cost. Its text begins
         with "CERTIFIED" if the bound is at most the target. Nothing checks that the rows are
-        fresh, except that exactly the rows that tuned the policy are recognised. Where the
-        policy has a certificate of its own, `notice` says if these rows contradict it (an exact
-        lower bound at `delta` lies above its target; the text then begins with the notice) or
-        do not confirm it.
+        fresh, except that exactly the table that tuned the policy is recognised (a part of it,
+        or more rows with it among them, is not). Where the policy has a certificate of its own,
+        `notice` says if these rows contradict it (an exact lower bound at `delta` lies above its
+        target; the text then begins with the notice) or do not confirm it.
 
     Raises
     ------

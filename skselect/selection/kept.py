@@ -360,7 +360,7 @@ def own_promise(
     checks = [check_promise(promise, policy, answered, accepted) for promise in made]
     starts = {
         "broken": f"{certificates.NOT_MET} by these rows.",
-        "undecided": "These rows do not show that the policy keeps its own promise.",
+        "undecided": "These rows cannot tell whether the policy keeps its own promise.",
     }
     texts = [
         f"{start} It says: {check.promise}. {check.found}"

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import kolmogorov
 
 from skselect._typing import FloatArray
+from skselect.policy.certificate import ORDER_MATTERS
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 
@@ -50,7 +51,7 @@ def order_notice(outcomes: Outcomes, remedy: str) -> str:
     if not found:
         return ""
     return (
-        f"BUT THE ORDER OF THE ROWS MATTERS: their {' and '.join(found)} change along it, by more "
+        f"{ORDER_MATTERS}: their {' and '.join(found)} change along it, by more "
         f"than chance explains (level {LEVEL:g}). If this is the order of time, new cases may be "
         f"unlike these: {remedy}, and watch the policy with SelectiveRiskMonitor."
     )

@@ -468,6 +468,9 @@ def test_notes_of_your_own_in_a_policy(frame, capsys):
     replace(found, metadata={"skselect_columns": {"proba": [1, 2]}}).to_json("bad.json")
     assert main(["apply", "t.csv", "--policy", "bad.json"]) == 2
     assert "the names of its columns are damaged" in capsys.readouterr().err
+    Path("bad.json").write_text("{")
+    assert main(["apply", "t.csv", "--policy", "bad.json"]) == 2
+    assert "--policy: bad.json: This is not a policy file; it is damaged" in capsys.readouterr().err
 
 
 def test_doubts_about_the_order_are_told(frame, capsys):

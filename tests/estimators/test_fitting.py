@@ -175,6 +175,7 @@ def test_a_pair_is_no_list_of_splits(kind):
         ((slice(5), slice(4, None)), "1 rows are in both parts, the first is row 4"),
         (([0.5, 1], [2]), "train must hold positions of rows, or be a boolean mask, got float64"),
         ((["a"], [2]), "train must hold positions"),
+        ((pd.DataFrame({"a": [0, 1]}), [2]), "train must hold positions .* got DataFrame of shape"),
     ],
 )
 def test_bad_pairs_are_named(pair, message):
@@ -182,6 +183,36 @@ def test_bad_pairs_are_named(pair, message):
     assert is_pair(pair)
     for call in (lambda: check_pair(pair, 10), lambda: folds(pair, y, y, {})):
         with pytest.raises(ValueError, match=rf"cv=\(train, test\): .*{message}"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"cv": (np.ones((8, 3)), np.ones((4, 3)))},
+            r"cv must be one pair .* ndarray of shape \(8, ",
+        ),
+        (
+            {"cv": ([0, 1], [2, 3], [4])},
+            r"cv must be one pair .* tuple of \[0, 1\], \[2, 3\], \[4\]",
+        ),
+        ({"cv": (1000, 797)}, "cv must be one pair .* tuple of 1000, 797"),
+        ({"cv": [0.6, 0.4]}, "cv must be one pair .* list of 0.6, 0.4"),
+        ({"cv": 1}, "cv must be at least 2 folds, got 1"),
+        ({"cv": 2.0}, "cv must be an integer, .*, got 2.0"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+        ({"n_jobs": "all"}, "n_jobs must be None .*, got 'all'"),
+    ],
+)
+def test_bad_cv_and_n_jobs_are_named_by_all_who_take_them(options, message, data):
+    X, codes, _ = data
+    for call in (
+        lambda: ThresholdTuner(GaussianNB(), **options).fit(X, codes),
+        lambda: SelectiveClassifier(GaussianNB(), **options).fit(X, codes),
+        lambda: calibration_report(GaussianNB(), X, codes, **options),
+    ):
+        with pytest.raises(ValueError, match=message):
             call()
 
 
@@ -226,6 +257,8 @@ def test_holdout_is_a_plain_random_split():
     assert len(test) == 25
     with pytest.raises(ValueError, match=r"cv=0\.999 cannot split 10 rows"):
         holdout(0.999, 10, None, 0)
+    with pytest.raises(ValueError, match=r"random_state must be an integer, .* got '0'"):
+        holdout(0.4, 10, None, "0")
 
 
 def test_an_iterator_serves_once():

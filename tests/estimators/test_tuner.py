@@ -25,6 +25,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
     AbstentionPolicy,
@@ -511,6 +512,61 @@ def test_one_pair_certifies_like_a_frozen_classifier(form, data):
     np.testing.assert_array_equal(again.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X))
 
 
+@pytest.mark.parametrize("cv", [
+    (slice(0, 1500), slice(1500, None)),
+    [(np.arange(1500), np.arange(1500, 3000))],
+    PredefinedSplit(np.where(np.arange(3000) < 1500, -1, 0)),
+])  # fmt: skip
+def test_a_frozen_classifier_is_judged_by_the_test_rows_alone(cv, rng):
+    """Its training rows, which it knows by heart, are neither counted nor certified."""
+    X = rng.normal(size=(23_000, 4))
+    y = (X[:, 0] + rng.normal(size=23_000) > 0).astype(int)
+    known, later = slice(0, 3000), slice(3000, None)
+    by_heart = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X[:1500], y[:1500])
+    frozen = FrozenEstimator(by_heart)
+    tuner = risk(frozen, target=0.25, cv=cv, on_infeasible="abstain")
+    with pytest.warns(UserWarning, match="No threshold"):
+        tuner.fit(X[known], y[known])
+    assert not tuner.certificate_.is_certified
+    assert np.mean(by_heart.predict(X[later]) != y[later]) > 0.25  # the true risk of all answers
+    tuner.set_params(target=0.4).fit(X[known], y[known])
+    fresh = risk(frozen, target=0.4).fit(X[1500:3000], y[1500:3000])
+    assert tuner.certificate_.is_certified
+    assert tuner.threshold_ == fresh.threshold_
+    assert tuner.certificate_.n == 1500
+    assert tuner.certificate_.rests_on == "the last 50 % of the rows (1500 of 3000)"
+    pd.testing.assert_frame_equal(pd.DataFrame(tuner.cv_results_), pd.DataFrame(fresh.cv_results_))
+
+
+def test_cv_that_names_no_rows_leaves_a_frozen_classifier_all(data):
+    X, y = data
+    frozen = FrozenEstimator(GaussianNB().fit(X[:300], y[:300]))
+    whole = risk(frozen, target=0.2).fit(X[300:], y[300:])
+    for cv in (None, 5, 0.4, StratifiedKFold(3)):
+        tuner = risk(frozen, target=0.2, cv=cv).fit(X[300:], y[300:])
+        assert tuner.threshold_ == whole.threshold_
+        assert (tuner.certificate_.n, tuner.certificate_.rests_on) == (600, "")
+
+
+def test_a_pair_beside_a_frozen_classifier_with_groups_weights_and_seen_rows(data):
+    X, y = data
+    pair = np.arange(300), np.arange(899, 599, -1)
+    site = np.hstack([X, (np.arange(900) % 2).reshape(-1, 1)])
+    weight = np.linspace(1, 2, 900)
+    frozen = FrozenEstimator(GaussianNB().fit(site[:300], y[:300]))
+    goal = {"objective": "cost", "target": 0.2, "group_by": lambda X: X[:, -1]}
+    tuner = ThresholdTuner(frozen, cv=pair, **goal).fit(site, y, weight)
+    fresh = ThresholdTuner(frozen, **goal).fit(site[600:], y[600:], weight[600:])
+    assert tuner.thresholds_ == fresh.thresholds_
+    with pytest.raises(ValueError, match="zero for every row of the part that cv tests"):
+        tuner.fit(site, y, np.arange(900) < 500)
+    trained = FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(X[:650], y[:650]))
+    seen = risk(trained, target=0.2, cv=pair).fit(X, y).certificate_
+    assert "about 50 of these 300 rows also trained" in str(seen)
+    known = FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(X[:300], y[:300]))
+    assert risk(known, target=0.2, cv=pair).fit(X, y).certificate_.is_certified
+
+
 def test_rows_that_are_not_the_last_are_not_called_so(data):
     X, y = data
     order = np.random.default_rng(0).permutation(900)
@@ -655,10 +711,13 @@ def test_the_training_part_of_a_share_keeps_the_order_of_its_rows(data):
 def test_the_order_of_rows_is_tested_by_their_positions(rng):
     model = LogisticRegression()
     X, y = drifting(rng, change=2000)
-    held_out = risk(model, target=0.4).fit(X, y).certificate_
+    tuner = risk(model, target=0.4).fit(X, y)
+    held_out, words = tuner.certificate_, "certified, but the order of the rows matters"
     assert held_out.is_certified
     assert str(held_out).splitlines()[1].startswith("BUT THE ORDER OF THE ROWS MATTERS")
     assert "cv=(train, test)" in held_out.notice
+    assert repr(held_out).startswith("<Certificate: CERTIFIED, but the order of the rows matters, ")
+    assert words in repr(tuner.policy_)
     mixed = rng.permutation(3000)
     assert risk(model, target=0.4).fit(X[mixed], y[mixed]).certificate_.notice == ""
     latest = risk(model, target=0.4, cv=(np.arange(1000), np.arange(1000, 3000))).fit(X, y)

@@ -116,7 +116,7 @@ def test_so_many_more_rows_like_these_settle_it(policy, objective, n_errors):
     many = stats.beta.ppf(0.05, e, ks - e + 1) > limit
     least = int(np.argmax(few if rate <= limit else many))
     assert least <= check.n_more <= 1.1 * least + 1 / max(rate, 0.01)
-    assert f"about {check.n_more} more labelled ones " in unwrap(str(check))
+    assert f"about {check.n_more:,} more labelled ones " in unwrap(str(check))
 
 
 def test_a_rate_just_at_the_target_is_never_settled(policy):

@@ -260,6 +260,7 @@ def test_an_own_confidence_is_saved_only_on_demand(policy):
         ('{"schema": "skselect.policy", "version": "1"}', "format version"),
         ('{"schema": "skselect.policy", "version": 1}', "policy is damaged"),
         ("no_such_file.json", "no policy file"),
+        ("", "path_or_text is empty; pass the name of a policy file"),
     ],
 )
 def test_unreadable_policies_say_why(text, message):
