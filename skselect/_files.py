@@ -168,6 +168,8 @@ def read_json(path_or_text: str | os.PathLike[str], kind: str) -> Any:
     if not text.strip():
         raise ValueError(f"path_or_text is empty; pass the name of a {kind}, or its whole text.")
     source: str | bytes = text
+    if not text.strip():
+        raise ValueError(f"path_or_text must name a {kind}, or be its text; it is empty.")
     if not text.lstrip().startswith("{"):
         try:
             source = Path(path_or_text).read_bytes()

@@ -212,13 +212,16 @@ def monitor(given: Namespace) -> int:
     columns, _ = _resolve(file, given, policy)
     if columns.answer is not None:
         _refuse_calibrated_answers(policy.calibration)
+    if given.audited is None and (given.audit_proba or given.min_audit_proba < 1):
+        raise ValueError("--audited is missing: name the column that says which cases were drawn.")
+    if policy.groups is not None and not policy.groups.by_answer and not columns.subgroups:
+        raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
     parts = list(_read_log(file, given, columns, watched))
     if parts:
         _take_decisions(watched, pd.concat(parts), given, columns, file)
         _take_labels(watched, pd.concat(parts), given, file)
     if given.now is not None:
-        now = read_times(pd.Series([given.now], name="--now"), "--now")
-        watched.labelled([], [], when=now.iloc[0])
+        watched.labelled([], [], when=_parse_now(given.now))
     watched.to_json(given.state)
     status = watched.status_
     print(status)
@@ -256,18 +259,33 @@ def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMoni
     return old
 
 
+def _parse_now(text: Any) -> Any:
+    """Return a time of the command line."""
+    try:
+        return read_times(pd.Series([text], name="--now"), "--now").iloc[0]
+    except ValueError as error:
+        raise ValueError(
+            f"--now must be a number, or a date such as 2026-01-31T09:30, got {text!r}."
+        ) from error
+
+
 def _read_log(
     file: TableFile, given: Namespace, columns: Columns, watched: SelectiveRiskMonitor
 ) -> Iterator[pd.DataFrame]:
     """Yield the rows of each piece that say something new: a decision, or a label."""
-    name = given.id or ("id" if "id" in file.names else None)
+    if given.id is None and "id" not in file.names:
+        raise ValueError(
+            f"--id: {file.path.name} has no column 'id'; name the column of the cases' names, by "
+            "which their labels are found later."
+        )
+    name = given.id or "id"
     named = [name, given.time, given.audited, given.audit_proba]
     waiting = watched.waiting_.set_index("id")["when"]
     for piece in file.pieces([*filter(None, named), *columns.used]):
         if len(piece) == 0:
             continue
         rows = piece.assign(
-            name=read_names(piece[name] if name else piece.index.to_series(), file.path.name),
+            name=read_names(piece[name], file.path.name),
             when=read_times(piece[given.time], file.path.name),
         )
         rows["has label"] = has_label(rows[given.label], watched.policy.classes)
@@ -277,8 +295,8 @@ def _read_log(
         if len(moved):
             raise ValueError(
                 f"{file.path.name}: cases that wait for their label, such as {moved.iloc[0]!r}, "
-                "were decided at another time when they were read: their names must be their own, "
-                "and rows without names must keep their places (see --id)."
+                "were decided at another time when they were read: their names must be their own "
+                "(see --id)."
             )
         yield rows[rows["is new"] | (rows["has label"] & rows["name"].isin(waiting.index))]
 
@@ -314,8 +332,12 @@ def _take_decisions(
 def _take_labels(
     watched: SelectiveRiskMonitor, log: pd.DataFrame, given: Namespace, file: TableFile
 ) -> None:
-    """Hand over the labels of cases that wait, as known in time: no column says when they came."""
+    """Hand over the labels of cases that wait, as known in time: no column says when they came.
+
+    Of several rows of a case the last one counts.
+    """
     told = log[log["has label"] & log["name"].isin(watched.waiting_["id"])]
+    told = told.drop_duplicates("name", keep="last")
     if len(told):
         labels = read_known_labels(told[given.label], watched.policy.classes, file)
         watched.labelled(told["name"], labels, when=told["when"])

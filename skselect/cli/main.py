@@ -64,12 +64,12 @@ examples:
   skselect apply new.parquet --policy policy.json --proba p_no p_yes --out decided.parquet
   skselect apply new.csv --policy policy.json --prefix gate_ > decided.csv
 """
-_MONITOR = """The log has one row per decided case: its time, what the model said, and its
-true label, which is empty as long as nobody knows it. Run the command as often as you like, say
+_MONITOR = """The log has one row per decided case: its name, its time, what the model said, and
+its true label, which is empty as long as nobody knows it. Run the command as often as you like, say
 every night: it takes the rows that have come since last time, and the labels that were filled in
-since (or came in a further row of the same case). The state file holds all that it must remember;
-the first run makes it. Old rows may be taken out of the log once their labels have been read. A row
-that comes after a row with a later time has been read is not seen.
+since (or came in a further row of the same case; the last one counts). The state file holds all
+that it must remember; the first run makes it. Old rows may be taken out of the log once their
+labels have been read. A row that comes after a row with a later time has been read is not seen.
 
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
 zone). Labels and probabilities are missing where cells are empty or contain NA, N/A, NaN, null,
@@ -77,11 +77,12 @@ None or -. Rows that lack a probability, the answer or the confidence are handed
 out.
 
 examples:
-  skselect monitor log.csv --policy policy.json --label truth --time decided --state state.json
+  skselect monitor log.csv --policy policy.json --label truth --time decided --id claim \\
+      --mature-after 30D --state state.json
   skselect monitor log.csv --policy policy.json --label fraud --time decided --id claim \\
       --mature-after 30D --silence right --state state.json
-  skselect monitor log.parquet --policy policy.json --label truth --time decided \\
-      --audited drawn --min-audit-proba 0.2 --state state.json
+  skselect monitor log.parquet --policy policy.json --label truth --time decided --id claim \\
+      --mature-after 30D --audited drawn --min-audit-proba 0.2 --state state.json
 
 exit codes: 0 no alarm, 4 alarm: the promise is broken; 5 it cannot go on: cases older than
 --mature-after have no label; 2 wrong input, 130 interrupted (the state is then as it was)
@@ -211,14 +212,13 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--state"], {"type": Path, "required": True, "metavar": "FILE",
                        "help": "what is remembered from run to run (JSON)"}),
         (["--id"], {"metavar": "COLUMN",
-                    "help": "the column of the cases' names (default: id, else the numbers of the "
-                            "rows, which must then keep their places)"}),
+                    "help": "the column of the cases' names (default: id)"}),
         *_INPUTS,
         (["--target"], {"type": _target, "help": "largest risk (default: what is certified)"}),
         (["--delta"], {"type": float,
                        "help": "chance of a false alarm, for all time (default: that of the "
                                "certificate, else 0.05)"}),
-        (["--mature-after"], {"type": _number, "metavar": "AGE",
+        (["--mature-after"], {"type": _number, "required": True, "metavar": "AGE",
                               "help": "age at which a label should be known, such as 30D"}),
         (["--silence"], {"default": "wait", "metavar": "wait|right",
                          "help": "what no label at that age means: wait for it, or the answer was "

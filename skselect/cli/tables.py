@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks.labels import check_labels
+from skselect._checks.labels import check_known, check_labels, encode_labels
 from skselect._checks.proba import check_positive_proba
 from skselect._checks.rows import check_any_rows, check_columns
 from skselect._files import import_extra, read_parquet, row_bar
@@ -385,6 +385,7 @@ def _predictions(
             if proba.shape[1] == 1:  # of the second of two classes
                 positive = check_positive_proba(proba[:, 0])
                 proba = np.column_stack([1.0 - positive, positive])
+            _check_classes(y_true, classes, f"{table}: column {columns.label!r}")
             found = Predictions.from_proba(y_true, proba, labels=classes)
         else:
             answer = _read_labels(piece[str(columns.answer)], classes, file)
@@ -472,10 +473,19 @@ def has_label(values: pd.Series, classes: LabelArray) -> pd.Series:
 
 
 def read_known_labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
-    """Return labels, none of which is missing; of a text file with the type of the classes."""
+    """Return labels, all of them classes; of a text file with the type of the classes."""
     if file.is_text and classes.dtype.kind in "iuf":  # 1 and 1.0 are the same number
-        return _read_numbers(values.to_frame(), file.path.name)[:, 0]
-    return _read_labels(values, classes, file)
+        labels = _read_numbers(values.to_frame(), file.path.name)[:, 0]
+    else:
+        labels = _read_labels(values, classes, file)
+    return _check_classes(labels, classes, f"{file.path.name}: column {values.name!r}")
+
+
+def _check_classes(labels: LabelArray, classes: LabelArray, column: str) -> LabelArray:
+    """Return labels if all of them are classes."""
+    remedy = "Correct them (capitals and blanks count); --classes, if given, names every class."
+    check_known(encode_labels(labels, classes, column), labels, classes, column, remedy)
+    return labels
 
 
 def read_times(values: pd.Series, table: str) -> pd.Series:
@@ -499,8 +509,9 @@ def read_names(values: pd.Series, table: str) -> pd.Series:
 
 
 def read_booleans(values: pd.Series, table: str) -> BoolArray:
-    """Return a column of true and false as an array; 1 and 0 mean the same."""
-    words = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+    """Return a column of true and false as an array; 1 and 0, yes and no mean the same."""
+    words = dict.fromkeys(["true", "1", "1.0", "yes"], True)
+    words |= dict.fromkeys(["false", "0", "0.0", "no"], False)
     found = values.map(lambda cell: words.get(str(cell).strip().lower()))
     if found.isna().any():
         raise _make_error("true or false", values, found.isna(), table)

@@ -18,12 +18,15 @@ from skselect.display.common import (
 )
 from skselect.monitoring import SelectiveRiskMonitor
 
-# Evidence beyond so many times the alarm line is cut off: it would hide what came before.
+# Evidence beyond so many times the alarm line is drawn there: it would hide what came before.
 _HIGHEST = 1e4
 
 
 class MonitorDisplay:
     """The course of a monitor: the evidence with the alarm line, and below it the risk.
+
+    A dotted line marks the batch with the first alarm. Evidence beyond 10,000 times the alarm line
+    is drawn at that height.
 
     Parameters
     ----------
@@ -77,7 +80,7 @@ class MonitorDisplay:
     def from_monitor(
         cls, monitor: SelectiveRiskMonitor, *, name: str | None = None, axes: Any = None
     ) -> MonitorDisplay:
-        """Draw a monitor; several promises share the evidence line and have no target line."""
+        """Draw a monitor; several promises share the lines, and that of the target if it is one."""
         status = monitor.status_
         targets = {promise.target for promise in status.promises}
         display = cls(
@@ -123,6 +126,8 @@ class MonitorDisplay:
                 ax.spines[["top", "right"]].set_visible(False)
         top, bottom = axes
         course = self.course
+        highest = _HIGHEST * course["alarm_line"]
+        drawn = course.assign(evidence=course["evidence"].clip(upper=highest))
         lines = {
             "evidence": (top, COLORS[0], "evidence", evidence_kwargs),
             "risk": (bottom, COLORS[0], "selective risk", risk_kwargs),
@@ -132,7 +137,7 @@ class MonitorDisplay:
             del lines["coverage"]  # in other units than a cost
         self.lines_ = {
             column: ax.plot(
-                course["start"], course[column],
+                course["start"], drawn[column],
                 **({"color": color, "marker": ".", "label": label} | full_names(given)),
             )[0]
             for column, (ax, color, label, given) in lines.items()
@@ -141,8 +146,9 @@ class MonitorDisplay:
         if len(course):
             line = course["alarm_line"].iloc[0]
             top.axhline(line, color=MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}")
-            if course["evidence"].max() > _HIGHEST * line:
-                top.set_ylim(top=_HIGHEST * line)
+            for start in course.loc[course["evidence"] >= line, "start"].iloc[:1]:
+                for ax in (top, bottom):
+                    ax.axvline(start, color=MARK, linestyle=":", linewidth=1, label="alarm")
         draw_target(bottom, self.target, "zero_one" if self.is_share else "cost")
         bottom.set(ylabel="Share" if self.is_share else "Mean cost", ylim=(0, None))
         dates = isinstance(course["start"].dtype, pd.DatetimeTZDtype)

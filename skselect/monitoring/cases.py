@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,9 @@ import pandas as pd
 
 from skselect._checks import as_array, shown
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+
+# Fewer labels than this may all be for cases that were handed over.
+_SEVERAL = 30
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,29 @@ def refuse_twice(names: LabelArray, known: Mapping[str, Any]) -> None:
         seen.add(name)
     if twice:
         raise ValueError(f"ids: each case needs a name of its own; not so {twice[:5]}.")
+
+
+def refuse_two_labels(names: LabelArray, truth: IntArray) -> None:
+    """Refuse different labels for one case."""
+    told = pd.DataFrame({"name": names, "truth": truth}).drop_duplicates()
+    twice = told.loc[told["name"].duplicated(), "name"].tolist()
+    if twice:
+        raise ValueError(
+            f"y has different labels for the same case, such as {twice[:5]}; hand over one for "
+            "each."
+        )
+
+
+def warn_if_strange(names: LabelArray, waiting: LabelArray, n_found: int) -> None:
+    """Warn where no label is for a case that waits: the names may be written in another way."""
+    if len(names) >= _SEVERAL and len(waiting) and not n_found:
+        warnings.warn(
+            f"ids: none of these {len(names):,} labels is for a case that waits. They are for "
+            f"cases such as {names[0]!r}; one that waits is called {waiting[0]!r}. Names are "
+            "compared as text.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def read_audits(

@@ -21,7 +21,15 @@ from skselect._checks.rows import check_length
 from skselect._files import digest_json, read_json, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.monitoring.batches import Batch, Course, Workload, runs
-from skselect.monitoring.cases import Cases, Waiting, check_names, read_audits, refuse_twice
+from skselect.monitoring.cases import (
+    Cases,
+    Waiting,
+    check_names,
+    read_audits,
+    refuse_twice,
+    refuse_two_labels,
+    warn_if_strange,
+)
 from skselect.monitoring.evidence import bets_on_cases, risk_interval, wealth_of
 from skselect.monitoring.promises import Promise, find_watched
 from skselect.monitoring.status import MonitorStatus, PromiseStatus
@@ -40,7 +48,7 @@ SCHEMA = "skselect.monitor"
 VERSION = 1
 # What is said of the latest cases is said of so many at least, where there are so many.
 _LATEST = 200
-# Codes of classes begin at 0; a class that the model does not know is -1.
+# Codes of classes begin at 0; a label that is none of them is -1.
 _MISSING = -2
 
 
@@ -253,8 +261,9 @@ class SelectiveRiskMonitor:
         ids : array-like of shape (m,)
             May be empty: nothing has come up to `when`.
         y : array-like of shape (m,)
-            True labels. Those of cases that do not wait (handed over, for instance) are counted
-            and left alone.
+            True labels. Those of cases that do not wait (handed over, entered before, unknown)
+            are counted in ``status_.n_other`` and left alone. Of a case that waits the last one
+            counts.
         when : array-like of shape (m,) or a single value, default=None
             When the labels came, or up to when all of them are handed over. Needed for
             ``silence="right"`` only: cases that were `mature_after` old by then, without a label,
@@ -267,7 +276,13 @@ class SelectiveRiskMonitor:
         Raises
         ------
         ValueError
-            If an argument does not fit; the monitor is then as it was.
+            If an argument does not fit, such as a label that is none of the classes, or two
+            labels for one case; the monitor is then as it was.
+
+        Warns
+        -----
+        UserWarning
+            If cases wait, and none of 30 or more labels is for one of them.
         """
         names = check_names(ids)
         labels = np.empty(0, dtype=self.policy.classes.dtype)
@@ -275,9 +290,12 @@ class SelectiveRiskMonitor:
             labels = check_labels(y, "y")
         check_length("y", labels, len(names), "ids")
         truth = encode_labels(labels, self.policy.classes, "y")
+        refuse_two_labels(names, truth)
         times, kind, until = self._times_of_labels(when, len(names))
         cases, place = self._waiting.cases, self._waiting.find(names)
         counts = place >= 0
+        self._refuse_unknown(labels[counts], truth[counts])
+        warn_if_strange(names, cases.id, int(np.sum(counts)))
         if self.silence == "right":  # what came too late does not count
             counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
         losses, place = cases.loss.copy(), place[counts]
@@ -308,7 +326,7 @@ class SelectiveRiskMonitor:
         ----------
         y : array-like of shape (n,)
             True labels. A case whose label is missing (None, NaN) waits for it; labels of cases
-            that were handed over, or not drawn, are not read.
+            that were handed over, or not drawn, are not read, others must be classes.
         y_proba, when, y_pred, subgroups, audited, audit_proba, confidence
             As for :meth:`decided`. The labels were known at `when`.
         ids : array-like of shape (n,), default=None
@@ -323,9 +341,9 @@ class SelectiveRiskMonitor:
         ValueError
             If an argument does not fit; the monitor is then as it was.
         """
-        truth = self._known_truth(y)
+        labels = self._known_labels(y)
         decided = self._decide(y_proba, y_pred, subgroups, confidence)
-        self._note(decided, truth, ids, when, subgroups, audited, audit_proba)
+        self._note(decided, labels, ids, when, subgroups, audited, audit_proba)
         if when is not None:
             self._labels_until = max(self._labels_until, self._last_decided)
         self._enter()
@@ -349,13 +367,15 @@ class SelectiveRiskMonitor:
         return accepted, np.asarray(confidence, dtype=np.float64), answers
 
     def _note(
-        self, decided: tuple[BoolArray, FloatArray, LabelArray], truth: IntArray | None, ids: Any,
-        when: Any, subgroups: Any, audited: Any, audit_proba: Any,
+        self, decided: tuple[BoolArray, FloatArray, LabelArray],
+        labels: tuple[LabelArray, IntArray] | None, ids: Any, when: Any, subgroups: Any,
+        audited: Any, audit_proba: Any,
     ) -> None:  # fmt: skip
         """Check and count decided cases; those that were answered begin to wait."""
         accepted, confidence, answers = decided
         n, classes = len(accepted), self.policy.classes
         answer = check_known(encode_labels(answers, classes, "y_pred"), answers, classes, "y_pred")
+        truth = None if labels is None else labels[1]
         if truth is not None:
             check_length("y", truth, n, "y_proba")
         number = self._counts.n_decided + np.arange(n)
@@ -367,6 +387,8 @@ class SelectiveRiskMonitor:
         loss = np.full(n, np.nan) if truth is None else self._losses(truth, answer)
         promise = self._promise_of(answers, subgroups, n)
         waits = accepted & drawn & (promise >= 0)
+        if labels is not None:
+            self._refuse_unknown(labels[0][waits], labels[1][waits])
         cases = Cases(names, number, times, answer, promise, weight, loss).take(waits)
         # Nothing is changed before everything is checked.
         self._kind = kind
@@ -382,9 +404,13 @@ class SelectiveRiskMonitor:
         times, kind = read_times(when, len(number), self._kind, needed=needed)
         if when is None:
             times = number.astype(np.float64)
-        if np.any(np.diff(times, prepend=self._last_decided) < 0):
+        before = np.append(self._last_decided, times[:-1])[: len(times)]
+        back = np.flatnonzero(times < before)
+        if len(back):
+            last, found = (show_time(x[back[0]], kind) for x in (before, times))
             raise ValueError(
-                "when must not go back: sort the table by it, and hand over older tables first."
+                f"when must not go back: sort the table by it, and hand over older tables first. "
+                f"The last case was decided at {last}; got {found} after it."
             )
         return times, kind
 
@@ -441,21 +467,26 @@ class SelectiveRiskMonitor:
         counts, cases = self._counts, self._waiting.cases
         known = self._course.latest(_LATEST, "n_known")
         decided = self._course.latest(_LATEST, "n")
-        overdue = 0
-        if self._age is not None:
-            now = max(self._last_decided, self._labels_until)
-            overdue = int(np.sum(np.isnan(cases.loss) & (now - cases.when > self._age)))
+        is_open = np.isnan(cases.loss)
+        blocks = is_open & np.isin(cases.promise, cases.promise[~is_open])
+        now = max(self._last_decided, self._labels_until)
+        age = math.inf if self._age is None else self._age
+        overdue = cases.id[is_open & (now - cases.when > age)]
         workload = "ok" if self._workload.shares else "unknown"
         changed = self._workload.changed
         return MonitorStatus(
             promises=tuple(self._status_of(promise) for promise in self._promises),
+            by=None if self.policy.groups is None else self.policy.groups.by,
             loss=self._loss,
             latest_risk=self._unit * known.loss / known.weight if known.weight else math.nan,
             n_latest=known.n_known,
             **vars(counts),
             n_known=sum(promise.n_known for promise in self._promises),
             n_waiting=len(cases.id),
-            n_overdue=overdue,
+            n_blocked=int(np.sum(~is_open)),
+            blocked_by=str(cases.id[blocks][0]) if np.any(blocks) else None,
+            n_overdue=len(overdue),
+            overdue=tuple(overdue[:5].tolist()),
             silence=self.silence,
             waiting_since=show_time(cases.when[0], self._kind) if len(cases.id) else None,
             coverage=decided.n_accepted / decided.n if decided.n else math.nan,
@@ -466,13 +497,14 @@ class SelectiveRiskMonitor:
 
     def _status_of(self, promise: Promise) -> PromiseStatus:
         unit, when = self._unit, promise.alarm_when
+        wealth = wealth_of(promise.evidence, bets_on_cases(promise.target))
         low, high = risk_interval(promise.loss, promise.weight, promise.delta)
         return PromiseStatus(
             group=promise.group,
             target=unit * promise.target,
             delta=promise.delta,
-            evidence=wealth_of(promise.evidence, bets_on_cases(promise.target)),
-            alarm_line=1.0 / promise.delta,
+            evidence=wealth * (promise.delta / self._level),
+            alarm_line=1.0 / self._level,
             alarm_at=promise.alarm_at,
             alarm_when=None if when is None else show_time(when, self._kind),
             n_known=promise.n_known,
@@ -657,15 +689,20 @@ class SelectiveRiskMonitor:
         """The largest loss."""
         return self.policy.rule.unit if self._loss == "cost" else 1.0
 
-    def _known_truth(self, y: Any) -> IntArray:
-        """Return true labels as codes, some of which may be missing."""
+    def _known_labels(self, y: Any) -> tuple[LabelArray, IntArray]:
+        """Return true labels, some of which may be missing, and their codes."""
         values = label_array(y, "y")
         values = values if values.ndim == 1 else check_labels(values, "y")
         known = ~np.asarray(pd.isna(values))
         truth = np.full(values.shape, _MISSING, dtype=np.int64)
         if np.any(known) or not values.size:
             truth[known] = encode_labels(check_labels(values[known], "y"), self.policy.classes, "y")
-        return truth
+        return values, truth
+
+    def _refuse_unknown(self, labels: LabelArray, truth: IntArray) -> None:
+        """Refuse labels that are none of the classes."""
+        strange = truth == -1
+        check_known(truth[strange], labels[strange], self.policy.classes, "y", _REMEDY)
 
     def _losses(self, truth: IntArray, answer: IntArray) -> FloatArray:
         """Return the loss of each answer, as a share of the largest cost; nan if not known."""
@@ -698,6 +735,10 @@ class SelectiveRiskMonitor:
         return times, kind, float(np.max(times, initial=-math.inf))
 
 
+_REMEDY = (
+    "Correct them; capitals and blanks count. If a case truly is of another class, every answer to "
+    "it is an error: hand over any class but the one that was answered."
+)
 _BATCH_COLUMNS = list(Batch.__dataclass_fields__)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from skselect._notebook import NotebookText, wrap
+from skselect._notebook import NotebookText, count, wrap
 from skselect.policy.certificate import amount, percent, rounded
 
 
@@ -22,9 +22,10 @@ class PromiseStatus:
     target, delta : float
         The largest risk, and the chance of a false alarm, however long it runs.
     evidence : float
-        That the risk is above the target: the wealth of the bets, 1 at the start.
+        That the risk is above the target: the wealth of the bets, 1 at the start. Where there are
+        several promises, times the promise's share of the whole `delta`: all have one alarm line.
     alarm_line : float
-        Evidence at which there is an alarm: 1 / `delta`.
+        Evidence at which there is an alarm: 1 / the sum of `delta` over all promises.
     alarm_at : int or None
         The alarm came with this case, counted from 1 among those with a known outcome.
     alarm_when : str, float or None
@@ -65,6 +66,8 @@ class MonitorStatus(NotebookText):
     ----------
     promises : tuple of PromiseStatus
         One, or one per subgroup.
+    by : str or None
+        What the subgroups are called; None where the promise is about all cases.
     loss : {"zero_one", "cost"}
         What is watched: the share of errors among accepted cases, or their mean cost.
     latest_risk : float
@@ -75,8 +78,14 @@ class MonitorStatus(NotebookText):
         Cases; those that were answered; those among them whose outcome has entered.
     n_waiting : int
         Answered cases that have not entered: they, or cases decided before them, have no label.
+    n_blocked : int
+        Those among them that have a label.
+    blocked_by : str or None
+        The name of the oldest case without a label behind which they wait.
     n_overdue : int
         Those among them without a label that are older than `mature_after`.
+    overdue : tuple of str
+        The names of the oldest of these, five at most.
     silence : {"wait", "right"}
         What becomes of them.
     waiting_since : str, float or None
@@ -97,6 +106,7 @@ class MonitorStatus(NotebookText):
     """
 
     promises: tuple[PromiseStatus, ...]
+    by: str | None
     loss: str
     latest_risk: float
     n_latest: int
@@ -104,7 +114,10 @@ class MonitorStatus(NotebookText):
     n_accepted: int
     n_known: int
     n_waiting: int
+    n_blocked: int
+    blocked_by: str | None
     n_overdue: int
+    overdue: tuple[str, ...]
     silence: str
     waiting_since: Any
     n_silent: int
@@ -117,7 +130,12 @@ class MonitorStatus(NotebookText):
     @property
     def worst(self) -> PromiseStatus:
         """The promise with an alarm, else with the most evidence against it."""
-        return max(self.promises, key=lambda p: (p.risk == "alarm", p.evidence / p.alarm_line))
+        return max(self.promises, key=lambda promise: (promise.risk == "alarm", promise.evidence))
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether overdue labels keep later cases from entering, and silence means nothing."""
+        return self.n_overdue > 0 and self.silence == "wait"
 
     @property
     def risk(self) -> str:
@@ -163,26 +181,45 @@ class MonitorStatus(NotebookText):
 
     def _answer(self) -> str:
         worst = self.worst
-        group = "" if worst.group is None else f" of subgroup {worst.group!r}"
+        group = f" {self._group}" if self._group else ""
         most = amount(worst.target, self.loss)
-        promised = {
-            "zero_one": f"at most {most} of the cases{group} it decides alone are wrong",
-            "cost": f"the cases{group} it decides alone cost at most {most} each on average",
-        }[self.loss]
+        promised = (
+            "Promised: "
+            + {
+                "zero_one": f"at most {most} of the cases{group} it decides alone are wrong.",
+                "cost": f"the cases{group} it decides alone cost at most {most} each on average.",
+            }[self.loss]
+        )
         if worst.risk == "ok":
+            answer = "OK: no alarm."
+            if self.is_stuck:
+                answer = (
+                    f"CANNOT GO ON: overdue cases have no label, {self._overdue}. No alarm so far."
+                )
+            if len(self.promises) > 1:
+                answer += f" Of {len(self.promises)} promises nearest to one is that{group}."
             nothing = "" if self.n_known else " No outcome is known yet."
-            return f"OK: no alarm. Promised: {promised}.{nothing}"
+            return f"{answer} {promised}{nothing}"
         others = sum(promise.risk == "alarm" for promise in self.promises) - 1
-        more = f" There is an alarm for {others} more subgroups." if others else ""
+        more = f" There is an alarm for {count(others, 'more subgroup')}." if others else ""
         often = percent(sum(promise.delta for promise in self.promises))
         return (
             f"ALARM with case {worst.alarm_at} of known outcome (decided: {worst.alarm_when}): "
-            f"the promise is broken. Promised: {promised}.{more} Such a monitor raises a false "
+            f"the promise is broken. {promised}{more} Such a monitor raises a false "
             f"alarm in at most {often} of deployments, however long they run.\n"
             "What to do: hand over more cases, or all; look for what has changed. Then certify the "
             "policy on fresh rows, or fit and certify a new one. Begin again with reset(), or with "
             "a new monitor for a new policy (in a terminal: with a new --state file)."
         )
+
+    @property
+    def _group(self) -> str:
+        """Which cases the worst promise is about, "" for all."""
+        return "" if self.by is None else f"of {self.by} {self.worst.group!r}"
+
+    @property
+    def _overdue(self) -> str:
+        return f"such as {', '.join(map(repr, self.overdue))}"
 
     def _numbers(self) -> str:
         worst = self.worst
@@ -192,12 +229,13 @@ class MonitorStatus(NotebookText):
         ends = f"{amount(low, self.loss, up=False)} to {amount(high, self.loss)}"
         latest = ""
         if len(self.promises) == 1 and self.n_latest < self.n_known:
-            latest = f"; of the latest {self.n_latest}: {self._amount(self.latest_risk)}"
+            latest = f"; of the latest {self.n_latest:,}: {self._amount(self.latest_risk)}"
+        group = f" {self._group}" if self._group else ""
         return (
-            f"Found: {self._amount(worst.estimate)} in {worst.n_known} cases of known outcome "
-            f"(interval for the mean risk so far: {ends}){latest}. Evidence against the promise "
-            f"now: {rounded(worst.evidence, 3)}; an alarm comes at {rounded(worst.alarm_line, 4)}, "
-            "and stays."
+            f"Found: {self._amount(worst.estimate)} in {worst.n_known:,} cases{group} of known "
+            f"outcome (interval for the mean risk so far: {ends}){latest}. Evidence against the "
+            f"promise now: {rounded(worst.evidence, 3)}; an alarm comes at "
+            f"{rounded(worst.alarm_line, 4)}, and stays."
         )
 
     def _amount(self, value: float) -> str:
@@ -207,21 +245,33 @@ class MonitorStatus(NotebookText):
     def _labels(self) -> str:
         said = []
         if self.n_waiting:
-            said.append(f"{self.n_waiting} answered cases wait, since {self.waiting_since}.")
+            said.append(f"{self.n_waiting:,} answered cases wait, since {self.waiting_since}.")
+        if self.n_blocked:
+            said.append(
+                f"{self.n_blocked:,} of them have a label, and wait behind case "
+                f"{self.blocked_by!r}, which has none."
+            )
         if self.n_overdue:
-            said.append(f"{self.n_overdue} of them have no label, and are overdue: " + {
+            cases = f"{count(self.n_overdue, 'case')}, {self._overdue}"
+            said.append(f"Overdue without a label: {cases}: " + {
                 "wait": "nothing decided after the first of them can enter until its label comes.",
                 "right": "they count as right as soon as labels are handed over up to now.",
             }[self.silence])  # fmt: skip
         if self.n_silent:
-            said.append(f"{self.n_silent} cases counted as right because no label came.")
+            said.append(f"{self.n_silent:,} cases counted as right because no label came.")
+        if self.n_other:
+            said.append(
+                f"{self.n_other:,} labels were for no case that waited: handed over, not drawn, "
+                "entered before, or of an unknown name."
+            )
         return " ".join(said)
 
     def _workload(self) -> str:
         if not self.n_decided:
             return ""
         then = "" if self.coverage_then is None else f" ({percent(self.coverage_then)} when tuned)"
-        text = f"It decides {percent(self.coverage)} of the latest cases alone{then}."
+        of_all = "" if self.by is None else ", all subgroups together"
+        text = f"It decides {percent(self.coverage)} of the latest cases alone{of_all}{then}."
         if self.workload == "changed":
             text = (
                 f"WARNING since {self.workload_when}: coverage or confidences are not what they "

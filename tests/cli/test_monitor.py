@@ -11,14 +11,16 @@ import pandas as pd
 import pytest
 
 from skselect import AbstentionPolicy, SelectiveRiskMonitor
+from skselect._notebook import unwrap
 from skselect.cli import tables
 from skselect.cli.main import BROKEN, UNDECIDED, main
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 
 CLASSES = np.array(["no", "yes"])
+WATCHED = {"target": 0.1, "mature_after": "1000D"}
 LOG = ["monitor", "log.csv", "--policy", "policy.json", "--label", "truth", "--time", "decided"]
-BASE = [*LOG, "--state", "state.json", "--target", "0.1"]
+BASE = [*LOG, "--state", "state.json", "--target", "0.1", "--mature-after", "1000D"]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +59,7 @@ def run_all_at_once(cases, *options):
 
 
 def same_as_in_python(cases):
-    monitor = SelectiveRiskMonitor(AbstentionPolicy.from_json("policy.json"), target=0.1)
+    monitor = SelectiveRiskMonitor(AbstentionPolicy.from_json("policy.json"), **WATCHED)
     rows = cases.sort_values("decided", kind="stable")
     monitor.update(rows["truth"], rows[["no", "yes"]], ids=rows["id"], when=rows["decided"])
     return json.loads(monitor.to_json())
@@ -96,25 +98,63 @@ def test_labels_that_come_later_give_the_state_of_one_run(cases, kind, how, rng,
     assert state() == expected
 
 
-def test_rows_without_names_are_known_by_their_places(cases, capsys):
-    cases = cases.drop(columns="id")
-    _, expected = run_all_at_once(cases)
-    for n in (7, 300, 600):
-        cases[:n].assign(truth=cases["truth"].where(cases.index < n - 20)).to_csv(
-            "log.csv", index=False
-        )
+def test_a_name_of_each_case_is_needed_whatever_the_order_of_rows(cases, capsys):
+    _, expected = run_all_at_once(cases[::-1])
+    for n in (12, 300, 600):  # newest rows first
+        cases[:n][::-1].to_csv("log.csv", index=False)
         assert main(BASE) in (0, BROKEN)
-    cases.to_csv("log.csv", index=False)
-    main(BASE)
     assert state() == expected
-    cases[:300].assign(truth=None).to_csv("log.csv", index=False)
-    Path("state.json").unlink()
+    before = Path("state.json").read_text()
+    cases.drop(columns="id").to_csv("log.csv", index=False)
+    assert main(BASE) == 2
+    assert "--id: log.csv has no column 'id'; name the column" in capsys.readouterr().err
+    assert Path("state.json").read_text() == before
+
+
+def test_a_name_that_is_used_again_is_refused(cases, capsys):
+    cases.assign(truth=None).to_csv("log.csv", index=False)
+    main(BASE)
+    waiting = SelectiveRiskMonitor.from_json("state.json").waiting_["id"][3]
+    cases.loc[cases["id"] == waiting, "decided"] += pd.Timedelta("1h")
+    cases.to_csv("log.csv", index=False)
+    assert main(BASE) == 2
+    assert f"such as {waiting!r}, were decided at another time" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("label", ["YES", "yes ", "maybe"])
+def test_labels_that_are_no_classes_are_refused(cases, label, capsys):
+    cases[:300].to_csv("log.csv", index=False)
     main(BASE)
     before = Path("state.json").read_text()
-    cases[50:].to_csv("log.csv", index=False)
+    cases.loc[cases["score"][300:].idxmax(), "truth"] = label
+    cases.to_csv("log.csv", index=False)
+    capsys.readouterr()
     assert main(BASE) == 2
-    assert "must keep their places" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "log.csv: column 'truth' has labels that are not among the classes" in said
+    assert f"{[label]}. Correct them (capitals and blanks count)" in said
     assert Path("state.json").read_text() == before
+
+
+def test_of_two_rows_of_a_case_the_last_label_counts(cases):
+    wrong = cases.assign(truth=np.where(cases["truth"] == "yes", "no", "yes"))
+    _, expected = run_all_at_once(wrong)
+    pd.concat([cases, wrong]).to_csv("log.csv", index=False)
+    main(BASE)
+    assert state() == expected
+
+
+def test_labels_that_wait_are_said_and_the_age_must_be(cases, capsys):
+    cases.loc[cases["score"].gt(7).idxmax(), "truth"] = None
+    cases.to_csv("log.csv", index=False)
+    assert main([*BASE[:-1], "3D"]) == UNDECIDED
+    said = unwrap(capsys.readouterr().out)
+    name = cases["id"][cases["score"].gt(7).idxmax()]
+    assert said.startswith(f"CANNOT GO ON: overdue cases have no label, such as {name!r}.")
+    assert f"have a label, and wait behind case {name!r}, which has none" in said
+    with pytest.raises(SystemExit):
+        main(BASE[:-2])
+    assert "required: --mature-after" in capsys.readouterr().err
 
 
 def test_silence_that_means_right_counts_old_errors_too(cases):
@@ -138,7 +178,7 @@ def test_silence_that_means_right_counts_old_errors_too(cases):
 def test_exit_codes(cases, capsys):
     cases.assign(truth=None).to_csv("log.csv", index=False)
     assert main([*BASE, "--mature-after", "30D"]) == 0
-    assert "No outcome is known yet" in capsys.readouterr().out
+    assert "No outcome is known yet" in unwrap(capsys.readouterr().out)
     assert main([*BASE, "--mature-after", "30D", "--now", "2026-03-01"]) == UNDECIDED
     assert "overdue" in capsys.readouterr().out
     wrong = cases.assign(truth=np.where(cases["said"] == "yes", "no", "yes"))
@@ -158,7 +198,7 @@ def test_answers_with_a_confidence(cases):
     _, expected = run_all_at_once(cases, *options)
     assert expected["counts"]["n_decided"] == 598
     rows = cases.drop([3, 4])
-    monitor = SelectiveRiskMonitor(policy, target=0.1)
+    monitor = SelectiveRiskMonitor(policy, **WATCHED)
     monitor.update(
         rows["truth"], None, ids=rows["id"], when=rows["decided"], y_pred=rows["said"],
         confidence=rows["score"],
@@ -176,12 +216,21 @@ def test_subgroups_and_audits(cases):
     policy.to_json("policy.json")
     options = ["--subgroups", "site", "--audited", "drawn", "--audit-proba", "chance"]
     _, found = run_all_at_once(cases, *options, "--min-audit-proba", "0.4")
-    monitor = SelectiveRiskMonitor(policy, target=0.1, min_audit_proba=0.4)
+    monitor = SelectiveRiskMonitor(policy, **WATCHED, min_audit_proba=0.4)
     monitor.update(
         cases["truth"], cases[["no", "yes"]], ids=cases["id"], when=cases["decided"],
         subgroups=cases["site"].astype(int), audited=cases["drawn"], audit_proba=cases["chance"],
     )  # fmt: skip
     assert json.loads(monitor.to_json()) == found
+
+
+def test_subgroups_must_be_named(cases, capsys):
+    groups = GroupThresholds("site", {1: 0.6, 2: 0.8})
+    policy = AbstentionPolicy(classes=CLASSES, threshold=np.inf, groups=groups)
+    policy.to_json("policy.json")
+    cases.to_csv("log.csv", index=False)
+    assert main(BASE) == 2
+    assert "--subgroups is missing" in capsys.readouterr().err
 
 
 def test_numbers_as_times_and_labels(cases):
@@ -214,15 +263,16 @@ def test_a_log_without_rows_begins_a_state(cases):
 
 BAD = [
     (["--delta", "0.2"], "was begun with --delta None, not 0.2"),
-    (["--mature-after", "30D"], "was begun with --mature-after None, not 30D"),
-    (["--silence", "right"], "mature_after is missing"),
+    (["--mature-after", "30D"], "was begun with --mature-after 1000D, not 30D"),
+    (["--silence", "right"], "was begun with --silence wait, not right"),
     (["--mature-after", "soon"], "must be a span of time"),
-    (["--now", "soon"], "--now: column '--now' must hold numbers, or dates"),
+    (["--now", "soon"], "--now must be a number, or a date such as 2026-01-31T09:30, got 'soon'"),
     (["--now", "7"], "when must hold dates"),
     (["--time", "truth"], "column 'truth' must hold numbers, or dates such as"),
     (["--time", "when"], "when"),
     (["--id", "site"], "each case needs a name of its own"),
-    (["--audited", "said"], "column 'said' must hold true or false"),
+    (["--audited", "site"], "column 'site' must hold true or false"),
+    (["--audit-proba", "chance"], "--audited is missing"),
     (["--state", "state.txt.csv"], "another format"),
     (["--state", "policy.json"], "is read or written by this command already"),
 ]
@@ -252,6 +302,9 @@ def test_states_of_others_are_refused(cases, capsys):
         "state.json: This is not a state file; it is damaged JSON": good[:-40],
         "state.json: This JSON is no state of a monitor": Path("policy.json").read_text(),
     }
+    Path("policy.json").write_text('{"damaged')
+    assert main(BASE) == 2
+    assert "--policy: policy.json: This is not a policy file" in capsys.readouterr().err
     AbstentionPolicy(classes=CLASSES, threshold=0.8).to_json("policy.json")
     for message, text in spoilt.items():
         Path("state.json").write_text(text)
@@ -263,7 +316,7 @@ def test_states_of_others_are_refused(cases, capsys):
 
 def test_without_a_promise_a_target_is_needed(cases, capsys):
     cases.to_csv("log.csv", index=False)
-    assert main([*LOG, "--state", "state.json"]) == 2
+    assert main([*LOG, "--state", "state.json", "--mature-after", "3D"]) == 2
     assert "target is missing" in capsys.readouterr().err
     assert not Path("state.json").exists()
 
@@ -291,3 +344,13 @@ sys.exit(main({BASE!r}))
     assert Path("state.json").read_text() == before
     assert main(BASE) in (0, BROKEN)
     assert state()["counts"]["n_decided"] == 600
+
+
+def test_evaluate_names_the_option_for_unknown_labels(cases, capsys):
+    cases.assign(truth="maybe").to_csv("log.csv", index=False)
+    command = ["evaluate", "log.csv", "--label", "truth", "--policy", "policy.json"]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "log.csv: column 'truth' has labels that are not among the classes" in said
+    assert "['maybe']" in said
+    assert "--classes" in said

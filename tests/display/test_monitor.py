@@ -35,6 +35,19 @@ def test_lines_are_those_of_the_frame(monitor):
     assert bottom.get_xlabel() == "Time of the decision"
 
 
+def test_an_alarm_is_marked_and_large_evidence_stays_in_the_picture(monitor):
+    course = monitor.to_frame()
+    course["evidence"] = [1, 19.9, 30, 1e60] + [1e80] * (len(course) - 4)
+    top, bottom = (display := MonitorDisplay(course).plot()).axes_
+    assert display.lines_["evidence"].get_ydata().max() == 20e4
+    for ax in (top, bottom):
+        (mark,) = (line for line in ax.lines if line.get_label() == "alarm")
+        assert mark.get_xdata()[0] == course["start"][2]
+    course["evidence"] = 1.0
+    axes = MonitorDisplay(course).plot().axes_
+    assert all(line.get_label() != "alarm" for ax in axes for line in ax.lines)
+
+
 def test_costs_have_no_coverage_beside_them(rng):
     rule = DecisionRule("argmax", np.array([[0.0, 2.0], [5.0, 0.0]]))
     display = MonitorDisplay.from_monitor(watched(rng, rule=rule))

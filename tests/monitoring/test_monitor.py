@@ -204,11 +204,27 @@ def test_overdue_cases_are_named_where_silence_means_nothing():
     monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[0, 5, 11]).labelled(["b"], ["no"])
     status = monitor.status_
     assert (status.n_waiting, status.n_overdue, status.waiting_since) == (3, 1, 0.0)
+    assert (status.overdue, status.n_blocked, status.blocked_by) == (("a",), 1, "a")
+    text = unwrap(str(status))
+    assert text.startswith(
+        "CANNOT GO ON: overdue cases have no label, such as 'a'. No alarm so far"
+    )
+    assert "1 of them have a label, and wait behind case 'a', which has none." in text
     assert "nothing decided after the first of them can enter" in unwrap(str(status))
     silent = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10, silence="right")
     status = silent.decided([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
     assert (status.n_waiting, status.n_overdue) == (3, 1)
     assert "count as right as soon as labels are handed over" in unwrap(str(status))
+
+
+def test_labels_wait_behind_the_oldest_open_case_of_their_own_subgroup():
+    groups = GroupThresholds("site", {"a": 0.6, "b": 0.7})
+    monitor = SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1)
+    monitor.decided([[0.9, 0.1]] * 5, ids=list("vwxyz"), subgroups=list("abbaa"))
+    assert monitor.labelled(["y"], ["no"]).status_.blocked_by == "v"
+    status = monitor.labelled(["v", "x"], ["no", "no"]).status_
+    assert (status.n_known, status.n_waiting, status.n_blocked) == (2, 3, 1)
+    assert (status.blocked_by, status.n_overdue, status.overdue) == ("w", 0, ())
 
 
 def test_handed_over_cases_do_not_wait(rng):
@@ -220,11 +236,43 @@ def test_handed_over_cases_do_not_wait(rng):
     assert monitor.status_.n_other == np.sum(~accepted)
 
 
-def test_a_label_that_the_model_does_not_know_is_an_error():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).update(
-        ["maybe", "no"], [[0.9, 0.1]] * 2
-    )
+@pytest.mark.parametrize("label", ["maybe", "NO", "no "])
+def test_labels_that_are_no_classes_are_refused_where_they_would_count(label):
+    P = [[0.9, 0.1], [0.6, 0.4], [0.9, 0.1]]  # the second is handed over
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    monitor.decided(P, ids=list("abc"))
+    before = monitor.to_json()
+    for call in (
+        lambda: monitor.update(["no", None, label], P, ids=list("def")),
+        lambda: monitor.labelled(["a", "c"], ["no", label]),
+    ):
+        with pytest.raises(ValueError, match=rf"y has labels .* classes .*: \['{label}'\]"):
+            call()
+    assert monitor.to_json() == before
+    monitor.labelled(list("abc"), ["no", label, "no"])
+    monitor.update(["no", label, "no"], P, ids=list("def"))
+    assert (monitor.status_.n_known, monitor.status_.estimate) == (4, 0)
+
+
+def test_labels_for_no_case_that_waits_are_counted_and_noticed():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1)
+    monitor.decided([[0.9, 0.1]] * 30, ids=[f"{i:03}" for i in range(30)])
+    with pytest.warns(UserWarning, match="none of these 30 labels .* '0'; .* is called '000'"):
+        monitor.labelled(range(30), ["no"] * 30)
+    assert monitor.status_.n_other == 30
+    assert "30 labels were for no case that waited" in unwrap(str(monitor.status_))
+    monitor.labelled([3], ["no"])  # few labels may all be for cases that were handed over
+    monitor.labelled([f"{i:03}" for i in range(30)], ["no"] * 30)
+    assert (monitor.status_.n_known, monitor.status_.n_other) == (30, 31)
+
+
+def test_of_two_labels_the_last_counts_while_the_case_waits():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided([[0.9, 0.1]] * 2, ids=[1, 2])
+    with pytest.raises(ValueError, match=r"different labels for the same case, such as \['2'\]"):
+        monitor.labelled([2, 2], ["no", "yes"])
+    monitor.labelled([2, 2], ["no", "no"]).labelled([2], ["yes"]).labelled([1], ["no"])
     assert monitor.status_.estimate == 0.5
+    assert monitor.labelled([2], ["no"]).status_.estimate == 0.5  # it has entered
 
 
 def test_a_table_may_lack_labels_of_cases_that_wait_or_were_handed_over():
@@ -307,6 +355,23 @@ def test_each_subgroup_has_its_own_monitor_at_its_share_of_delta(rng):
         assert by_group[group].n_known == mine.sum()
     frame = monitor.to_frame()
     assert frame["evidence"].max() >= frame["alarm_line"].iloc[0] == pytest.approx(1 / 0.06)
+    text = unwrap(str(status))
+    assert "of the cases of subgroup 'b' it decides alone are wrong" in text
+    assert "cases of subgroup 'b' of known outcome" in text
+    assert "of the latest cases alone, all subgroups together" in text
+
+
+def test_status_and_frame_show_the_evidence_of_subgroups_on_one_scale(rng):
+    P, y = rows(rng, 400)
+    groups = GroupThresholds("site", {"a": 0.6, "b": 0.7})
+    monitor = SelectiveRiskMonitor(policy_of(math.inf, groups=groups), target=0.1)
+    monitor.update(y, P, subgroups=rng.choice(["a", "b"], 400))
+    status = monitor.status_
+    assert {p.alarm_line for p in status.promises} == {20} == set(monitor.to_frame()["alarm_line"])
+    assert 0 < status.evidence <= monitor.to_frame()["evidence"].max()
+    assert f"OK: no alarm. Of 2 promises nearest to one is that of site {status.worst.group!r}" in (
+        unwrap(str(status))
+    )
 
 
 def test_answers_may_be_the_subgroups(rng):
@@ -458,8 +523,8 @@ def test_names_are_told_apart_as_long_as_they_may_be_asked_for():
     monitor.decided(**one, when="2026-01-01").labelled(["a"], ["no"])
     with pytest.raises(ValueError, match="name of its own"):  # the same row again
         monitor.decided(**one, when="2026-01-01")
-    monitor.decided(**one, when="2026-01-02").labelled(["a", "a"], ["no", "yes"])
-    assert monitor.status_.estimate == 0.5  # of two labels the later one counts
+    monitor.decided(**one, when="2026-01-02").labelled(["a"], ["yes"])
+    assert monitor.status_.estimate == 0.5
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1).decided([[0.9, 0.1]], ids=["#1"])
     with pytest.raises(ValueError, match="name of its own"):
         monitor.update(["no"], [[0.9, 0.1]])  # would be called #1
@@ -491,6 +556,7 @@ def test_answers_of_the_estimator_itself_are_judged():
         ("[1]", "no state file"),
         ('{"schema": "skselect.policy"}', "no state of a monitor"),
         ('{"schema": "skselect.monitor", "version": 99}', "format version 99"),
+        ("", "path_or_text must name a state file, or be its text; it is empty"),
         ("nowhere.json", "no state file 'nowhere.json'"),
     ],
 )
@@ -552,7 +618,10 @@ BAD_CALLS = [
     (lambda m: m.decided([[0.9, 0.1]], ids=[None], when=5), "ids has missing"),
     (lambda m: m.decided([[0.9, 0.1]], ids=["a"], when=5), "name of its own"),
     (lambda m: m.decided([[0.9, 0.1]] * 2, ids=["x", "x"], when=5), "name of its own"),
-    (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=1), "must not go back"),
+    (
+        lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=1),
+        r"must not go back: .*2\.0.* got 1\.0 after it",
+    ),
     (lambda m: m.decided([[0.9, 0.1]], ids=["x"]), "when is missing"),
     (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when="2024-01-01"), "must hold numbers"),
     (lambda m: m.decided([[0.9, 0.1]], ids=["x"], when=[5, 6]), "one value or 1 values"),
