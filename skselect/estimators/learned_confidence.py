@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import (
-    BaggingClassifier,
-    ExtraTreesClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
@@ -374,6 +365,8 @@ def _fit_score(
         weighted = {} if parameter is None else {parameter: weight}
         fitted = clone(learner.estimator).fit(table, right.astype(np.int64), **weighted)
         return LearnedScore(names, np.full(len(names), np.nan), math.nan, classifier=fitted)
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - as for the witnesses
+
     scaler = StandardScaler().fit(table, sample_weight=weight)
     line = LogisticRegression(C=_STRENGTH, max_iter=1000)
     line.fit(scaler.transform(table), right, sample_weight=weight)
@@ -402,6 +395,13 @@ def _compare_augrc(answers: _Answers, learned: FloatArray) -> tuple[float, float
 
 def default_witnesses(base: Any, X: Any) -> dict[str, Any]:
     """Return two kinds of models other than the classifier's own, with encoders for X."""
+    # Imported where they are fitted: most users of the library need none of them.
+    from sklearn.ensemble import (  # noqa: PLC0415
+        HistGradientBoostingClassifier,
+        RandomForestClassifier,
+    )
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+
     forest = RandomForestClassifier(200, random_state=0)
     linear = LogisticRegression(max_iter=2000)
     boosting = HistGradientBoostingClassifier(random_state=0)
@@ -418,6 +418,12 @@ def default_witnesses(base: Any, X: Any) -> dict[str, Any]:
 
 def _find_kind(base: Any) -> str | None:
     """Return which of the two default witnesses is of the classifier's own kind, if any."""
+    from sklearn.ensemble import (  # noqa: PLC0415
+        BaggingClassifier,
+        ExtraTreesClassifier,
+        RandomForestClassifier,
+    )
+
     base = _find_inner(base)
     if isinstance(base, RandomForestClassifier | ExtraTreesClassifier | BaggingClassifier):
         return "forest"
@@ -429,6 +435,9 @@ def _find_kind(base: Any) -> str | None:
 
 def _encode(X: Any, *, scale: bool) -> list[Any]:
     """Return the steps that turn rows like these into numbers without gaps."""
+    from sklearn.compose import ColumnTransformer  # noqa: PLC0415
+    from sklearn.impute import SimpleImputer  # noqa: PLC0415
+
     if hasattr(X, "tocsr"):
         return [StandardScaler(with_mean=False)] if scale else []
     numbers, names = _find_kinds_of_columns(X)

@@ -263,7 +263,7 @@ class ThresholdTuner(
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> from sklearn.utils import shuffle
     >>> from skselect import ThresholdTuner
-    >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+    >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=2)
     >>> tuner = ThresholdTuner(RandomForestClassifier(random_state=0), objective="risk",
     ...                        target=.02, random_state=0)
     >>> print(tuner.fit(X[:1500], y[:1500]).certificate_)
