@@ -191,7 +191,7 @@ class ThresholdTuner(
         For three or more classes: where a case is handed over, ``decide`` names its probable
         classes, so that the true one is among them in this share of the handed-over cases. The
         rows that choose the threshold set the list too, so that the share is an estimate;
-        ``Shortlist(0.95, share=0.5)`` of :mod:`skselect.thresholds` sets half of these rows
+        ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets half of these rows
         apart, for the list alone: then it is exact.
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.

@@ -124,7 +124,7 @@ def select_threshold(
         For Predictions with probabilities of three or more classes: name the probable classes
         of each handed-over case, so that the true one is among them in this share of the cases.
         The rows that choose the threshold set the list too, so that the share is an estimate;
-        ``Shortlist(0.95, share=0.5)`` of :mod:`skselect.thresholds` sets rows apart: exact.
+        ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets rows apart: exact.
     on_infeasible : {"raise", "abstain"}, default="raise"
         What to do when no threshold meets the target: raise, or warn and accept nothing.
 
