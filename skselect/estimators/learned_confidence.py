@@ -180,12 +180,13 @@ def check_learner(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, An
             f"features: X has no column {missing}; name 'proba', 'witnesses' or columns of X."
         )
     witnesses = _check_witnesses(learner, base, X)
-    taken = [*OWN_FEATURES, *witnesses, *columns]
+    reserved = ["intercept", *OWN_FEATURES]
+    taken = [*reserved, *witnesses, *columns]
     if len(set(taken)) < len(taken):
         raise ValueError(
-            f"witnesses: two features have the same name. {list(OWN_FEATURES)} are the "
-            f"classifier's own, {list(witnesses)} the witnesses, {columns} columns of X; give the "
-            "witnesses other names: witnesses={'judge': ...}."
+            f"witnesses: two features have the same name. {reserved} are taken, {list(witnesses)} "
+            f"are the witnesses, {columns} columns of X; give them other names: "
+            "witnesses={'judge': ...}."
         )
     return witnesses
 
@@ -342,14 +343,23 @@ def _cross_fit(
 ) -> FloatArray:
     """Return the learned confidence of each row, fitted to the rows of the other folds."""
     found = np.full(len(answers.right), np.mean(answers.right))
-    for fold in np.unique(answers.fold):
-        test = answers.fold == fold
+    folds = _find_folds(answers)
+    for fold in np.unique(folds):
+        test = folds == fold
         if len(np.unique(answers.right[~test])) == 2:  # else the mean says all
             weight = None if answers.weight is None else answers.weight[~test]
             others = {name: x[~test] for name, x in features.items()}
             score = _fit_score(learner, others, answers.right[~test], weight)
             found[test] = score.judge({name: x[test] for name, x in features.items()})
     return found
+
+
+def _find_folds(answers: _Answers) -> IntArray:
+    """Return the fold of each row; the rows of a single one are divided at random into five."""
+    if len(np.unique(answers.fold)) > 1:
+        return answers.fold
+    unit = np.arange(len(answers.fold)) if answers.cluster is None else answers.cluster
+    return np.asarray(np.random.default_rng(0).permutation(np.max(unit) + 1)[unit] % 5)
 
 
 def _fit_score(
@@ -397,6 +407,7 @@ def default_witnesses(base: Any, X: Any) -> dict[str, Any]:
     """Return two kinds of models other than the classifier's own, with encoders for X."""
     # Imported where they are fitted: most users of the library need none of them.
     from sklearn.ensemble import (  # noqa: PLC0415
+        GradientBoostingClassifier,
         HistGradientBoostingClassifier,
         RandomForestClassifier,
     )
@@ -404,7 +415,9 @@ def default_witnesses(base: Any, X: Any) -> dict[str, Any]:
 
     forest = RandomForestClassifier(200, random_state=0)
     linear = LogisticRegression(max_iter=2000)
-    boosting = HistGradientBoostingClassifier(random_state=0)
+    sparse = hasattr(X, "tocsr")  # which histograms cannot read
+    trees = GradientBoostingClassifier if sparse else HistGradientBoostingClassifier
+    boosting = trees(random_state=0)
     kinds = {
         "forest": make_pipeline(*_encode(X, scale=False), forest),
         "linear": make_pipeline(*_encode(X, scale=True), linear),

@@ -176,8 +176,8 @@ class ThresholdTuner(
           no training row of its fold has counts as a wrong answer, with a warning; if these are
           most rows of a class, it is an error. Rows that are never tested serve training only:
           the first of ``TimeSeriesSplit``, those of fold -1 of ``PredefinedSplit``.
-        - "auto": 0.4 for a promise, unless ``refit=True`` or there are fewer than 25 rows; else
-          5. See Notes for what holding out costs.
+        - "auto": 0.4 for a promise or a list with rows set apart, unless ``refit=True`` or there
+          are fewer than 25 rows; else 5. See Notes for what holding out costs.
 
         A FrozenEstimator or PrecomputedClassifier is not trained. With a pair or a splitter, the
         test rows alone (of all folds) choose the threshold and certify; the rows that trained it
@@ -186,7 +186,7 @@ class ThresholdTuner(
     refit : bool or "auto", default="auto"
         Fit the classifier on all rows afterwards. False keeps the classifier trained on the rows
         that were not held out, so that the certificate is exact. "auto": False where rows are
-        held out for a promise, else True.
+        held out for a promise or a list with rows set apart, else True.
     shortlist : float in (0, 1) or Shortlist, default=None
         For three or more classes: where a case is handed over, ``decide`` names its probable
         classes, so that the true one is among them in this share of the handed-over cases. The
@@ -445,7 +445,7 @@ class ThresholdTuner(
         splits = split_rows(cv, rows, split_params, self.random_state)
         held_out, kept = is_held_out(splits), not self.refit
         if isinstance(self.refit, str):  # a promise is about the classifier that was held to it
-            kept = held_out and goal.promises
+            kept = held_out and self._wants_exact(goal)
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
@@ -471,8 +471,12 @@ class ThresholdTuner(
         if not isinstance(self.cv, str):
             return self.cv
         refits = not isinstance(self.refit, str) and bool(self.refit)
-        holds_out = goal.promises and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
+        holds_out = self._wants_exact(goal) and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
         return _HELD_OUT if holds_out else 5
+
+    def _wants_exact(self, goal: Goal) -> bool:
+        """Tell whether a promise is asked for, or a list with rows set apart for it."""
+        return goal.promises or (isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0)
 
     def _select(
         self,

@@ -382,8 +382,9 @@ def test_the_default_witnesses_read_tables_of_every_kind(data, kind):
         "polars": pl.DataFrame, "sparse": sparse.csr_array,
         "ints": pd.DataFrame,
     }[kind]  # fmt: skip
-    for witness in default_witnesses(GaussianNB(), make(X)).values():
-        assert witness.fit(make(X), y).predict_proba(make(X)).shape == (600, 3)
+    for base in (GaussianNB(), LogisticRegression(), RandomForestClassifier()):
+        for witness in default_witnesses(base, make(X)).values():
+            assert witness.fit(make(X), y).predict_proba(make(X)).shape == (600, 3)
 
 
 def test_texts_need_witnesses_of_their_own():
@@ -509,6 +510,28 @@ def test_answers_of_the_classifier_itself_are_judged(data):
     model = SelectiveClassifier(GaussianNB(), decision="estimator", confidence=learn()).fit(X, y)
     argmax = SelectiveClassifier(GaussianNB(), confidence=learn()).fit(X, y)
     np.testing.assert_allclose(model.predict_confidence(X), argmax.predict_confidence(X))
+
+
+def test_one_fold_is_divided_for_the_guard(data):
+    X, y = data
+    model = SelectiveClassifier(
+        GaussianNB(), confidence=learn(), cv=(slice(0, 300), slice(300, 600))
+    )
+    report = model.fit(X, y).confidence_.report_
+    rated = (
+        SelectiveClassifier(GaussianNB(), confidence=learn(), cv=3).fit(X, y).confidence_.report_
+    )
+    assert report.n == 300
+    assert np.sign(report.z) == np.sign(rated.z)
+    assert report.augrc_after < report.augrc_before
+
+
+def test_no_feature_is_called_intercept(data):
+    X, y = data
+    X = pd.DataFrame(X).rename(columns=str).assign(intercept=1.0)
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(features=("proba", "intercept")))
+    with pytest.raises(ValueError, match=r"same name. \['intercept', 'logit', .*are taken"):
+        model.fit(X, y)
 
 
 def test_groups_stay_together_and_are_compared_as_groups(data, rng):

@@ -191,3 +191,11 @@ def test_it_is_a_parameter_like_any_other(data):
     plain = tune(*data, shortlist=None)
     assert plain.policy_.shortlist is None
     assert "shortlist" not in plain.decide(data[0][:5])
+
+
+def test_rows_set_apart_for_a_metric_are_held_out_and_the_classifier_is_kept(data):
+    X, y = data
+    apart = Shortlist(0.9, share=0.5)
+    tuner = ThresholdTuner(GaussianNB(), min_coverage=0.0, shortlist=apart, random_state=0)
+    assert tuner.fit(X, y).policy_.shortlist.is_exact
+    assert not tuner.set_params(refit=True).fit(X, y).policy_.shortlist.is_exact
