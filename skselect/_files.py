@@ -27,7 +27,8 @@ def import_extra(module: str, package: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"This needs the package {package!r}; install it with pip install 'skselect[{extra}]'."
+            f"This needs the package {package!r}; install it in the folder of skselect with "
+            f"pip install '.[{extra}]'."
         ) from error
 
 

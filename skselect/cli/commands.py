@@ -43,6 +43,7 @@ from skselect.cli.tables import (
 from skselect.monitoring.check import check_decided
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.policy.policy import AbstentionPolicy, External, nullable
+from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report import selective_report
@@ -80,7 +81,7 @@ def evaluate(given: Namespace) -> int:
         groups = _known_subgroups(policy, groups)
     _warn_if_swapped(columns, classes, predictions.y_true != predictions.y_pred)
     if policy is not None and predictions.y_proba is None:
-        _refuse_calibrated_answers(policy.calibration)
+        _refuse_uncalibrated_answers(policy)
     report = selective_report(
         None, predictions, policy=policy, threshold=given.threshold,
         subgroups=_subgroups(groups), title=given.title or file.path.name,
@@ -128,6 +129,7 @@ def tune(given: Namespace) -> int:
         source = outcomes
     else:  # takes all probabilities at once
         shortlist = _parse_shortlist(given.shortlist)
+        _refuse_unclear_lists(classes, "--shortlist")
         source, groups = read_predictions(file, columns, classes)
         confidence = given.confidence if columns.proba else None
         outcomes = Outcomes.from_predictions(source, confidence=confidence)
@@ -180,7 +182,7 @@ def apply(given: Namespace) -> int:
         for piece in file.rows():
             if len(piece) == 0:
                 continue
-            decided = _decide(policy, piece, columns, file.path.name)
+            decided = _decide(policy, piece, columns, file)
             decided = decided.add_prefix(given.prefix)
             kept = piece.drop(columns=list(columns.proba))
             taken = [name for name in decided.columns if name in kept.columns]
@@ -211,7 +213,7 @@ def monitor(given: Namespace) -> int:
     file = TableFile.open(given.table)
     columns, _ = _resolve(file, given, policy)
     if columns.answer is not None:
-        _refuse_calibrated_answers(policy.calibration)
+        _refuse_uncalibrated_answers(policy)
     if given.audited is None and (given.audit_proba or given.min_audit_proba < 1):
         raise ValueError("--audited is missing: name the column that says which cases were drawn.")
     if policy.groups is not None and not policy.groups.by_answer and not columns.subgroups:
@@ -402,6 +404,8 @@ def _resolve(
 ) -> tuple[Columns, LabelArray]:
     """Return which columns mean what, and the classes."""
     described = _find_options(given, policy)
+    if policy is not None:
+        _refuse_probabilities_alone(policy, described)
     if described["label"] is not None:
         check_columns([described["label"]], file.names, file.path.name)
     if policy is not None:
@@ -530,12 +534,12 @@ def _warn_if_swapped(columns: Columns, classes: LabelArray, wrong: Any) -> None:
 
 
 def _decide(
-    policy: AbstentionPolicy, piece: pd.DataFrame, columns: Columns, table: str
+    policy: AbstentionPolicy, piece: pd.DataFrame, columns: Columns, file: TableFile
 ) -> pd.DataFrame:
     """Return the decisions for some rows; rows with a missing number are handed over."""
-    subgroups = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
+    subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
-        proba, known = known_numbers(piece, columns.proba, table)
+        proba, known = known_numbers(piece, columns.proba, file.path.name)
         proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are handed over
         decided = policy.decide(proba, subgroups=subgroups)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
@@ -544,19 +548,22 @@ def _decide(
         if policy.shortlist is not None:
             decided["shortlist"] = _join_labels(decided["shortlist"].where(known, pd.NA), policy)
         return decided.set_index(piece.index).rename(columns={"label": "decision"})
-    _refuse_calibrated_answers(policy.calibration)
+    _refuse_uncalibrated_answers(policy)
     if policy.shortlist is not None:
+        asks = isinstance(policy.confidence, LearnedScore) and policy.confidence.asks
         raise ValueError(
-            "--policy: its shortlist is made of the probabilities of all classes; name their "
-            "columns, --proba."
+            "--policy: its shortlist is made of the probabilities of all classes; "
+            f"{'call policy.decide in Python' if asks else 'name their columns, --proba'}."
         )
-    sure, known = known_numbers(piece, [str(columns.confidence)], table)
-    accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups) & known
+    sure, known = known_numbers(piece, [str(columns.confidence)], file.path.name)
     answers = piece[str(columns.answer)]
     given = (answers.notna() & (answers.astype(object) != "")).to_numpy(dtype=bool)
-    accepted &= given
     # Placeholders for missing answers, so that all pieces have the same type.
     stand_in = answers.where(given, policy.classes[0])
+    if policy.groups is not None and policy.groups.by_answer:
+        subgroups = read_known_labels(stand_in, policy.classes, file)
+    accepted = policy.accepts(np.where(known, sure[:, 0], 0.0), subgroups=subgroups)
+    accepted &= known & given
     decision = nullable(check_labels(stand_in, f"column {columns.answer!r}"))
     decision[~accepted] = pd.NA
     return pd.DataFrame({"decision": decision, "accepted": accepted}, index=piece.index)
@@ -564,22 +571,43 @@ def _decide(
 
 def _join_labels(shortlist: pd.Series, policy: AbstentionPolicy) -> pd.Series:
     """Return shortlists as text."""
-    unclear = [label for label in map(str, policy.classes.tolist()) if _SEPARATOR in label]
-    if unclear:
-        raise ValueError(
-            f"--policy: {_SEPARATOR!r} stands between the labels of a shortlist, and the class "
-            f"{unclear[0]!r} contains it; rename the class, or call policy.decide in Python."
-        )
+    _refuse_unclear_lists(policy.classes, "--policy")
     texts = shortlist.map(lambda names: _SEPARATOR.join(map(str, names)), na_action="ignore")
     return texts.astype("string")
 
 
-def _refuse_calibrated_answers(calibration: Any) -> None:
-    """Refuse an uncalibrated confidence where the threshold is for a calibrated one."""
-    if calibration is not None:
+def _refuse_unclear_lists(classes: LabelArray, option: str) -> None:
+    """Refuse classes whose names contain what stands between them in a list."""
+    unclear = [label for label in map(str, classes.tolist()) if _SEPARATOR in label]
+    if unclear:
+        raise ValueError(
+            f"{option}: {_SEPARATOR!r} stands between the labels of a shortlist, and the class "
+            f"{unclear[0]!r} contains it; rename the class, or work in Python: "
+            "select_threshold(...), policy.decide(...)."
+        )
+
+
+def _refuse_uncalibrated_answers(policy: AbstentionPolicy) -> None:
+    """Refuse a confidence of the user's where the threshold is for one that the policy calibrates.
+
+    A learned confidence comes from the policy itself, as its decisions show it.
+    """
+    if policy.calibration is not None and not isinstance(policy.confidence, LearnedScore):
         raise ValueError(
             "--policy: its threshold is about a calibrated confidence, which it computes from "
             "probabilities; name their columns, --proba."
+        )
+
+
+def _refuse_probabilities_alone(policy: AbstentionPolicy, described: Mapping[str, Any]) -> None:
+    """Refuse probabilities where the confidence also asks witnesses, which no option names."""
+    by_answer = described["answer"] or described["confidence_column"]
+    if isinstance(policy.confidence, LearnedScore) and policy.confidence.asks and not by_answer:
+        raise ValueError(
+            f"--policy: its learned confidence also asks {list(policy.confidence.asks)}, and a "
+            "command reads no witnesses. Write the columns suggestion and confidence of "
+            "policy.decide into the table, and name them: --answer suggestion --confidence-column "
+            "confidence."
         )
 
 

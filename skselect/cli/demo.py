@@ -88,7 +88,8 @@ def _check_options(options: DemoOptions) -> None:
         import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise ValueError(
-            "The demo draws a plot, which needs matplotlib: pip install 'skselect[demo]'."
+            "The demo draws a plot, which needs matplotlib; install it in the folder of skselect "
+            "with pip install '.[demo]'."
         ) from error
 
 

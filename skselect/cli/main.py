@@ -57,7 +57,8 @@ appends a column shortlist: where a row is handed over, the probable classes, th
 first, with | between them. For answers with a confidence it appends decision and accepted. All
 other columns stay as they are. Rows that lack a probability, the answer or the confidence are
 handed over, and so are those of unknown subgroups. A number is missing where its cell is empty or
-contains NA, N/A, NaN, null, None or -.
+contains NA, N/A, NaN, null, None or -. For a policy with a learned confidence that asks other
+models, name the columns suggestion and confidence of policy.decide: --answer, --confidence-column.
 
 examples:
   skselect apply new.csv --policy policy.json --out decided.csv

@@ -62,7 +62,7 @@ def load_dataset(
     return_X_y : bool, default=False
         Return features and labels only.
     download_if_missing : bool, default=True
-        Whether to download from OpenML and UCI. Needs ``pip install 'skselect[datasets]'``.
+        Whether to download from OpenML and UCI. Needs ``pip install '.[datasets]'``.
     dropna : bool, default=False
         Leave out rows with missing values.
 

@@ -12,6 +12,8 @@ from skselect._typing import FloatArray, IntArray
 from skselect.losses import _kernels
 from skselect.losses._kernels import Derivatives
 
+_REMEDY = "it is for XGBClassifier(objective=...), not for XGBRegressor or xgboost.train."
+
 
 class _Objective(ABC):
     """What XGBoost calls in each round.
@@ -35,11 +37,18 @@ class _Objective(ABC):
         Returns
         -------
         gradient, hessian : ndarray of the shape of y_pred
+
+        Raises
+        ------
+        ValueError
+            If the labels are no numbers of classes, or come from ``xgboost.train``.
         """
+        if hasattr(y_pred, "get_label"):
+            raise ValueError(f"{type(self).__name__} got a DMatrix; {_REMEDY}")
         margin = np.asarray(y_pred, dtype=np.float64)
         binary = margin.ndim == 1
         logits = np.stack([np.zeros_like(margin), margin], axis=1) if binary else margin
-        codes = np.asarray(y_true).astype(np.int64)
+        codes = self._check_codes(np.asarray(y_true), logits.shape[1])
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         weight = np.asarray(weight, dtype=np.float64)
         found = self._derivatives(logits, codes, weight)
@@ -51,6 +60,15 @@ class _Objective(ABC):
             # Logits move at the same time. XGBoost's own softmax allows for it by the same factor.
             hessian *= 2.0
         return gradient, np.maximum(hessian, 1e-16)
+
+    def _check_codes(self, y_true: Any, n_classes: int) -> IntArray:
+        """Return numbers of classes; refuse what a regressor is asked to predict."""
+        codes = y_true.astype(np.int64)
+        if np.any((codes != y_true) | (codes < 0) | (codes >= n_classes)):
+            raise ValueError(
+                f"{type(self).__name__} got labels that are not 0 to {n_classes - 1}; {_REMEDY}"
+            )
+        return codes
 
     @abstractmethod
     def _derivatives(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> Derivatives:

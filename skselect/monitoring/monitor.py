@@ -217,6 +217,7 @@ class SelectiveRiskMonitor:
         audited: Any = None,
         audit_proba: Any = None,
         confidence: Any = None,
+        witnesses: Any = None,
     ) -> SelectiveRiskMonitor:
         """Note cases that the policy has decided; their labels may come later, or never.
 
@@ -238,7 +239,9 @@ class SelectiveRiskMonitor:
             The probability with which each case was drawn. None: `min_audit_proba`.
         confidence : array-like of shape (n,), default=None
             Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
-            confidence of your own, as ``policy.accepts`` does.
+            confidence of your own, as ``policy.accepts`` does, or a learned one.
+        witnesses : dict, default=None
+            For a policy with a learned confidence, as for ``policy.decide``.
 
         Returns
         -------
@@ -249,7 +252,7 @@ class SelectiveRiskMonitor:
         ValueError
             If an argument does not fit; the monitor is then as it was.
         """
-        decided = self._decide(y_proba, y_pred, subgroups, confidence)
+        decided = self._decide(y_proba, y_pred, subgroups, confidence, witnesses)
         self._note(decided, None, ids, when, subgroups, audited, audit_proba)
         return self
 
@@ -319,6 +322,7 @@ class SelectiveRiskMonitor:
         audited: Any = None,
         audit_proba: Any = None,
         confidence: Any = None,
+        witnesses: Any = None,
     ) -> SelectiveRiskMonitor:
         """Note cases and their labels at once.
 
@@ -327,7 +331,7 @@ class SelectiveRiskMonitor:
         y : array-like of shape (n,)
             True labels. A case whose label is missing (None, NaN) waits for it; labels of cases
             that were handed over, or not drawn, are not read, others must be classes.
-        y_proba, when, y_pred, subgroups, audited, audit_proba, confidence
+        y_proba, when, y_pred, subgroups, audited, audit_proba, confidence, witnesses
             As for :meth:`decided`. The labels were known at `when`.
         ids : array-like of shape (n,), default=None
             Needed where an accepted case has no label yet.
@@ -342,7 +346,7 @@ class SelectiveRiskMonitor:
             If an argument does not fit; the monitor is then as it was.
         """
         labels = self._known_labels(y)
-        decided = self._decide(y_proba, y_pred, subgroups, confidence)
+        decided = self._decide(y_proba, y_pred, subgroups, confidence, witnesses)
         self._note(decided, labels, ids, when, subgroups, audited, audit_proba)
         if when is not None:
             self._labels_until = max(self._labels_until, self._last_decided)
@@ -350,16 +354,18 @@ class SelectiveRiskMonitor:
         return self
 
     def _decide(
-        self, y_proba: Any, y_pred: Any, subgroups: Any, confidence: Any
+        self, y_proba: Any, y_pred: Any, subgroups: Any, confidence: Any, witnesses: Any
     ) -> tuple[BoolArray, FloatArray, LabelArray]:
         """Return which cases the policy accepts, its confidence, and its answers."""
         policy = self.policy
         if confidence is None:
-            table = policy.decide(y_proba, y_pred=y_pred, subgroups=subgroups)
+            table = policy.decide(y_proba, y_pred=y_pred, subgroups=subgroups, witnesses=witnesses)
             answers = np.array(table["suggestion"].tolist(), dtype=policy.classes.dtype)
             return table["accepted"].to_numpy(), table["confidence"].to_numpy(), answers
         if y_proba is not None or y_pred is None:
             raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
+        if witnesses:
+            raise ValueError("witnesses go with y_proba; the confidence knows them already.")
         by_answer = policy.groups is not None and policy.groups.by_answer
         accepted = policy.accepts(confidence, subgroups=y_pred if by_answer else subgroups)
         answers = check_labels(y_pred, "y_pred") if len(accepted) else policy.classes[:0]

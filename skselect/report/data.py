@@ -227,7 +227,7 @@ def is_unit(outcomes: Outcomes) -> bool:
 def find_claims(case: Case) -> list[tuple[str, Outcomes]]:
     """Return outcomes with claimed probabilities, before and after the policy's calibration."""
     policy = case.policy
-    if policy is None or policy.calibration is None:
+    if policy is None or policy.calibration is None or case.raw.y_proba is None:
         return [("as given", case.judged.claimed.outcomes)]
     before = judge(case.raw).claimed.outcomes
     return [("before calibration", before), ("after calibration", case.judged.claimed.outcomes)]

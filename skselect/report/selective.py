@@ -100,7 +100,7 @@ class SelectiveReport(NotebookText):
         Raises
         ------
         ImportError
-            If jinja2 or matplotlib is not installed: ``pip install 'skselect[report]'``.
+            If jinja2 or matplotlib is not installed: ``pip install '.[report]'``.
         ValueError
             If there is no folder to write into.
         """

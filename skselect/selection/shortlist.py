@@ -20,8 +20,8 @@ from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import Shortlist, least_listed
 
 _SAME_ROWS = (
-    "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5) sets "
-    "rows apart)"
+    "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5), in "
+    "a terminal --shortlist {level:g} 0.5, sets rows apart)"
 )
 _LOOKS = "several looks at growing rows are planned"
 

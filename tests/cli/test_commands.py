@@ -19,6 +19,8 @@ from skselect.calibration import ClassCalibration
 from skselect.cli import commands, tables
 from skselect.cli.main import BROKEN, UNDECIDED, main
 from skselect.policy.shortlist import PolicyShortlist
+from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.learned import LearnedScore
 from skselect.thresholds import Shortlist
 
 
@@ -959,3 +961,69 @@ def test_shortlists_that_a_table_cannot_hold_are_refused(animals, capsys):
     assert "takes a level and perhaps a share" in capsys.readouterr().err
     assert main([*tune, "0.9999"]) == 2
     assert "needs at least 9999 rows" in capsys.readouterr().err
+    renamed = animals.rename(columns={"cow": "cow|calf"}).replace({"truth": {"cow": "cow|calf"}})
+    renamed.to_csv("animals.csv", index=False)
+    assert main([*tune, "0.9"]) == 2
+    assert "--shortlist: '|' stands between" in capsys.readouterr().err
+
+
+def learned_policy(**options):
+    """Return a policy whose confidence asks a witness."""
+    maps = ClassCalibration.fit(
+        "temperature", "predict_proba", np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
+        np.array([0, 1, 1]), 2,
+    )  # fmt: skip
+    learned = LearnedScore(("logit", "rater"), np.array([0.5, 0.7]), 1.0, {"rater": maps})
+    return AbstentionPolicy(
+        classes=np.array(["no", "yes"]), threshold=0.9, confidence=learned, calibration=maps,
+        **options,
+    )  # fmt: skip
+
+
+DECIDED = ["--answer", "suggestion", "--confidence-column", "confidence"]
+BY_ANSWER = GroupThresholds("predicted_class", {"no": 0.8, "yes": 0.95}, by_answer=True)
+
+
+@pytest.mark.parametrize("groups", [None, BY_ANSWER])
+def test_what_a_learned_confidence_decided_is_read_back(frame, groups, rng, capsys):
+    policy = learned_policy(groups=groups)
+    policy.to_json("policy.json")
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    decided = policy.decide(proba, witnesses={"rater": rng.permutation(proba)})
+    table = frame.join(decided[["suggestion", "confidence"]])
+    table.to_csv("decided.csv", index=False)
+    assert (
+        main(["apply", "decided.csv", "--policy", "policy.json", "--out", "o.csv", *DECIDED]) == 0
+    )
+    found = pd.read_csv("o.csv")
+    assert found["accepted"].tolist() == decided["accepted"].tolist()
+    assert 0 < found["accepted"].mean() < 1
+    assert found["decision"].dropna().tolist() == decided["label"].dropna().tolist()
+    rows = ["decided.csv", "--label", "truth", "--policy", "policy.json", *DECIDED]
+    capsys.readouterr()
+    assert main(["evaluate", *rows]) == 0
+    n_accepted = decided["accepted"].sum()
+    assert f"rows alone ({n_accepted:,})" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("columns", [[], PROBA[2:5]])
+@pytest.mark.parametrize("command", [["apply"], ["evaluate", "--label", "truth"]])
+def test_probabilities_alone_are_refused_where_a_confidence_asks_more(
+    frame, columns, command, capsys
+):
+    learned_policy().to_json("policy.json")
+    assert main([command[0], "t.csv", *command[1:], "--policy", "policy.json", *columns]) == 2
+    error = capsys.readouterr().err
+    assert "its learned confidence also asks ['rater']" in error
+    assert "--answer suggestion --confidence-column confidence" in error
+
+
+def test_the_terminal_makes_no_shortlists_of_a_learned_confidence(animals, capsys):
+    learned = LearnedScore(("doubt",), np.array([1.0]), 0.0)
+    AbstentionPolicy(
+        classes=np.array(["ant", "bee", "cow"]), threshold=0.8, confidence=learned,
+        shortlist=PolicyShortlist(0.95, 0.1, 0.8, 50),
+    ).to_json("policy.json")  # fmt: skip
+    animals.assign(suggestion="ant", confidence=0.9).to_csv("new.csv", index=False)
+    assert main(["apply", "new.csv", "--policy", "policy.json", *DECIDED]) == 2
+    assert "of all classes; call policy.decide in Python" in capsys.readouterr().err

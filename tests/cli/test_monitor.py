@@ -16,6 +16,7 @@ from skselect.cli import tables
 from skselect.cli.main import BROKEN, UNDECIDED, main
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.learned import LearnedScore
 
 CLASSES = np.array(["no", "yes"])
 WATCHED = {"target": 0.1, "mature_after": "1000D"}
@@ -208,6 +209,24 @@ def test_answers_with_a_confidence(cases):
         cases[:n].to_csv("log.csv", index=False)
         main([*BASE, *options])
     assert state() == expected
+
+
+def test_a_learned_confidence_is_read_as_it_was_decided(cases, capsys):
+    learned = LearnedScore(("logit", "age"), np.array([0.5, -1.0]), 0.5)
+    policy = AbstentionPolicy(classes=CLASSES, threshold=0.6, confidence=learned)
+    policy.to_json("policy.json")
+    age = {"age": np.linspace(0, 1, len(cases))}
+    decided = policy.decide(cases[["no", "yes"]], witnesses=age)
+    table = cases.join(decided[["suggestion", "confidence"]])
+    options = ["--answer", "suggestion", "--confidence-column", "confidence"]
+    _, found = run_all_at_once(table, *options)
+    monitor = SelectiveRiskMonitor(policy, **WATCHED)
+    monitor.update(
+        cases["truth"], cases[["no", "yes"]], ids=cases["id"], when=cases["decided"], witnesses=age
+    )
+    assert json.loads(monitor.to_json()) == found
+    assert main(BASE) == 2
+    assert "its learned confidence also asks ['age']" in capsys.readouterr().err
 
 
 def test_subgroups_and_audits(cases):

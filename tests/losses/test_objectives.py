@@ -169,3 +169,13 @@ def test_inside_a_selective_classifier_and_a_search(xgboost):
     ).fit(X, y)  # fmt: skip
     again = pickle.loads(pickle.dumps(tuner))
     np.testing.assert_array_equal(again.predict(X), tuner.predict(X))
+
+
+def test_other_ways_to_call_xgboost_are_refused(xgboost):
+    X, y = table(2)
+    with pytest.raises(ValueError, match="DMatrix; it is for XGBClassifier"):
+        xgboost.train({}, xgboost.DMatrix(X, y), num_boost_round=1, obj=CAUObjective())
+    regressor = xgboost.XGBRegressor(objective=SoftCWSAObjective(), n_estimators=1, n_jobs=1)
+    for labels in (y + 0.5, y - 1, y + 1):
+        with pytest.raises(ValueError, match="labels that are not 0 to 1; it is for XGBClass"):
+            regressor.fit(X, labels)

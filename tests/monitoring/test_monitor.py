@@ -26,6 +26,7 @@ from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.learned import LearnedScore
 
 CLASSES = np.array(["no", "yes"])
 COSTS = np.array([[0.0, 1.0], [4.0, 0.0]])
@@ -540,6 +541,25 @@ def test_a_confidence_of_your_own_goes_with_answers(rng):
     by_proba = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P)
     assert by_answer.status_ == by_proba.status_
     assert SelectiveRiskMonitor.from_json(by_answer.to_json()).status_ == by_proba.status_
+
+
+def test_a_learned_confidence_asks_its_witnesses(rng):
+    P, y = rows(rng)
+    learned = LearnedScore(("logit", "age"), np.array([0.5, -1.0]), 0.5)
+    policy, ids, age = policy_of(confidence=learned), np.arange(len(y)), rng.random(len(y))
+    decided = policy.decide(P, witnesses={"age": age})
+    monitors = [SelectiveRiskMonitor(policy, target=0.1) for _ in range(3)]
+    monitors[0].decided(P, ids=ids, witnesses={"age": age}).labelled(ids, y)
+    monitors[1].update(y, P, ids=ids, witnesses={"age": age})
+    monitors[2].update(
+        y, None, ids=ids, y_pred=decided["suggestion"], confidence=decided["confidence"]
+    )
+    assert {one.status_.n_known for one in monitors} == {decided["accepted"].sum()}
+    assert len({one.status_.evidence for one in monitors}) == 1
+    with pytest.raises(ValueError, match="witnesses must be a dict with the names"):
+        monitors[0].decided(P, ids=ids + 1000)
+    with pytest.raises(ValueError, match="witnesses go with y_proba"):
+        monitors[0].decided(None, ids=[-1], y_pred=["no"], confidence=[0.5], witnesses={"age": [0]})
 
 
 def test_answers_of_the_estimator_itself_are_judged():
