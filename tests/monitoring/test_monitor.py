@@ -576,7 +576,7 @@ def test_answers_of_the_estimator_itself_are_judged():
         ("[1]", "no state file"),
         ('{"schema": "skselect.policy"}', "no state of a monitor"),
         ('{"schema": "skselect.monitor", "version": 99}', "format version 99"),
-        ("", "path_or_text must name a state file, or be its text; it is empty"),
+        ("", "path_or_text is empty; pass the name of a state file"),
         ("nowhere.json", "no state file 'nowhere.json'"),
     ],
 )
