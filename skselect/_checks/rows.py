@@ -67,6 +67,11 @@ def check_one_per_row(vector: Any, name: str) -> Any:
 
 def check_confidence(values: Any, name: str = "confidence") -> FloatArray:
     """Return one finite confidence per row, as float64."""
+    if hasattr(values, "get_params"):
+        raise ValueError(
+            f"{name}: a {type(values).__name__} learns from rows, so it belongs to an estimator: "
+            "SelectiveClassifier(classifier, confidence=...)."
+        )
     confidence = check_vector(values, name)
     if not (np.isfinite(confidence.min()) and np.isfinite(confidence.max())):
         raise ValueError(

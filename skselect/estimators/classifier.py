@@ -64,6 +64,7 @@ from skselect.estimators.fitting import (
 from skselect.estimators.learned_confidence import (
     LearnedConfidence,
     check_learner,
+    find_ready_witnesses,
     learn_confidence,
     read_opinions,
 )
@@ -356,6 +357,11 @@ class SelectiveClassifier(
         confidence = self.confidence_in_use
         if isinstance(confidence, LearnedConfidence):
             _check_learnable(self.decision, self.calibration_scope)
+        elif isinstance(confidence, type):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"confidence must be an object such as LearnedConfidence(), got the class "
+                f"{confidence.__name__}."
+            )
         elif not callable(confidence):
             known = ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
             check_choice("confidence", confidence, known)
@@ -398,7 +404,12 @@ class SelectiveClassifier(
     def _count_seen(self, X: Any) -> int:
         record = getattr(self, "_seen_rows", None)
         own = 0 if record is None else record.count_in(X)
-        return max(own, count_seen(self.estimator, X)) if self._is_frozen else own
+        asked = []
+        if isinstance(self.confidence, LearnedConfidence):
+            asked = find_ready_witnesses(self.confidence)
+        if record is None or self._is_frozen:  # else it was fitted again
+            asked.append(self.estimator)
+        return max([own, *(count_seen(estimator, X) for estimator in asked)])
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -451,16 +452,16 @@ class TrainingRows:
             fitted.fit(self.X, own_codes, **params)
         return RawClassifier(fitted, self.classes, known, find_response(fitted))
 
-    def fit_witness(self, estimator: Any) -> Witness:
+    def fit_witness(self, name: str, estimator: Any) -> Witness:
         """Fit a clone of a classifier whose opinion is asked; weights reach it if it takes them."""
         if is_ready(estimator):
             fitted = clone(estimator)
-            own = check_labels(np.asarray(fitted.classes_), "classes_")
-            columns = encode_labels(own, self.classes, "classes_")
-            return Witness(fitted, columns, len(self.classes))
+            columns = _match_classes(f"witnesses[{name!r}]", fitted.classes_, self.classes)
+            return Witness(name, fitted, columns, len(self.classes))
         weighted = {} if self.weight is None else _name_weights(estimator, self.weight)
-        raw = replace(self, params=weighted).fit(estimator)
-        return Witness(raw.estimator, raw.columns, len(self.classes))
+        with _name_witness(name):
+            raw = replace(self, params=weighted).fit(estimator)
+        return Witness(name, raw.estimator, raw.columns, len(self.classes))
 
     def predict_out_of_fold(
         self,
@@ -508,6 +509,7 @@ class Witness:
 
     Parameters
     ----------
+    name : str
     estimator : object
     columns : ndarray of int
         Position of each of its own classes among those of the task; -1 for others.
@@ -515,14 +517,16 @@ class Witness:
         Of the task.
     """
 
+    name: str
     estimator: Any
     columns: IntArray
     n_classes: int
 
     def scores(self, X: Any) -> FloatArray:
         """Return its probabilities of the task's classes: 0 for one that it does not know."""
-        own = check_proba(self.estimator.predict_proba(X), "witnesses: predict_proba(X)")
-        check_own_proba(own, count_rows(X), len(self.columns), self.estimator)
+        with _name_witness(self.name):
+            own = check_proba(self.estimator.predict_proba(X), "witnesses: predict_proba(X)")
+            check_own_proba(own, count_rows(X), len(self.columns), self.estimator)
         known = self.columns >= 0
         table = spread(own[:, known], self.columns[known], self.n_classes, 0.0)
         if known.all():
@@ -593,8 +597,34 @@ def _score_fold(
     if decision is not None:
         raw.check_decision(X_test, scores, decision)
     answers = raw.predict_codes(X_test) if own_answers else None
-    opinions = {name: known.fit_witness(w).scores(X_test) for name, w in witnesses.items()}
+    opinions = {name: known.fit_witness(name, w).scores(X_test) for name, w in witnesses.items()}
     return scores, answers, opinions, raw.response
+
+
+@contextlib.contextmanager
+def _name_witness(name: str) -> Iterator[None]:
+    """Say in an error from inside a witness which one it was."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"This was the witness {name!r} of LearnedConfidence.")
+        raise
+
+
+def _match_classes(name: str, own: Any, classes: LabelArray) -> IntArray:
+    """Return the position of each of a witness's own classes, -1 for others; refuse misspelt ones.
+
+    It may lack classes, or have further ones; with both, some are probably the same.
+    """
+    own = check_labels(np.asarray(own), f"{name}.classes_")
+    columns = encode_labels(own, classes, f"{name}.classes_")
+    lacks = np.setdiff1d(np.arange(len(classes)), columns)
+    if len(lacks) and np.any(columns < 0):
+        raise ValueError(
+            f"{name} has labels that are not among the classes, {own[columns < 0][:5].tolist()}, "
+            f"and lacks {classes[lacks][:5].tolist()}, which are. Give it the labels of y."
+        )
+    return columns
 
 
 def _name_weights(estimator: Any, weight: FloatArray) -> dict[str, FloatArray]:

@@ -22,7 +22,7 @@ from skselect._sklearn import weight_parameter
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration import ClassCalibration
 from skselect.calibration._scopes import Calibration
-from skselect.estimators.fitting import OutOfFold, TrainingRows
+from skselect.estimators.fitting import OutOfFold, TrainingRows, is_ready
 from skselect.inference.influence import check_clusters, clustered_error, find_influence
 from skselect.metrics import SPECS
 from skselect.metrics._arguments import Judged
@@ -53,10 +53,12 @@ class LearnedConfidence(BaseEstimator):
     witnesses : list of classifiers, dict of them by name, or None, default=None
         Classifiers with ``predict_proba``, of another kind than the one that answers; they are
         fitted in the same folds. `FrozenEstimator` and `PrecomputedClassifier` (another model's
-        table, a judge, human raters) are used as they are: they must not have learnt from these
-        rows. None: a forest ("forest") and a scaled logistic regression ("linear"), behind
-        encoders for categories and missing values; boosted trees ("boosting") in place of the one
-        of the two that is of the classifier's own kind.
+        table, a judge, human raters) are used as they are: they must have learnt neither from
+        these rows nor from those that certify, and their labels must be those of y (they may
+        lack some, or have further ones, not both). None: a forest ("forest") and a scaled
+        logistic regression ("linear"), behind encoders for categories and missing values;
+        boosted trees ("boosting") in place of the one of the two that is of the classifier's
+        own kind.
     estimator : classifier or None, default=None
         What learns right (1) and wrong (0) from the features. None: a logistic regression
         (C=0.05) on standardised features. Another one cannot be saved in a policy file.
@@ -175,7 +177,9 @@ def check_learner(learner: LearnedConfidence, base: Any, X: Any) -> dict[str, An
         )
     columns = _name_columns(learner)
     missing = [name for name in columns if name not in (column_names(X) or [])]
-    if missing or not len(features):
+    if not len(features):
+        raise ValueError("features is empty; name 'proba', 'witnesses' or columns of X.")
+    if missing:
         raise ValueError(
             f"features: X has no column {missing}; name 'proba', 'witnesses' or columns of X."
         )
@@ -210,14 +214,26 @@ def _check_witnesses(learner: LearnedConfidence, base: Any, X: Any) -> dict[str,
         given if isinstance(given, Mapping) else dict(zip(_name_kinds(given), given, strict=True))
     )
     for name, witness in named.items():
+        if not isinstance(name, str):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"witnesses: a name must be a str, got {name!r}."
+            )
         methods = all(hasattr(witness, method) for method in ("fit", "predict_proba"))
-        if not isinstance(name, str) or isinstance(witness, type) or not methods:
+        if isinstance(witness, type) or not methods:
             raise ValueError(
                 f"witnesses: {name!r} must be a classifier with fit and predict_proba, got "
                 f"{shown(witness)}. CalibratedClassifierCV gives probabilities to one that has "
                 "only decision_function."
             )
     return dict(named)
+
+
+def find_ready_witnesses(learner: LearnedConfidence) -> list[Any]:
+    """Return the witnesses that are used as they are, so that rows they saw are no fresh ones."""
+    given = learner.witnesses
+    if given is None or "witnesses" not in learner.features:
+        return []
+    return [w for w in (given.values() if isinstance(given, Mapping) else given) if is_ready(w)]
 
 
 def _name_kinds(witnesses: Any) -> list[str]:
@@ -255,7 +271,7 @@ def learn_confidence(
     columns = {name: x[unseen.rows] for name, x in read_columns(learner, rows.X).items()}
     learner.score_, learner.report_ = _learn(learner, answers, columns)
     asked = {} if learner.score_ is None else witnesses
-    learner.witnesses_ = {name: rows.fit_witness(witness) for name, witness in asked.items()}
+    learner.witnesses_ = {name: rows.fit_witness(name, witness) for name, witness in asked.items()}
 
 
 def read_opinions(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:

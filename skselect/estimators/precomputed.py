@@ -154,6 +154,7 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             places = None
         refuse_one_row_or_two(X, len(classes), "X")
         table = _check_matrix(X if places is None else _take_columns(X, names, places), "X")
+        _refuse_gaps(table, names, places)
         if (table.shape[1], len(classes)) != (1, 2):
             remedy = "; name those that hold predictions with columns="
             check_class_columns(table.shape[1], classes, "X", remedy)
@@ -197,7 +198,7 @@ def _check_columns(
 
 
 def _check_matrix(values: Any, name: str) -> FloatArray:
-    """Return finite numbers (or minus infinity) of shape (n, K) as float64."""
+    """Return numbers of shape (n, K) as float64."""
     raw = as_array(values, name)
     try:
         matrix = raw.astype(np.float64)
@@ -206,9 +207,16 @@ def _check_matrix(values: Any, name: str) -> FloatArray:
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or matrix.shape[0] == 0:
         raise ValueError(f"{name} must have one row per case, got the shape {raw.shape}.")
-    if np.any(np.isnan(matrix)) or np.any(matrix == np.inf):
-        raise ValueError(f"{name} has NaN or infinite values.")
     return matrix
+
+
+def _refuse_gaps(table: FloatArray, names: list[Any] | None, places: list[int] | None) -> None:
+    """Refuse NaN and infinity (minus infinity is a logit), and name the first such column."""
+    bad = np.flatnonzero(np.any(np.isnan(table) | (table == np.inf), axis=0))
+    if len(bad):
+        place = int(bad[0]) if places is None else places[bad[0]]
+        column = place if names is None else names[place]
+        raise ValueError(f"X has NaN or infinite values, first in the column {column!r}.")
 
 
 def _warn_like_proba(values: FloatArray, name: str) -> None:

@@ -59,6 +59,7 @@ from skselect.estimators.fitting import (
     is_ready,
     route_fit,
 )
+from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.progress import Fits
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate, Doubt
@@ -433,8 +434,7 @@ class ThresholdTuner(
             model = base if fitted else fit_clone(base, rows)
             chosen = find_chosen(self.cv, rows, split_params)
             X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
-            seen = count_seen(self.estimator, X) if claims else 0
-            doubts = (certificates.trained_here(seen, len(chosen)),) if seen else ()
+            doubts = _doubt_seen(base, X, len(chosen)) if claims else ()
             part = (chosen, decide_among_all(base, model, X, rows))
             basis = Basis(model, [part], doubts, remedy=TAKE_LATEST)
             if len(chosen) == n:
@@ -449,8 +449,8 @@ class ThresholdTuner(
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
-            n_seen = count_seen(base.estimator, take_rows(rows.X, part[0])) if claims else 0
-            doubts = (certificates.trained_here(n_seen, len(part[0])),) if n_seen else ()
+            X, n_test = take_rows(rows.X, part[0]), len(part[0])
+            doubts = _doubt_seen(base, X, n_test) if claims else ()
             basis = Basis(model, [part], doubts)
             if not kept:
                 basis = Basis(None, [part], (certificates.REFITTED, *doubts))
@@ -699,3 +699,10 @@ class ThresholdTuner(
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
         return fit_router(self)
+
+
+def _doubt_seen(base: SelectiveClassifier, X: Any, n: int) -> tuple[Doubt, ...]:
+    """Return the doubt about `n` rows of which some trained the classifier or what it asks."""
+    n_seen = count_seen(base, X)
+    asks = isinstance(base.confidence, LearnedConfidence)
+    return (certificates.trained_here(n_seen, n, asks=asks),) if n_seen else ()

@@ -70,10 +70,14 @@ SAME_ROWS = Doubt(
 )
 
 
-def trained_here(n_seen: int, n: int) -> Doubt:
-    """Return the doubt about `n` rows of which about `n_seen` trained the classifier."""
+def trained_here(n_seen: int, n: int, *, asks: bool = False) -> Doubt:
+    """Return the doubt about `n` rows of which about `n_seen` trained the classifier.
+
+    With `asks` it may have been a witness that its confidence asks.
+    """
     which = "these rows" if n_seen >= n else f"about {n_seen} of these {n} rows"
-    return Doubt(f"{which} also trained the classifier; only fresh rows can certify", FRESH)
+    what = "the classifier or a witness" if asks else "the classifier"
+    return Doubt(f"{which} also trained {what}; only fresh rows can certify", FRESH)
 
 
 CHOSEN_HERE = Doubt("these rows also chose the threshold; only fresh rows can certify", FIXED)

@@ -37,6 +37,7 @@ from skselect import (
     SelectiveClassifier,
     ThresholdTuner,
     certify,
+    select_threshold,
     selective_report,
 )
 from skselect.calibration import ClassCalibration
@@ -299,6 +300,44 @@ def test_certificates_on_fresh_rows_are_exact_and_others_estimates(data):
     assert not same_rows.certificate_.is_certified  # these rows taught the confidence
 
 
+def test_rows_that_a_frozen_witness_has_seen_certify_nothing(data):
+    X, y = data
+    seen = FrozenEstimator(SelectiveClassifier(TREE).fit(X[:300], y[:300]))
+    goal = {"objective": "risk", "target": 0.45, "random_state": 0}
+    pair = np.arange(400, 600), np.arange(400)
+    for witnesses in ({"seen": seen}, [seen, TREE]):
+        model = SelectiveClassifier(GaussianNB(), confidence=learn(witnesses=witnesses))
+        kept = FrozenEstimator(clone(model).fit(X[400:], y[400:]))
+        base = SelectiveClassifier(
+            FrozenEstimator(GaussianNB().fit(X[400:], y[400:])), confidence=learn(witnesses=[seen])
+        )
+        for tuner in (
+            ThresholdTuner(kept, cv=pair, **goal),
+            ThresholdTuner(model, cv=pair, **goal),
+            ThresholdTuner(base, cv=pair, **goal),
+        ):
+            certificate = tuner.fit(X, y).certificate_
+            assert not certificate.is_certified
+            assert "about 300 of these 400 rows also trained the classifier or a" in str(
+                certificate
+            )
+        frozen = ThresholdTuner(kept, **goal).fit(X[:300], y[:300]).certificate_
+        assert "these rows also trained the classifier or a witness;" in str(frozen)
+        share = ThresholdTuner(model, **goal).fit(X[:300], y[:300]).certificate_
+        assert "these rows also trained the classifier or a witness;" in str(share)
+        fresh = ThresholdTuner(kept, **goal).fit(X[300:400], y[300:400])
+        assert "trained" not in str(fresh.certificate_)
+    unasked = learn(witnesses={"seen": seen}, features=["proba"])
+    model = SelectiveClassifier(GaussianNB(), confidence=unasked)
+    assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
+    again = learn(witnesses={"tree": seen.estimator})  # not frozen: fitted to other rows
+    model = SelectiveClassifier(GaussianNB(), confidence=again)
+    assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
+    untaught = learn(witnesses={"tree": FrozenEstimator(clone(TREE).fit(X, y))})  # keeps no record
+    model = SelectiveClassifier(GaussianNB(), confidence=untaught)
+    assert ThresholdTuner(model, cv=pair, **goal).fit(X, y).certificate_.is_certified
+
+
 def test_a_decided_table_can_be_certified_and_reported(data, fitted):
     X, y = data
     policy = AbstentionPolicy(**vars(fitted.policy_) | {"threshold": 0.8})
@@ -429,10 +468,14 @@ def test_tables_of_other_models_are_witnesses(data):
     table[["rater_0", "rater_1", "rater_other"]] = rng.dirichlet(np.ones(3), len(y))
     base = make_pipeline(make_column_transformer(("passthrough", [f"x{k}" for k in range(8)])),
                          GaussianNB())  # fmt: skip
+    table["rater_2"] = 0.0
+    raters = ["rater_0", "rater_1", "rater_2", "rater_other"]
     witnesses = {
         "judge": PrecomputedClassifier([0, 1, 2], columns=["judge_0", "judge_1", "judge_2"]),
-        "rater": PrecomputedClassifier([0, 1, 9], columns=["rater_0", "rater_1", "rater_other"]),
+        "rater": PrecomputedClassifier([0, 1, 2, 9], columns=raters),
+        "two": PrecomputedClassifier([0, 1], columns=["judge_2", "two_1"]),
     }
+    table["two_1"] = 1 - table["judge_2"]
     model = SelectiveClassifier(base, confidence=LearnedConfidence(witnesses=witnesses)).fit(
         table, y
     )
@@ -443,6 +486,42 @@ def test_tables_of_other_models_are_witnesses(data):
     known = table[["rater_0", "rater_1"]].to_numpy()
     expected = np.column_stack([known / known.sum(axis=1, keepdims=True), np.zeros(len(y))])
     np.testing.assert_allclose(opinions["rater"], expected)
+    assert not opinions["two"][:, 2].any()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["Cat", "Dog", "Emu"], r"\['judge'\] has labels.*'Cat', 'Dog', 'Emu'.* lacks \['cat', "),
+        (["cat", "dog", "Emu"], r"\['Emu'\], and lacks \['emu'\]"),
+        ([0, 1, 2], r"witnesses\['judge'\]\.classes_ holds labels like 0, but the classes are"),
+    ],
+)
+def test_a_witness_with_misspelt_labels_is_refused(data, labels, message):
+    X, y = data
+    judge = PrecomputedClassifier(labels, columns=[0, 1, 2])
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(witnesses={"judge": judge}))
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, np.array(["cat", "dog", "emu"])[y])
+
+
+def test_errors_inside_a_witness_name_it(data, mixed):
+    X, y = data
+    table = pd.DataFrame(X).rename(columns=str).assign(no=0.2, yes=np.nan, other=0.8)
+    judge = PrecomputedClassifier([0, 1, 2], columns=["no", "yes", "other"])
+    linear = make_pipeline(make_column_transformer(("passthrough", ["0", "1"])), GaussianNB())
+    for witness, base, (rows, labels) in (
+        (judge, linear, (table, y)),
+        (RandomForestClassifier(5), only_numbers(), mixed),
+    ):
+        for n_jobs in (None, 2):
+            learned = learn(witnesses={"other": witness})
+            model = SelectiveClassifier(base, confidence=learned, n_jobs=n_jobs, cv=2)
+            with pytest.raises((TypeError, ValueError)) as caught:
+                model.fit(rows, labels)
+            assert caught.value.__notes__ == ["This was the witness 'other' of LearnedConfidence."]
+            if witness is judge:
+                assert "first in the column 'yes'" in str(caught.value)
 
 
 def test_columns_are_features(data, rng):
@@ -546,7 +625,8 @@ def test_groups_stay_together_and_are_compared_as_groups(data, rng):
     ("options", "message"),
     [
         ({"features": "proba"}, "features must be a list"),
-        ({"features": []}, "features: X has no column"),
+        ({"features": []}, "features is empty; name 'proba'"),
+        ({"witnesses": {1: TREE}}, "witnesses: a name must be a str, got 1"),
         ({"features": ["proba", "age"]}, r"features: X has no column \['age'\]"),
         ({"witnesses": TREE}, "witnesses must be a list of classifiers, or a dict"),
         ({"witnesses": []}, "leave 'witnesses' out of features"),
@@ -575,6 +655,14 @@ def test_bad_parameters_are_clear_errors(data, options, message):
 def test_what_contradicts_it_is_refused(data, options, message):
     with pytest.raises(ValueError, match=message):
         SelectiveClassifier(GaussianNB(), confidence=learn(), **options).fit(*data)
+
+
+def test_where_it_belongs_is_said(data):
+    with pytest.raises(ValueError, match=r"such as LearnedConfidence\(\), got the class"):
+        SelectiveClassifier(GaussianNB(), confidence=LearnedConfidence).fit(*data)
+    rows = Predictions.from_proba([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    with pytest.raises(ValueError, match=r"belongs to an estimator: SelectiveClassifier\("):
+        select_threshold(rows, objective="risk", target=0.5, confidence=LearnedConfidence())
 
 
 def test_the_probabilities_alone_ask_nobody(data):
