@@ -165,6 +165,15 @@ def check_costs(values: Any) -> FloatArray:
     return costs.astype(np.float64)
 
 
+def check_learnable(decision: str) -> None:
+    """Refuse a learned chance of being right where errors have costs."""
+    if decision == "min_cost":
+        raise ValueError(
+            "confidence: a learned one says how likely the answer is right, but "
+            "decision='min_cost' weighs errors by their cost; use confidence='auto'."
+        )
+
+
 def check_confidence_fits(confidence: Any, decision: str, cost_matrix: Any) -> None:
     """Refuse a named confidence that does not fit the decision."""
     if confidence == "expected_cost" and cost_matrix is None:

@@ -34,6 +34,7 @@ from skselect._checks.options import (
     check_confidence_fits,
     check_has_costs,
     check_has_fit,
+    check_learnable,
     check_scope,
     check_threshold,
     warn_unseen,
@@ -633,11 +634,7 @@ def _check_scope_decides(scope: str, decision: str) -> None:
 
 def _check_learnable(decision: str, scope: str) -> None:
     """Refuse to learn the chance of being right where that is not what is asked for."""
-    if decision == "min_cost":
-        raise ValueError(
-            "confidence=LearnedConfidence(...) learns how likely the answer is right, but "
-            "decision='min_cost' weighs errors by their cost; use confidence='auto'."
-        )
+    check_learnable(decision)
     if scope == "confidence":
         raise ValueError(
             "confidence=LearnedConfidence(...) is itself fitted to how often answers are right; "

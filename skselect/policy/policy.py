@@ -27,6 +27,7 @@ from skselect._checks.options import (
     check_confidence_fits,
     check_count,
     check_given,
+    check_learnable,
     check_number,
     check_threshold,
     refuse_answers,
@@ -58,7 +59,7 @@ from skselect.policy.shortlist import PolicyShortlist, check_shortlisted
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import LearnedScore
+from skselect.predictions.learned import OWN_FEATURES, LearnedScore
 
 SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
@@ -201,6 +202,7 @@ class AbstentionPolicy(NotebookText):
         rule = DecisionRule.checked(self.rule.decision, self.rule.cost_matrix, self.classes)
         object.__setattr__(self, "rule", rule)
         if isinstance(self.confidence, LearnedScore):
+            check_learnable(rule.decision)
             for calibration in self.confidence.witnesses.values():
                 calibration.check_fits(len(self.classes), "predict_proba")
         elif not callable(self.confidence):
@@ -588,7 +590,7 @@ def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
     for name, value in {"intercept": stored["intercept"], **named}.items():
         check_number(f"coefficient of {name!r}", value, closed="neither")
     witnesses = {name: restore_calibration(x) for name, x in stored["witnesses"].items()}
-    if not named or not set(witnesses) <= set(named):
+    if not named or not set(witnesses) <= set(named) - set(OWN_FEATURES):
         raise ValueError(f"confidence: {list(witnesses)} and {list(named)} do not fit together.")
     return LearnedScore(
         tuple(named), np.array(list(named.values())), float(stored["intercept"]), witnesses

@@ -110,5 +110,6 @@ def _refuse_too_few(n: int, n_rows: int, asked: Shortlist) -> None:
         raise ValueError(
             f"shortlist={asked.level:g} needs at least {needed} rows that are {which}, and {n} of "
             f"these {n_rows} are. Use more rows, a lower level"
-            f"{', a larger share' if asked.share else ''}, or leave shortlist out."
+            f"{', a larger share' if asked.share else ''}, a goal that hands over more, or leave "
+            "shortlist out."
         )

@@ -3,6 +3,7 @@
 import json
 import pickle
 import types
+from dataclasses import replace
 from importlib.resources import files
 
 import jsonschema
@@ -40,9 +41,11 @@ from skselect import (
     select_threshold,
     selective_report,
 )
+from skselect._files import digest_json
 from skselect.calibration import ClassCalibration
 from skselect.estimators.learned_confidence import default_witnesses
 from skselect.metrics import augrc_score
+from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import LearnedScore
 
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
@@ -621,6 +624,45 @@ def test_groups_stay_together_and_are_compared_as_groups(data, rng):
     assert model.fit(X, y, groups=groups).confidence_.report_.z != alone.z
 
 
+def test_rows_repeated_within_their_group_do_not_make_the_guard_surer(data):
+    X, y = data
+    folds = [(np.flatnonzero(np.arange(600) % 3 != k), np.arange(k, 600, 3)) for k in range(3)]
+    twice = [tuple(np.concatenate([2 * half, 2 * half + 1]) for half in pair) for pair in folds]
+    groups = np.repeat(np.arange(600), 2)
+    options = {"witnesses": {"rated": FrozenEstimator(TREE.fit(X[:50], y[:50]))}}
+    once = SelectiveClassifier(GaussianNB(), confidence=learn(**options), cv=folds).fit(X, y)
+    model = SelectiveClassifier(GaussianNB(), confidence=learn(**options), cv=twice)
+    model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), groups=groups)
+    alone, grouped = once.confidence_.report_, model.confidence_.report_
+    assert grouped.n == 2 * alone.n
+    assert abs(grouped.z / alone.z - 1.0) < 0.2  # without groups sqrt(2)
+
+
+def test_a_frozen_base_knows_the_rows_that_its_confidence_has_learnt_from(data):
+    X, y = data
+    base = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
+    model = SelectiveClassifier(base, confidence=learn()).fit(X[100:400], y[100:400])
+    tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.4)
+    assert not tuner.fit(X[100:400], y[100:400]).certificate_.is_certified
+
+
+def test_a_fold_without_a_class_keeps_what_was_learnt(data):
+    X, y = data
+    y = np.where(np.arange(600) < 599, y % 2, 2)
+    model = SelectiveClassifier(GaussianNB(), confidence=learn())
+    cv = [(np.arange(300), np.arange(300, 600)), (np.arange(300, 600), np.arange(300))]
+    tuner = ThresholdTuner(model, objective="risk", target=0.4, cv=cv)
+    tuner.fit(X, y)
+    assert np.all((tuner.predict_confidence(X) > 0) & (tuner.predict_confidence(X) < 1))
+
+
+def test_rows_of_weight_0_do_not_count_for_the_guard(data):
+    X, y = data
+    weight = (np.arange(600) % 4 > 0).astype(float)
+    model = SelectiveClassifier(GaussianNB(), confidence=learn())
+    assert model.fit(X, y, sample_weight=weight).confidence_.report_.n == 450
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -673,3 +715,15 @@ def test_the_probabilities_alone_ask_nobody(data):
     for policy in (model.policy_, AbstentionPolicy.from_json(model.policy_.to_json())):
         table = policy.decide(model.raw_scores(X))
         np.testing.assert_array_equal(table["confidence"], model.predict_confidence(X))
+
+
+def test_a_policy_refuses_what_the_estimator_refuses(fitted):
+    costs = DecisionRule("min_cost", 1.0 - np.eye(3))
+    with pytest.raises(ValueError, match="decision='min_cost' weighs errors by their cost"):
+        replace(fitted.policy_, rule=costs)
+    stored = json.loads(fitted.policy_.to_json())
+    learned = stored["confidence"]
+    learned["witnesses"]["logit"] = learned["witnesses"].pop("tree")
+    stored["digest"] = digest_json(stored)
+    with pytest.raises(ValueError, match="do not fit together"):
+        AbstentionPolicy.from_json(json.dumps(stored))
