@@ -383,7 +383,7 @@ def test_it_is_a_parameter_like_any_other(data):
 def mixed(data):
     X, y = data
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    frame = pd.DataFrame(X[:, :3].copy(), columns=["a", "b", "c"])
     frame.loc[rng.random(len(y)) < 0.1, "a"] = np.nan
     frame["empty"] = np.nan
     frame["count"] = pd.array(rng.integers(0, 5, len(y)), dtype="Int64")

@@ -160,7 +160,7 @@ def test_a_class_that_the_kept_classifier_does_not_know_is_on_no_list(data):
 
 def test_categories_and_missing_values_are_left_to_the_classifier(data):
     X, y = data
-    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcdef"))
     frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, "up", "down"))
     frame.loc[::7, "a"] = np.nan
     trees = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=20)
