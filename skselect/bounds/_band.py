@@ -6,11 +6,12 @@ The walk W_k is the number of errors among the first k of independent rows with 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import fft, special, stats
 
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds._binomial import critical_counts, rows_for_certificate, smallest_rank
@@ -21,6 +22,11 @@ GRID_SIZE = 256
 UNION_TESTS = 20
 # Probability cut off in each tail of the walk; it counts as failure.
 _TAIL = 1e-16
+# From so many products on, two distributions are added by Fourier transforms, to about 1e-16.
+_LONG_WALK = 300_000
+# Levels of the band between the union bound and delta, and how fast, on a logarithmic scale, the
+# probability of crossing grows with the level.
+_LEVELS, _SLOPE = 1 << 14, 0.87
 
 
 @lru_cache(maxsize=1024)
@@ -67,20 +73,46 @@ def walk_band(
     ranks = even_ranks(n, target, delta, min_coverage)
     if len(ranks) == 0:
         return ranks, ranks
-    # Bisection on a logarithmic scale; the limits at its lower end are always valid.
     low, high = math.log(delta / (4.0 * len(ranks))), math.log(delta)
-    safe = critical_counts(ranks, target, math.exp(low))
-    counts = critical_counts(ranks, target, delta)
-    if crossing_probability(ranks, counts, target) <= delta:
-        return ranks, counts
-    for _ in range(14):
+
+    def limits_at(level: int) -> IntArray:
+        alpha = delta if level == _LEVELS else math.exp(_halfway(low, high, level))
+        return critical_counts(ranks, target, alpha)
+
+    def crossing(level: int) -> float:
+        return crossing_probability(ranks, limits_at(level), target)
+
+    return ranks, limits_at(_last_safe(crossing, delta, high - low))
+
+
+def _halfway(low: float, high: float, level: int) -> float:
+    """Return one of `_LEVELS` even levels between two ends, found by halving as bisection does."""
+    half = _LEVELS
+    while half > 1:
+        half //= 2
         middle = (low + high) / 2.0
-        counts = critical_counts(ranks, target, math.exp(middle))
-        if crossing_probability(ranks, counts, target) <= delta:
-            low, safe = middle, counts
-        else:
-            high = middle
-    return ranks, safe
+        low, high = (middle, high) if level & half else (low, middle)
+    return low
+
+
+def _last_safe(crossing: Callable[[int], float], delta: float, width: float) -> int:
+    """Return the last level that is crossed with probability at most `delta`; level 0 is one.
+
+    The probability never falls from level to level, so that bisection would find the same one. On
+    a logarithmic scale, on which the levels lie `width` apart in all, it rises nearly straight:
+    about half as many levels have to be tried.
+    """
+    per_log = _LEVELS / width / _SLOPE
+    safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * per_log), _LEVELS // 2)
+    least, was_safe = 1, False
+    while unsafe - safe > 1:
+        crossed = crossing(level)
+        gap, is_safe = math.log(max(crossed, _TAIL) / delta), crossed <= delta
+        safe, unsafe = (level, unsafe) if is_safe else (safe, level)
+        least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
+        step = min(max(int(abs(gap) * per_log), least), max((unsafe - safe) // 2, 1))
+        level, was_safe = level + (step if is_safe else -step), is_safe
+    return safe
 
 
 def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:
@@ -235,11 +267,14 @@ def _survival_chances(
     for i in range(len(ranks) - 2, -1, -1):
         (low, state), (next_low, _), known = alive[i], alive[i + 1], chances[-1]
         first, pmf = _step_distribution(int(ranks[i + 1] - ranks[i]), risk)
-        counts = np.arange(low + first, low + first + len(state) + len(pmf) - 1) - next_low
         # Below the surviving counts a walk has crossed. Above them, in the tail that was cut off,
         # it counts as never crossing.
-        reached = np.append(known, 1.0)[np.clip(counts, 0, len(known))]
-        chances.append(np.correlate(np.where(counts < 0, 0.0, reached), pmf, mode="valid"))
+        reached = np.ones(len(state) + len(pmf) - 1)
+        before = low + first - next_low  # the first count that is reached, less the first known
+        reached[: max(-before, 0)] = 0.0
+        inside = known[max(before, 0) : before + len(reached)]
+        reached[max(-before, 0) :][: len(inside)] = inside
+        chances.append(_add_step(reached, pmf[::-1])[len(pmf) - 1 : len(reached)])
     return chances[::-1]
 
 
@@ -281,22 +316,39 @@ def staying_probability(ranks: IntArray, limits: IntArray, risk: float) -> float
 def _surviving(ranks: IntArray, limits: IntArray, risk: float) -> Iterator[tuple[int, FloatArray]]:
     """Yield for each rank the lowest count that has not crossed, and P of each count from it on."""
     state, low, rank = np.ones(1), 0, 0
-    for k, limit in zip(ranks.tolist(), limits.tolist(), strict=True):
+    tops = np.ceil(ranks * risk + _spread(ranks, risk)).astype(np.int64)
+    for k, limit, top in zip(ranks.tolist(), limits.tolist(), tops.tolist(), strict=True):
         first, pmf = _step_distribution(k - rank, risk)
-        state, low, rank = np.convolve(state, pmf), low + first, k
+        state, low, rank = _add_step(state, pmf), low + first, k
         crossed = min(max(limit - low + 1, 0), len(state))
-        state, low = state[crossed:], low + crossed
-        tail = np.cumsum(state[::-1])[::-1]
-        state = state[: int(np.searchsorted(-tail, -_TAIL))]
+        state, low = state[crossed : max(top - low + 1, crossed)], low + crossed
         yield low, state
         if len(state) == 0:
             return
 
 
+def _spread(rows: Any, risk: float) -> Any:
+    """Return how far from its mean a number of errors may lie, but for `_TAIL` (Bernstein)."""
+    log = -math.log(_TAIL)
+    return log / 3.0 + np.sqrt(log**2 / 9.0 + 2.0 * log * risk * (1.0 - risk) * rows)
+
+
+def _add_step(state: FloatArray, pmf: FloatArray) -> FloatArray:
+    """Return the distribution of a count after one more step."""
+    if len(state) * len(pmf) < _LONG_WALK:
+        return np.convolve(state, pmf)
+    size = len(state) + len(pmf) - 1
+    padded = fft.next_fast_len(size, real=True)
+    product = fft.rfft(state, padded) * fft.rfft(pmf, padded)
+    return fft.irfft(product, padded)[:size]
+
+
 @lru_cache(maxsize=512)
 def _step_distribution(step: int, risk: float) -> tuple[int, FloatArray]:
     """Return the first count and the probabilities of the errors in `step` rows, tails cut."""
-    first = int(stats.binom.ppf(_TAIL, step, risk))
-    last = int(stats.binom.isf(_TAIL, step, risk))
-    counts = np.arange(max(first, 0), min(last, step) + 1)
-    return int(counts[0]), stats.binom.pmf(counts, step, risk)
+    mean, beyond = step * risk, _spread(step, risk)
+    counts = np.arange(max(math.floor(mean - beyond), 0), min(math.ceil(mean + beyond), step) + 1)
+    pmf = stats.binom.pmf(counts, step, risk)
+    below = int(np.searchsorted(np.cumsum(pmf), _TAIL))
+    above = int(np.searchsorted(np.cumsum(pmf[::-1]), _TAIL))
+    return int(counts[below]), pmf[below : len(pmf) - above]
