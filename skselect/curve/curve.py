@@ -31,7 +31,9 @@ from skselect.curve.scan import (
     Accepted,
     MeanRisk,
     Sums,
+    accumulate_chunk,
     compute_curves,
+    count_blocks,
     evenly,
     mean_risk,
     sum_accepted,
@@ -304,13 +306,43 @@ class RiskCoverageCurve:
         """Return weight and loss of what each threshold accepts; no array per entry is built."""
         return sum_accepted(self.blocks, self.sums, thresholds)
 
+    def accepted_by(self, n_blocks: int) -> tuple[float, float]:
+        """Return weight and loss of the first `n_blocks` entries; no array per entry is built."""
+        if n_blocks == 0:
+            return 0.0, 0.0
+        k, place = divmod(n_blocks - 1, CHUNK)
+        found = accumulate_chunk(self.blocks, self.sums, k)
+        return float(found.weight[place]), float(found.loss[place])
+
+    def n_accepted_by(self, n_blocks: int) -> int:
+        """Return the number of rows in the first `n_blocks` entries."""
+        if self.counted or n_blocks == 0:
+            return int(self.accepted_by(n_blocks)[0])
+        return int(self.n_accepted[n_blocks - 1])
+
     def working_point(self, n_blocks: int) -> tuple[float, float]:
         """Return coverage and selective risk at the entry `n_blocks`; (0, nan) if that is 0."""
         if n_blocks == 0:
             return 0.0, float("nan")
-        weight = self.n_accepted if self.counted else self.accepted_weight
-        kept = float(weight[n_blocks - 1])
-        return kept / float(weight[-1]), float(self.accepted_loss[n_blocks - 1]) / kept
+        weight, loss = self.accepted_by(n_blocks)
+        return weight / self.sums.weight, loss / weight
+
+    def threshold_at(self, entry: int) -> float:
+        """Return one of the thresholds; no array per entry is built."""
+        k, place = divmod(entry, CHUNK)
+        return float(self.blocks.chunk_from(int(self.sums.offsets[k])).confidence[place])
+
+    def first_reaching(self, ranks: IntArray | int) -> IntArray:
+        """Return the first entry that accepts at least so many rows."""
+        if not self.counted or len(self) <= CHUNK:
+            return np.searchsorted(self.n_accepted, ranks)
+        return count_blocks(self.blocks, self.sums, "weight", ranks, "left")
+
+    def n_within_loss(self, losses: IntArray | int) -> IntArray:
+        """Return how many entries have accepted at most so much loss."""
+        if len(self) <= CHUNK:
+            return np.searchsorted(self.accepted_loss, losses, side="right")
+        return count_blocks(self.blocks, self.sums, "loss", losses, "right")
 
     @property
     def mean_loss(self) -> float:
@@ -580,12 +612,12 @@ def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = 
     """
     if n_blocks == 0:
         return float("inf")
-    lowest = float(curve.thresholds[n_blocks - 1])
+    lowest = curve.threshold_at(n_blocks - 1)
     if n_blocks == len(curve):
-        inside = bounded and lowest >= 0 and curve.thresholds[0] <= 1
+        inside = bounded and lowest >= 0 and curve.sums.largest <= 1
         return 0.0 if inside else float("-inf")
     if curve.in_cells:
         return lowest
-    rejected = float(curve.thresholds[n_blocks])
+    rejected = curve.threshold_at(n_blocks)
     middle = rejected + (lowest - rejected) / 2.0
     return middle if rejected < middle <= lowest else lowest

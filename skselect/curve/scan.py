@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,8 @@ _COUNTS = np.arange(1.0, CHUNK + 1.0)
 class RunningSum:
     """Cumulative sums of values that come chunk by chunk."""
 
-    def __init__(self) -> None:
-        self.total = 0.0
+    def __init__(self, total: float = 0.0) -> None:
+        self.total = total
 
     def add(self, values: FloatArray, *, whole: bool = False) -> FloatArray:
         """Return the running sum at each value, continued from the chunks before."""
@@ -59,9 +59,13 @@ def accumulate(blocks: TieBlocks) -> Iterator[Accumulated]:
     """Yield chunk after chunk with the sums so far."""
     weight, loss = RunningSum(), RunningSum()
     for offset, chunk in blocks.chunks():
-        n, whole = len(chunk), chunk.whole
-        weights = weight.add_ones(n) if chunk.all_one else weight.add(chunk.weight, whole=whole)
-        yield Accumulated(offset, chunk, weights, loss.add(chunk.loss, whole=whole))
+        yield _add_up(offset, chunk, weight, loss)
+
+
+def _add_up(offset: int, chunk: Chunk, weight: RunningSum, loss: RunningSum) -> Accumulated:
+    n, whole = len(chunk), chunk.whole
+    weights = weight.add_ones(n) if chunk.all_one else weight.add(chunk.weight, whole=whole)
+    return Accumulated(offset, chunk, weights, loss.add(chunk.loss, whole=whole))
 
 
 # Totals ------------------------------------------------------------------------------------
@@ -188,6 +192,30 @@ def sum_accepted(blocks: TieBlocks, sums: Sums, thresholds: FloatArray) -> Accep
             inside = np.concatenate([[0.0], np.cumsum(part)])
             found[row, here] = sums.before[row][k] + inside[n_blocks]
     return Accepted(*found)
+
+
+def accumulate_chunk(blocks: TieBlocks, sums: Sums, k: int) -> Accumulated:
+    """Return the k-th chunk with the sums so far, as `accumulate` does."""
+    offset, before = int(sums.offsets[k]), sums.before
+    weight, loss = RunningSum(float(before.weight[k])), RunningSum(float(before.loss[k]))
+    return _add_up(offset, blocks.chunk_from(offset), weight, loss)
+
+
+def count_blocks(
+    blocks: TieBlocks, sums: Sums, name: str, values: Any, side: Literal["left", "right"]
+) -> IntArray:
+    """Return where values stand among the accepted weights or losses of all blocks.
+
+    It is `np.searchsorted` of an array with one entry per block, which is not built.
+    """
+    values = np.asarray(values)
+    place = np.searchsorted(getattr(sums.before, name)[1:], values, side=side)
+    found = np.full(values.shape, sums.n_blocks)
+    for k in np.unique(place[place < len(sums.offsets)]).tolist():
+        inside = getattr(accumulate_chunk(blocks, sums, k), name)
+        here = place == k
+        found[here] = k * CHUNK + np.searchsorted(inside, values[here], side=side)
+    return found
 
 
 # AURC --------------------------------------------------------------------------------------

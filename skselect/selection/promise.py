@@ -27,17 +27,16 @@ def promise(
     `n_blocks` is how many entries of the curve it accepts; `outcomes` are the rows of the curve,
     None where only the curve is known.
     """
-    n_accepted = int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0
-    if outcomes is None:
-        n_errors = int(curve.accepted_loss[n_blocks - 1]) if n_blocks else 0
+    if outcomes is None or (curve.counted and not curve.is_graded):
+        n_errors = int(curve.accepted_by(n_blocks)[1])
     else:
-        accepted = outcomes.confidence >= threshold
-        n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
+        n_errors = int(np.count_nonzero(outcomes.loss[outcomes.confidence >= threshold]))
     if goal.method == "betting":
         assert outcomes is not None
-        weights = goal.largest_weight
+        accepted, weights = outcomes.confidence >= threshold, goal.largest_weight
         bound = betting_bound(goal.objective, outcomes, accepted, goal.level, weights)
     else:
+        n_accepted = curve.n_accepted_by(n_blocks)
         bound = counted_bound(goal.objective, curve.n_rows, n_accepted, n_errors, goal.level)
     weighted = outcomes is not None and not are_constant(outcomes.sample_weight)
     return issue(
@@ -113,7 +112,7 @@ def issue(
         why_not=tuple(why_not),
         threshold=threshold,
         n=curve.n_rows,
-        n_accepted=int(curve.n_accepted[n_blocks - 1]) if n_blocks else 0,
+        n_accepted=curve.n_accepted_by(n_blocks),
         n_errors=n_errors,
         coverage=coverage,
         risk=goal.unit * risk,

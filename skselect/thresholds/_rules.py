@@ -129,14 +129,14 @@ def sgr_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage
 
     The best probe that passed is returned; published code returns the last one.
     """
-    n, errors = curve.n_rows, curve.accepted_loss
+    n = curve.n_rows
     probes = max(int(np.ceil(np.log2(n))), 1)
     low, high, best = 1, n, 0
     for _ in range(probes):
         rank = (low + high + 1) // 2
-        block = int(np.searchsorted(curve.n_accepted, rank))
-        k = int(curve.n_accepted[block])
-        bound = clopper_pearson_upper(int(errors[block]), k, delta / probes)
+        block = int(curve.first_reaching(rank))
+        k, errors = (int(count) for count in curve.accepted_by(block + 1))
+        bound = clopper_pearson_upper(errors, k, delta / probes)
         if bound <= target:
             low = rank
             if reaches(k / n, min_coverage):
@@ -187,7 +187,7 @@ def certified_generalized_risk(
     With e* = max{e : BinomCDF(e; n, target) <= delta} the sets with at most e* errors pass.
     """
     allowed = int(critical_counts(np.array([curve.n_rows]), target, delta)[0])
-    return int(np.searchsorted(curve.accepted_loss, allowed, side="right"))
+    return int(curve.n_within_loss(allowed))
 
 
 def empirical_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) -> int:
@@ -211,7 +211,7 @@ def certified_coverage(curve: RiskCoverageCurve, target: float, delta: float, *_
     rank = coverage_rank(curve.n_rows, target, delta)
     if rank is None:
         return len(curve)
-    return int(np.searchsorted(curve.n_accepted, rank)) + 1
+    return int(curve.first_reaching(rank)) + 1
 
 
 def empirical_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:
@@ -236,7 +236,7 @@ def mean_coverage(curve: RiskCoverageCurve, target: float, *_: float) -> int:
     The coverage of "as sure as the k-th surest of n rows" has the mean k/(n + 1).
     """
     rank = min(smallest_rank(curve.n_rows + 1, target), curve.n_rows)
-    return int(np.searchsorted(curve.n_accepted, rank)) + 1
+    return int(curve.first_reaching(rank)) + 1
 
 
 def chow(curve: RiskCoverageCurve, abstention_cost: float) -> tuple[float, int]:
@@ -266,14 +266,13 @@ def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntAr
     """
     if len(ranks) == 0:
         return 0
-    ends = curve.n_accepted
-    first = int(np.searchsorted(ends, ranks[0]))
+    begin = curve.first_reaching(ranks)
+    first = int(begin[0])
     # The limit at a rank holds for the entries that start at or after it: those after the entry
     # that reaches the rank.
-    begin = np.append(first, np.searchsorted(ends, ranks[1:]) + 1)
+    begin[1:] += 1
     end = np.append(begin[1:], len(curve))
-    few = np.searchsorted(curve.accepted_loss, limits, side="right")
-    failed = np.maximum(begin, few)
+    failed = np.maximum(begin, curve.n_within_loss(limits))
     failed = failed[failed < end]
     passed = int(failed[0]) if len(failed) else len(curve)
     return passed if passed > first else 0
@@ -295,10 +294,9 @@ def passing_runs(
     Errors never decrease, so the entries that pass between two tested ranks are the first ones:
     a few look-ups for each rank, whatever the number of rows.
     """
-    begin = np.searchsorted(curve.n_accepted, ranks)
+    begin = curve.first_reaching(ranks)
     end = np.append(begin[1:], len(curve))
-    few = np.searchsorted(curve.accepted_loss, limits, side="right")
-    return begin, np.maximum(np.minimum(end, few), begin)
+    return begin, np.maximum(np.minimum(end, curve.n_within_loss(limits)), begin)
 
 
 def last_passed(passed: BoolArray) -> int:

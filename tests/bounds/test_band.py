@@ -58,6 +58,36 @@ def test_band_never_spends_more_than_delta_and_is_nearly_all_of_it():
         assert 0.9 * delta <= spent <= delta
 
 
+@pytest.mark.parametrize("n", [60, 150, 400, 3000])
+@pytest.mark.parametrize(("risk", "delta", "least"), [(0.05, 0.05, 0.1), (0.2, 0.3, 0.9)])
+def test_band_is_that_of_a_bisection(n, risk, delta, least):
+    ranks, limits = walk_band(n, risk, delta, least)
+
+    def counts(log_alpha):
+        return critical_counts(ranks, risk, np.exp(log_alpha))
+
+    low, high = np.log(delta / (4 * len(ranks))), np.log(delta)
+    if crossing_probability(ranks, counts(high), risk) <= delta:
+        low = high
+    for _ in range(14):
+        middle = (low + high) / 2
+        if crossing_probability(ranks, counts(middle), risk) <= delta:
+            low = middle
+        else:
+            high = middle
+    assert limits.tolist() == counts(low).tolist()
+
+
+def test_long_walks_are_added_up_as_exactly_as_short_ones():
+    n, risk = 4_000_000, 0.1
+    limit = int(binom.ppf(0.03, n, risk))
+    exact = binom.cdf(limit, n, risk)
+    for ranks in ([n], [n // 2, n], [n // 8, n // 4, n // 2, n]):
+        limits = np.array([*[-1] * (len(ranks) - 1), limit])
+        found = crossing_probability(np.array(ranks), limits, risk)
+        assert found == pytest.approx(exact, rel=1e-9)
+
+
 def test_band_is_empty_when_the_rows_cannot_do():
     ranks, limits = walk_band(148, 0.02, 0.05, 0.1)
     assert len(ranks) == len(limits) == 0
