@@ -201,9 +201,17 @@ def coverage_rank(n: int, target: float, delta: float) -> int | None:
     The coverage of "as sure as the k-th surest of n rows" on new rows has that distribution
     (ties only make it larger). None if even k = n does not reach it.
     """
-    ranks = np.arange(smallest_rank(n, target), n + 1)
-    reached = special.betaincc(ranks, n + 1.0 - ranks, target) >= 1.0 - delta
-    return int(ranks[np.argmax(reached)]) if np.any(reached) else None
+
+    def reached(k: int) -> bool:
+        return bool(special.betaincc(k, n + 1.0 - k, target) >= 1.0 - delta)
+
+    low, high = smallest_rank(n, target) - 1, n  # the probability rises with k
+    if not reached(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
 
 
 def certified_coverage(curve: RiskCoverageCurve, target: float, delta: float, *_: float) -> int:
