@@ -2,9 +2,11 @@
 
 from skselect.bounds._band import (
     BAND_SHARE,
+    band_accepts,
     combined_limits,
     crossing_probability,
     even_ranks,
+    may_start,
     sequence_limits,
     staying_probability,
     union_limits,
@@ -31,6 +33,7 @@ from skselect.bounds._mean import (
 
 __all__ = [
     "BAND_SHARE",
+    "band_accepts",
     "betting_log_wealth",
     "betting_stakes",
     "betting_upper",
@@ -44,6 +47,7 @@ __all__ = [
     "even_ranks",
     "hoeffding_bentkus_upper",
     "least_count",
+    "may_start",
     "rows_for_betting",
     "rows_for_certificate",
     "rows_for_quantile",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -73,46 +74,105 @@ def walk_band(
     ranks = even_ranks(n, target, delta, min_coverage)
     if len(ranks) == 0:
         return ranks, ranks
-    low, high = math.log(delta / (4.0 * len(ranks))), math.log(delta)
-
-    def limits_at(level: int) -> IntArray:
-        alpha = delta if level == _LEVELS else math.exp(_halfway(low, high, level))
-        return critical_counts(ranks, target, alpha)
-
-    def crossing(level: int) -> float:
-        return crossing_probability(ranks, limits_at(level), target)
-
-    return ranks, limits_at(_last_safe(crossing, delta, high - low))
+    levels = _Levels(ranks, target, delta)
+    return ranks, levels.limits(levels.last_safe())
 
 
-def _halfway(low: float, high: float, level: int) -> float:
-    """Return one of `_LEVELS` even levels between two ends, found by halving as bisection does."""
-    half = _LEVELS
-    while half > 1:
-        half //= 2
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if level & half else (low, middle)
-    return low
+def band_accepts(
+    n: int,
+    target: float,
+    delta: float,
+    min_coverage: float,
+    errors: Callable[[IntArray], Any],
+) -> bool:
+    """Tell whether one of the ranks has at most as many errors as :func:`walk_band` allows there.
 
+    One walk decides: at the least level at which a rank passes, is the band safe?
 
-def _last_safe(crossing: Callable[[int], float], delta: float, width: float) -> int:
-    """Return the last level that is crossed with probability at most `delta`; level 0 is one.
+    Parameters
+    ----------
+    n, target, delta, min_coverage
+        As in :func:`walk_band`.
+    errors : callable
+        Takes the ranks and returns the errors among as many rows.
 
-    The probability never falls from level to level, so that bisection would find the same one. On
-    a logarithmic scale, on which the levels lie `width` apart in all, it rises nearly straight:
-    about half as many levels have to be tried.
+    Returns
+    -------
+    bool
     """
-    per_log = _LEVELS / width / _SLOPE
-    safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * per_log), _LEVELS // 2)
-    least, was_safe = 1, False
-    while unsafe - safe > 1:
-        crossed = crossing(level)
-        gap, is_safe = math.log(max(crossed, _TAIL) / delta), crossed <= delta
-        safe, unsafe = (level, unsafe) if is_safe else (safe, level)
-        least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
-        step = min(max(int(abs(gap) * per_log), least), max((unsafe - safe) // 2, 1))
-        level, was_safe = level + (step if is_safe else -step), is_safe
-    return safe
+    ranks = even_ranks(n, target, delta, min_coverage)
+    if len(ranks) == 0:
+        return False
+    alpha = float(np.min(special.bdtr(errors(ranks).astype(np.float64), ranks, target)))
+    levels = _Levels(ranks, target, delta)
+    return alpha <= delta and levels.is_safe(levels.first_from(alpha))
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Levels at which all ranks may be tested, from the union bound, 0, up to `delta`, `_LEVELS`.
+
+    They are even on a logarithmic scale. Level 0 is safe, and no level is if one below it is not.
+    """
+
+    ranks: IntArray
+    target: float
+    delta: float
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The logs of the first and of the last level."""
+        return math.log(self.delta / (4.0 * len(self.ranks))), math.log(self.delta)
+
+    @property
+    def per_log(self) -> float:
+        """How many levels there are on a logarithmic scale."""
+        return _LEVELS / (self.ends[1] - self.ends[0])
+
+    def first_from(self, alpha: float) -> int:
+        """Return the first level that is at least alpha, which is at most `delta`."""
+        above = (math.log(max(alpha, 1e-300)) - self.ends[0]) * self.per_log
+        return min(max(math.ceil(above), 0), _LEVELS)
+
+    def limits(self, level: int) -> IntArray:
+        """Return the critical counts of a level."""
+        return critical_counts(self.ranks, self.target, self._alpha(level))
+
+    def _alpha(self, level: int) -> float:
+        """Return a level, always by the same steps of a bisection, so that it rounds the same."""
+        low, high = self.ends
+        half = _LEVELS
+        while half > 1:
+            half //= 2
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if level & half else (low, middle)
+        return self.delta if level == _LEVELS else math.exp(low)
+
+    def crossing(self, level: int) -> float:
+        """Return the probability of crossing the limits of a level; it never falls."""
+        return crossing_probability(self.ranks, self.limits(level), self.target)
+
+    def is_safe(self, level: int) -> bool:
+        """Tell whether the limits of a level are crossed with probability `delta` at most."""
+        return level == 0 or self.crossing(level) <= self.delta
+
+    def last_safe(self) -> int:
+        """Return the last safe level.
+
+        The probability of crossing rises nearly straight on a logarithmic scale, so that half as
+        many levels have to be tried as by bisection.
+        """
+        per_log = self.per_log / _SLOPE
+        safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * per_log), _LEVELS // 2)
+        least, was_safe = 1, False
+        while unsafe - safe > 1:
+            crossed = self.crossing(level)
+            gap, is_safe = math.log(max(crossed, _TAIL) / self.delta), crossed <= self.delta
+            safe, unsafe = (level, unsafe) if is_safe else (safe, level)
+            least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
+            step = min(max(int(abs(gap) * per_log), least), max((unsafe - safe) // 2, 1))
+            level, was_safe = level + (step if is_safe else -step), is_safe
+        return safe
 
 
 def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:
@@ -257,6 +317,26 @@ def _surest_start(ranks: IntArray, limits: IntArray, n: int, target: float) -> i
     chance = special.bdtr(np.maximum(limits[early], 0.0), ranks[early], target / 3.0)
     chance[limits[early] < 0] = 0.0
     return int(ranks[np.argmax(np.minimum(chance, 0.9))])
+
+
+def may_start(
+    n: int,
+    target: float,
+    delta: float,
+    min_coverage: float,
+    errors: Callable[[IntArray], Any],
+) -> bool:
+    """Tell whether the sequence of :func:`combined_limits` may pass the rank at which it starts.
+
+    Arguments as in :func:`band_accepts`. True may be wrong, False is not: no rank is tested at
+    more than `delta`.
+    """
+    ranks = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
+    if len(ranks) == 0:
+        return False
+    early = ranks[ranks <= max(SEQUENCE_START[1] * n, ranks[0])]
+    alpha = special.bdtr(errors(early).astype(np.float64), early, target)
+    return bool(np.any(alpha <= delta * (1.0 + 1e-6)))  # it is summed up in another way there
 
 
 def _survival_chances(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -14,10 +15,13 @@ from skselect._checks import as_array, shown
 from skselect._checks.options import check_number
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import (
+    BAND_SHARE,
+    band_accepts,
     clopper_pearson_upper,
     combined_limits,
     critical_counts,
     least_count,
+    may_start,
     rows_for_certificate,
     sequence_limits,
     smallest_rank,
@@ -323,7 +327,32 @@ def least_risk_target(
     high = _pointwise_least(
         curve.n_accepted, curve.accepted_loss, curve.n_rows, delta, min_coverage
     )
-    return _least(lambda target: rule(curve, target, delta, min_coverage) > 0, high)
+    quick = _MEETS.get(rule, rule)
+    return _least(lambda target: quick(curve, target, delta, min_coverage) > 0, high)
+
+
+def _band_meets(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
+    return band_accepts(curve.n_rows, target, delta, least, partial(_errors_at, curve))
+
+
+def _combined_meets(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
+    """Tell whether band or sequence accepts anything; limits are computed only to decide it."""
+    n, errors = curve.n_rows, partial(_errors_at, curve)
+    if rows_for_certificate(target, delta) > n:
+        return False
+    if band_accepts(n, target, BAND_SHARE * delta, least, errors):
+        return True
+    may_pass = may_start(n, target, delta, least, errors)
+    return may_pass and combined_risk(curve, target, delta, least) > 0
+
+
+def _errors_at(curve: RiskCoverageCurve, ranks: IntArray) -> FloatArray:
+    """Return the errors of the smallest sets that accept so many rows."""
+    return curve.accepted_loss[curve.first_reaching(ranks)]
+
+
+# Whether a rule meets a target, where that is known sooner than how much it accepts.
+_MEETS: dict[Rule, Rule] = {band_risk: _band_meets, combined_risk: _combined_meets}
 
 
 def least_band_target(
@@ -345,10 +374,12 @@ def least_band_target(
     float in (0, 1]
     """
 
+    def errors(ranks: IntArray) -> IntArray:
+        next_rank = np.append(ranks[1:], n + 1)
+        return np.where((ranks <= n_accepted) & (n_accepted < next_rank), n_errors, ranks)
+
     def met(target: float) -> bool:
-        ranks, limits = walk_band(n, target, delta, min_coverage)
-        place = int(np.searchsorted(ranks, n_accepted, side="right")) - 1
-        return place >= 0 and n_errors <= limits[place]
+        return band_accepts(n, target, delta, min_coverage, errors)
 
     counts = np.array([n_accepted]), np.array([n_errors])
     return _least(met, _pointwise_least(*counts, n, delta, min_coverage))
@@ -358,9 +389,17 @@ def _pointwise_least(
     n_accepted: IntArray, n_errors: IntArray | FloatArray, n: int, delta: float, min_coverage: float
 ) -> float:
     """Return the least bound at delta/6, about as strict as a band for all thresholds at once."""
-    allowed = n_accepted >= min_coverage * n
-    bounds = clopper_pearson_upper(n_errors, n_accepted, delta / 6.0)
-    return float(np.min(np.asarray(bounds)[allowed], initial=1.0))
+    # Of the sets with the same errors the largest one has the least bound.
+    largest = np.append(n_errors[1:] > n_errors[:-1], True) & (n_accepted >= min_coverage * n)
+    rows, errors = n_accepted[largest], n_errors[largest].astype(np.float64)
+    if len(rows) == 0:
+        return 1.0
+    # A set whose bound is smaller than that of the promising one stays below delta there.
+    promising = int(np.argmin((errors + 2.0 * np.sqrt(errors) + 4.0) / rows))
+    first = clopper_pearson_upper(errors[promising], rows[promising], delta / 6.0)
+    near = special.bdtr(errors, rows, first) <= delta / 6.0 * (1.0 + 1e-6)
+    bounds = clopper_pearson_upper(errors[near], rows[near], delta / 6.0)
+    return float(np.min(bounds, initial=first))
 
 
 def _least(met: Callable[[float], bool], high: float) -> float:
@@ -393,8 +432,8 @@ def rows_like_these(
 
     def enough(n: int) -> bool:
         ranks = np.maximum((share * n).astype(np.int64), 1)
-        passed = np.ceil(risk * ranks) <= critical_counts(ranks, target, alpha)
-        return n > _MOST_ROWS or bool(np.any(passed))
+        chance = special.bdtr(np.ceil(risk * ranks), ranks, target)
+        return n > _MOST_ROWS or bool(np.any(chance <= alpha))
 
     first = max(rows_for_certificate(target, delta), curve.n_rows)
     needed = least_count(enough, 0.01, first)
