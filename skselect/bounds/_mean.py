@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from skselect._checks import as_array, shown
 from skselect._checks.options import check_delta, check_number
@@ -183,12 +184,26 @@ def betting_upper(
     size = math.ceil(math.log(_LARGEST_STAKE / least, _WIDE_RATIO)) + 1
     stakes, log_prior = np.geomspace(least, _LARGEST_STAKE, size), np.full(size, -math.log(size))
 
-    def possible(mean: FloatArray) -> BoolArray:
+    # Means between which the wealth reaches 1/delta: what is not known yet is computed.
+    known = [-math.inf, 1.0]
+
+    @cache
+    def excess(mean: float) -> float:
         payoff = shares * (values - mean) / (1.0 - mean)
-        return np.asarray(_log_wealth(payoff, stakes, log_prior) < -math.log(delta))
+        found = _log_wealth(payoff, stakes, log_prior) + math.log(delta)
+        known[int(found >= 0.0)] = mean
+        return found
+
+    def possible(mean: FloatArray) -> BoolArray:
+        if known[0] < mean < known[1]:
+            excess(float(mean))
+        return np.asarray(mean <= known[0])
 
     mean = float(np.average(values, weights=shares))
-    return 1.0 if mean >= 1.0 else float(_largest(possible, np.asarray(mean)))
+    if mean >= 1.0:
+        return 1.0
+    _approach(excess, mean, math.sqrt(np.sum(shares**2)) / np.sum(shares), known)
+    return float(_largest(possible, np.asarray(mean)))
 
 
 def betting_log_wealth(
@@ -221,8 +236,16 @@ def betting_log_wealth(
 
 def _log_wealth(payoff: FloatArray, stakes: FloatArray, log_prior: FloatArray) -> float:
     """Return the log of the mean wealth over stakes."""
-    logs = np.array([np.sum(np.log1p(-stake * payoff)) for stake in stakes])
-    return float(special.logsumexp(logs + log_prior))
+    # By log(1 - y) <= -y - y^2/2 (1 - 2/3 g) for y >= -g; what is e^60 times less adds nothing.
+    gain = max(-float(payoff.min()), 0.0)
+    curved = float(np.einsum("i,i->", payoff, payoff)) * (1.0 - stakes * gain / 1.5)
+    most = log_prior - stakes * np.sum(payoff) - stakes**2 / 2.0 * curved
+    logs, best = np.full(len(stakes), -np.inf), -np.inf
+    for k in np.argsort(-most):
+        if most[k] >= best - 60.0:
+            logs[k] = np.sum(np.log1p(-stakes[k] * payoff)) + log_prior[k]
+            best = max(best, logs[k])
+    return float(special.logsumexp(logs))
 
 
 def betting_stakes(n: int, mean: float, delta: float) -> tuple[FloatArray, FloatArray]:
@@ -289,6 +312,24 @@ def _largest(possible: Callable[[FloatArray], BoolArray], low: FloatArray) -> Fl
         inside = possible(middle)
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return high
+
+
+def _approach(
+    excess: Callable[[float], float], low: float, width: float, known: list[float]
+) -> None:
+    """Evaluate a rising function near its root, at a few points above `low` and next to it.
+
+    `known` holds the last points below and above the root; bisection then has little left to do.
+    """
+    excess(low)
+    while known[1] == 1.0 and low + width < 1.0:
+        excess(low + width)
+        width *= 2.0
+    if -math.inf < known[0] and known[1] < 1.0:
+        root = optimize.brentq(excess, *known, xtol=1e-15, rtol=1e-15)
+        for near in (root - 4e-15, root + 4e-15):
+            if known[0] < near < known[1]:
+                excess(near)
 
 
 def _check_means(mean: Any, n: Any) -> tuple[FloatArray, FloatArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +11,9 @@ import numpy as np
 from scipy import special
 
 from skselect._checks.options import check_number
-from skselect._typing import FloatArray, IntArray
+from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import betting_stakes, rows_for_betting, smallest_rank
+from skselect.curve.packing import sort_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds._rules import last_passed
 
@@ -20,6 +22,8 @@ BETTING_START = 0.15
 # It begins at this many times the rows that bets need without any loss, or later: so that some
 # losses may occur before it.
 _ROOM = 1.5
+# Sums of logs of the wealth are exact to far less than this.
+_MARGIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,13 @@ def betting_risk(
         return 0
     first = int(np.searchsorted(ends, start))  # the block that holds the start
     credited = np.maximum(np.append(0, ends[:-1])[first:], start)
-    stakes, log_prior = betting_stakes(n, target, delta)
-    logs = []
-    for stake in stakes:
+
+    def log_wealth(stake: float) -> FloatArray:
         credit = np.cumsum(np.log1p(stake * target * weight))[credited - 1]
-        logs.append(credit + _charges(loss, weight, stake, target)[ends[first:] - 1])
-    failed = np.flatnonzero(_log_mean(logs, log_prior) < -math.log(delta))
+        credit += _charges(loss, weight, stake, target)[ends[first:] - 1]
+        return credit
+
+    failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
     passed = first + int(failed[0]) if len(failed) else len(ends)
     return passed if passed > first else 0
 
@@ -114,12 +119,12 @@ def betting_generalized_risk(
     the wealth can only fall, so that one test covers every threshold.
     """
     loss, weight, ends = _sorted_rows(outcomes, largest_weight)
-    stakes, log_prior = betting_stakes(len(loss), target, delta)
-    logs = [
-        np.sum(np.log1p(stake * target * weight)) + _charges(loss, weight, stake, target)[ends - 1]
-        for stake in stakes
-    ]
-    return last_passed(_log_mean(logs, log_prior) >= -math.log(delta))
+
+    def log_wealth(stake: float) -> FloatArray:
+        credit = np.sum(np.log1p(stake * target * weight))
+        return credit + _charges(loss, weight, stake, target)[ends - 1]
+
+    return last_passed(_which_pass(log_wealth, len(loss), target, delta))
 
 
 def _sorted_rows(
@@ -132,11 +137,11 @@ def _sorted_rows(
     """
     heaviest = np.max(outcomes.weight) if largest_weight is None else largest_weight
     weight = outcomes.weight / heaviest
-    order = np.lexsort((outcomes.loss, weight, -outcomes.confidence))
-    order = order[weight[order] > 0]
-    confidence = outcomes.confidence[order]
+    exists = weight > 0
+    columns = (outcomes.confidence, -weight, -outcomes.loss)
+    confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
     ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) + 1
-    return outcomes.loss[order], weight[order], ends
+    return -loss, -weight, ends
 
 
 def _charges(loss: FloatArray, weight: FloatArray, stake: float, target: float) -> FloatArray:
@@ -148,5 +153,26 @@ def _charges(loss: FloatArray, weight: FloatArray, stake: float, target: float) 
     return np.cumsum(np.log1p(-stake * weight * loss / credit))
 
 
-def _log_mean(logs: list[FloatArray], log_prior: FloatArray) -> FloatArray:
-    return np.asarray(special.logsumexp(np.array(logs) + log_prior[:, None], axis=0))
+def _which_pass(
+    log_wealth: Callable[[float], FloatArray], n: int, target: float, delta: float
+) -> BoolArray:
+    """Tell where the mean wealth over all stakes is at least 1/delta.
+
+    It is where the share of one stake alone is, so that the others are often not needed; and it
+    is only near 1/delta that the shares have to be added up.
+    """
+    stakes, log_prior = betting_stakes(n, target, delta)
+    wanted, shares = -math.log(delta), []
+    most = np.full(1, -np.inf)
+    for stake, prior in zip(stakes, log_prior, strict=True):
+        shares.append(log_wealth(stake) + prior)
+        most = np.maximum(most, shares[-1])
+        if most.min() >= wanted + _MARGIN:
+            break
+    least = wanted - math.log(len(stakes)) - _MARGIN
+    near = np.flatnonzero((most > least) & (most < wanted + _MARGIN))
+    passed = most >= wanted
+    if len(near):
+        parts = np.array([share[near] for share in shares])
+        passed[near] = special.logsumexp(parts, axis=0) >= wanted
+    return passed
