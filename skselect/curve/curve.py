@@ -302,6 +302,11 @@ class RiskCoverageCurve:
         """Loss of the accepted rows over the weight of all rows, in [0, 1]."""
         return self.arrays("generalized_risk")["generalized_risk"]
 
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        return self.sums.weight
+
     def accepted_at(self, thresholds: FloatArray) -> Accepted:
         """Return weight and loss of what each threshold accepts; no array per entry is built."""
         return sum_accepted(self.blocks, self.sums, thresholds)

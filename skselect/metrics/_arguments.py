@@ -8,10 +8,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
 
+from skselect._array_ops import is_graded
 from skselect._checks.options import check_number
 from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
@@ -180,6 +181,42 @@ def _check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")
 
 
+class Counts(NamedTuple):
+    """Rows and errors of what each of some thresholds accepts."""
+
+    weight: FloatArray
+    loss: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class UnsortedRows:
+    """Rows that count once and are right or wrong: they are counted without being sorted.
+
+    Sums of weights, graded losses or confidences are left to the curve: they round differently in
+    another order.
+    """
+
+    outcomes: Outcomes
+
+    @property
+    def total_weight(self) -> float:
+        """Number of rows."""
+        return float(len(self.outcomes))
+
+    def accepted_at(self, thresholds: FloatArray) -> Counts:
+        """Return how many rows each threshold accepts, and how many of them are wrong."""
+        accepted = [self.outcomes.confidence >= threshold for threshold in thresholds]
+        wrong = self.outcomes.loss != 0.0
+        return Counts(
+            np.array([np.count_nonzero(rows) for rows in accepted], dtype=np.float64),
+            np.array([np.count_nonzero(rows & wrong) for rows in accepted], dtype=np.float64),
+        )
+
+
+#: Rows whose weight and loss can be added up over what a threshold accepts.
+Countable = RiskCoverageCurve | UnsortedRows
+
+
 @dataclass(frozen=True, eq=False)
 class Judged:
     """Rows with their loss and confidence, in every form that a kernel may need.
@@ -217,6 +254,14 @@ class Judged:
         if isinstance(self.source, RiskCoverageCurve):
             return self.source
         return RiskCoverageCurve.from_outcomes(self.source)
+
+    @property
+    def countable(self) -> Countable:
+        """The rows for a metric that only reads what one threshold accepts."""
+        rows = self.source
+        if isinstance(rows, Outcomes) and rows.sample_weight is None and not is_graded(rows.loss):
+            return UnsortedRows(rows)
+        return self.curve
 
     @cached_property
     def claimed(self) -> Judged:

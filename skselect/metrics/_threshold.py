@@ -17,7 +17,7 @@ from skselect._checks.rows import check_unit_confidence
 from skselect._typing import BoolArray, FloatArray
 from skselect.curve import cwsa as definition
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import DoorOptions, judge_proba, metric
+from skselect.metrics._arguments import Countable, DoorOptions, judge_proba, metric
 from skselect.predictions.outcomes import Outcomes
 
 Threshold = float | FloatArray
@@ -25,13 +25,13 @@ Threshold = float | FloatArray
 # Kernels ---------------------------------------------------------------------------------
 
 
-def coverage(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
+def coverage(curve: Countable, threshold: float = 0.5) -> float:
     """Return the weighted share of accepted rows."""
     kept, _ = _accepted(curve, threshold)
-    return min(kept / curve.sums.weight, 1.0)  # sums of floats round
+    return min(kept / curve.total_weight, 1.0)  # sums of floats round
 
 
-def selective_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
+def selective_risk(curve: Countable, threshold: float = 0.5) -> float:
     """Return the weighted mean loss of the accepted rows; warn and return nan if there are none."""
     weight, loss = _accepted(curve, threshold)
     if not weight > 0:
@@ -44,19 +44,17 @@ def selective_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
     return loss / weight
 
 
-def selective_accuracy(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
+def selective_accuracy(curve: Countable, threshold: float = 0.5) -> float:
     """Return one minus the selective risk."""
     return 1.0 - selective_risk(curve, threshold)
 
 
-def generalized_risk(curve: RiskCoverageCurve, threshold: float = 0.5) -> float:
+def generalized_risk(curve: Countable, threshold: float = 0.5) -> float:
     """Return the loss of the accepted rows over the weight of all rows."""
-    return _accepted(curve, threshold)[1] / curve.sums.weight
+    return _accepted(curve, threshold)[1] / curve.total_weight
 
 
-def selective_cost(
-    curve: RiskCoverageCurve, threshold: float = 0.5, abstention_cost: float = 0.1
-) -> float:
+def selective_cost(curve: Countable, threshold: float = 0.5, abstention_cost: float = 0.1) -> float:
     """Return the mean over rows of the loss if accepted, else of `abstention_cost`."""
     cost = check_number("abstention_cost", abstention_cost, 0.0, closed="left")
     return generalized_risk(curve, threshold) + cost * (1.0 - coverage(curve, threshold))
@@ -74,7 +72,7 @@ def cwsa_plus(
     return _cwsa(curve, threshold, normalize, plus=True)
 
 
-def _accepted(curve: RiskCoverageCurve, threshold: float) -> tuple[float, float]:
+def _accepted(curve: Countable, threshold: float) -> tuple[float, float]:
     """Return weight and loss of what is accepted."""
     found = curve.accepted_at(np.array([threshold], dtype=np.float64))
     return float(found.weight[0]), float(found.loss[0])
@@ -152,7 +150,7 @@ def coverage_score(
     >>> coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.8)
     0.5
     """
-    return coverage(judge_proba(y_true, y_proba, **options).curve, check_threshold(threshold))
+    return coverage(judge_proba(y_true, y_proba, **options).countable, check_threshold(threshold))
 
 
 @metric
@@ -189,7 +187,8 @@ def selective_risk_score(
     >>> selective_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.25
     """
-    return selective_risk(judge_proba(y_true, y_proba, **options).curve, check_threshold(threshold))
+    rows = judge_proba(y_true, y_proba, **options).countable
+    return selective_risk(rows, check_threshold(threshold))
 
 
 @metric
@@ -218,8 +217,8 @@ def selective_accuracy_score(
     >>> selective_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.75
     """
-    curve = judge_proba(y_true, y_proba, **options).curve
-    return selective_accuracy(curve, check_threshold(threshold))
+    rows = judge_proba(y_true, y_proba, **options).countable
+    return selective_accuracy(rows, check_threshold(threshold))
 
 
 @metric
@@ -257,8 +256,8 @@ def generalized_risk_score(
     >>> generalized_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
     0.25
     """
-    curve = judge_proba(y_true, y_proba, **options).curve
-    return generalized_risk(curve, check_threshold(threshold))
+    rows = judge_proba(y_true, y_proba, **options).countable
+    return generalized_risk(rows, check_threshold(threshold))
 
 
 @metric
@@ -303,8 +302,8 @@ def selective_cost_score(
     >>> selective_cost_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65, abstention_cost=.2)
     0.3
     """
-    curve = judge_proba(y_true, y_proba, **options).curve
-    return selective_cost(curve, check_threshold(threshold), abstention_cost)
+    rows = judge_proba(y_true, y_proba, **options).countable
+    return selective_cost(rows, check_threshold(threshold), abstention_cost)
 
 
 @metric
