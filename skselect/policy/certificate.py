@@ -199,8 +199,7 @@ class Certificate(NotebookText):
         It is information about this threshold only. Quoting it as the promise would choose
         the target after seeing the rows; to certify it, use fresh ones. (For a coverage
         objective: the largest coverage. For "band" it is exact; the other methods also look at
-        surer rows, so that it is an upper bound. Computed when first asked for; can take
-        seconds.)
+        surer rows, so that it is an upper bound. Computed when first asked for.)
         """
         if self.objective != "risk" or self.method == "clopper-pearson":
             return self.pointwise_bound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -135,14 +136,17 @@ def pick_by_group(
         if one.accepts_nothing and goal.objective == "cost":
             warnings.warn(_abstaining_is_cheapest(own), stacklevel=3)
         elif one.accepts_nothing:
-            refused[f"{by} {group!r}"] = refusal(one.curve, one.goal)
-    texts = [f"{which}: {error}" for which, error in refused.items()]
+            refused[f"{by} {group!r}"] = one
+    errors = {which: refusal(one.curve, one.goal) for which, one in islice(refused.items(), _FEW)}
+    texts, more = [f"{which}: {error}" for which, error in errors.items()], []
+    if len(refused) > _FEW:
+        more = [f"The same holds for {len(refused) - _FEW:,} more subgroups."]
     if len(refused) == len(members) and goal.on_infeasible == "raise":
-        rows_needed = next(iter(refused.values())).rows_needed
-        error = InfeasibleTargetError(" ".join(_first_few(texts)), rows_needed=rows_needed)
+        rows_needed = next(iter(errors.values())).rows_needed
+        error = InfeasibleTargetError(" ".join([*texts, *more]), rows_needed=rows_needed)
         raise _add_remedy(error, goal)
     again = asking_again(goal)
-    for text in _first_few([f"{text}{again} This subgroup will be handed over." for text in texts]):
+    for text in [*(f"{text}{again} This subgroup will be handed over." for text in texts), *more]:
         warnings.warn(text, stacklevel=3)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     columns = () if by_answer else names_of_columns(subgroups)
@@ -179,12 +183,6 @@ def _targets_by_group(target: Any, groups: list[Any]) -> list[Any]:
             f"missing: {missing}, without rows: {extra}."
         )
     return [target[group] for group in groups]
-
-
-def _first_few(texts: list[str]) -> list[str]:
-    """Return the first texts about subgroups, and how many more there are."""
-    more = len(texts) - _FEW
-    return texts if more <= 0 else [*texts[:_FEW], f"The same holds for {more:,} more subgroups."]
 
 
 # One threshold -----------------------------------------------------------------------------

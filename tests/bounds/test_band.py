@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from skselect.bounds import (
+    band_accepts,
     combined_limits,
     critical_counts,
     crossing_probability,
@@ -76,6 +77,24 @@ def test_band_is_that_of_a_bisection(n, risk, delta, least):
         else:
             high = middle
     assert limits.tolist() == counts(low).tolist()
+
+
+def test_what_the_band_accepts_is_known_without_its_limits(rng):
+    answers = []
+    for n, risk, delta, least in [
+        (300, 0.05, 0.05, 0.1),
+        (90, 0.2, 0.3, 0.0),
+        (2000, 0.02, 0.1, 0),
+    ]:
+        ranks, limits = walk_band(n, risk, delta, least)
+        for extra in range(-2, 4):
+            errors = np.maximum(limits + 1 + rng.integers(0, 5, len(ranks)), 0)
+            errors[rng.integers(len(ranks))] -= extra
+            found = band_accepts(n, risk, delta, least, lambda _, errors=errors: errors)
+            assert found == np.any((errors >= 0) & (errors <= limits))
+            answers.append(found)
+    assert len(set(answers)) == 2
+    assert not band_accepts(148, 0.02, 0.05, 0.1, np.zeros_like)
 
 
 def test_long_walks_are_added_up_as_exactly_as_short_ones():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect import metrics
+from skselect import Outcomes, evaluate, metrics
 from tests import brute
 from tests.brute import assert_close, examples, proba_cases, thresholds
 
@@ -20,6 +20,16 @@ any_threshold = st.one_of(
 
 
 # Definitions -----------------------------------------------------------------------------
+
+
+@examples(50)
+@given(proba_cases(), any_threshold)
+def test_rows_that_are_counted_without_a_sort_have_the_values_of_the_curve(case, t):
+    outcomes = Outcomes.from_proba(case.y_true, case.y_proba, **case.options)
+    for name in ("coverage", "generalized_risk", "selective_cost"):
+        alone = getattr(metrics, f"{name}_score")
+        of_curve = evaluate(outcomes, {name: {"threshold": t}})[name]
+        assert alone(case.y_true, case.y_proba, threshold=t, **case.options) == of_curve
 
 
 @examples(150)
