@@ -12,6 +12,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import itertools
 import sys
 import tracemalloc
 import warnings
@@ -33,11 +34,12 @@ from skselect import (
     select_threshold,
 )
 from skselect.inference.influence import find_influence
-from skselect.metrics import SPECS
+from skselect.metrics import SPECS, coverage_score, cwsa_plus_score
 from skselect.metrics._arguments import Judged
 
 METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
 CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]
+DELTAS = itertools.count(0.05, -1e-9)
 
 
 def draw_rows(n, rng):
@@ -57,12 +59,29 @@ def counted_fully(state, confidence, wrong):
     state.counts.settle()
 
 
+def first_call(outcomes, target, method="auto"):
+    """Select a threshold at a delta for which no band is known yet."""
+    return select_threshold(
+        outcomes, objective="risk", target=target, method=method, delta=next(DELTAS),
+        on_infeasible="abstain",
+    )  # fmt: skip
+
+
+def mask_plainly(y_true, y_proba, threshold=0.8):
+    """Return CWSA+ at a threshold as one would write it down."""
+    confidence, answer = y_proba.max(axis=1), y_proba.argmax(axis=1)
+    accepted = confidence >= threshold
+    phi = (confidence[accepted] - threshold) / (1 - threshold)
+    return np.mean(phi * (answer[accepted] == y_true[accepted]))
+
+
 def list_acts(n, rng):
     confidence, loss = draw_rows(n, rng)
     outcomes = Outcomes(loss, confidence)
     narrow = Outcomes(loss, confidence.astype(np.float32))
     weighted = Outcomes(loss, confidence, rng.random(n) + 0.5)
     graded = Outcomes(loss * rng.random(n), confidence)
+    few = outcomes.take(np.arange(20_000))
     without_auroc = [name for name in METRICS if name != "failure_auroc"]
     curve = RiskCoverageCurve.from_outcomes(outcomes)
 
@@ -92,6 +111,15 @@ def list_acts(n, rng):
         "certify a risk of 9 %": lambda: select_threshold(
             outcomes, objective="risk", target=0.09, on_infeasible="abstain"
         ),
+        "certify a risk of 9 %, first call": lambda: first_call(outcomes, 0.09),
+        "certify by bets": lambda: first_call(outcomes, 0.09, "betting"),
+        "certify a coverage of 80 %": lambda: select_threshold(
+            outcomes, objective="coverage", target=0.8
+        ),
+        "a refusal, 20,000 rows": lambda: first_call(few, 0.003),
+        "a plain mask": lambda: mask_plainly(y_true, y_proba),
+        "coverage_score(y_true, y_proba)": lambda: coverage_score(y_true, y_proba, threshold=0.8),
+        "cwsa_plus_score(y_true, y_proba)": lambda: cwsa_plus_score(y_true, y_proba, threshold=0.8),
         "aurc_score(y_true, y_proba)": lambda: SPECS["aurc"].function(y_true, y_proba),
         "Predictions.from_proba alone": lambda: Predictions.from_proba(y_true, y_proba),
         "exact state, float32": lambda: counted_fully(exact, float32, loss > 0),
