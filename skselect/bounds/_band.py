@@ -352,7 +352,7 @@ def _survival_chances(
         reached = np.ones(len(state) + len(pmf) - 1)
         before = low + first - next_low  # the first count that is reached, less the first known
         reached[: max(-before, 0)] = 0.0
-        inside = known[max(before, 0) : before + len(reached)]
+        inside = known[max(before, 0) : max(before + len(reached), 0)]
         reached[max(-before, 0) :][: len(inside)] = inside
         chances.append(_add_step(reached, pmf[::-1])[len(pmf) - 1 : len(reached)])
     return chances[::-1]
