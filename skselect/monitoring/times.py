@@ -98,9 +98,8 @@ def _microseconds(when: Any) -> FloatArray:
     try:
         values = pd.Index([when] if np.ndim(when) == 0 else when)
         is_text = pd.api.types.is_string_dtype(values)
-        # Other formats are ambiguous: 1/2/2024 is a day in January, or in February.
-        dates = pd.to_datetime(values, utc=True, format="ISO8601" if is_text else None)
-        micro = pd.DatetimeIndex(dates).as_unit("us").asi8.astype(np.float64)
+        dates = _read_texts(values) if is_text else pd.to_datetime(values, utc=True)
+        micro = dates.as_unit("us").asi8.astype(np.float64)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"when must hold dates (as text: 2026-01-31 or 2026-01-31T09:30:00+01:00) or numbers, "
@@ -108,6 +107,17 @@ def _microseconds(when: Any) -> FloatArray:
         ) from error
     micro[np.asarray(dates.isna())] = np.nan
     return micro if np.ndim(when) else micro[0].reshape(())
+
+
+def _read_texts(texts: pd.Index[Any]) -> pd.DatetimeIndex:
+    """Return texts as dates, in one format: 1/2/2024 is a day in January, or in February."""
+    # Apart, since pandas 2 reads a text without a time zone in the zone of the text before it.
+    zoned = texts.astype(object).str.contains(r"[T ].*(?:Z|[+-]\d\d(?::?\d\d)?)$", na=False)
+    micro = np.empty(len(texts), dtype="datetime64[us]")
+    for part in (zoned, ~zoned):
+        dates = pd.to_datetime(texts[part], utc=True, format="ISO8601")
+        micro[part] = dates.tz_localize(None).as_unit("us")
+    return pd.DatetimeIndex(micro, tz="UTC")
 
 
 def to_dates(times: Any) -> pd.DatetimeIndex:
