@@ -20,11 +20,16 @@ from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.kept import (
     PromiseCheck,
+    Seen,
+    check_counted,
     check_promise,
+    count_bounds,
     decide_labelled,
     find_bounds,
     find_promises,
+    spell_out,
 )
+from skselect.streaming.state import SelectiveState
 
 _TRUSTED = (
     certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED, certificates.ONE_LOOK,
@@ -176,7 +181,7 @@ class PolicyCheck:
 
 def check_policy(
     policy: AbstentionPolicy,
-    predictions: Predictions,
+    predictions: Predictions | SelectiveState,
     *,
     target: float | None = None,
     delta: float | None = None,
@@ -187,10 +192,12 @@ def check_policy(
     Parameters
     ----------
     policy : AbstentionPolicy
-    predictions : Predictions
+    predictions : Predictions or SelectiveState
         The classifier's raw probabilities for fresh labelled rows (or its answers with their
         confidence, where the policy reads these); the policy applies its own calibration. Labels
-        of accepted rows, drawn at random, are enough where the promise is about the risk.
+        of accepted rows, drawn at random, are enough where the promise is about the risk. For
+        rows that do not fit in memory: a state that counted the policy's confidence and error of
+        each row; in mode "certified" with the policy's threshold among its `thresholds`.
     target : float, default=None
         What to test, in units of the policy's cost matrix where it has one. None: what the
         policy's certificate promises (each subgroup's own). Without such a promise it is the
@@ -212,8 +219,9 @@ def check_policy(
     Raises
     ------
     ValueError
-        If nothing is promised and there is no target, or if the rows carry weights, lack
-        probabilities or belong to other classes.
+        If nothing is promised and there is no target; if the rows carry weights, lack
+        probabilities or belong to other classes; or if a state cannot tell what the policy would
+        have decided (subgroups, costs, a calibration, other confidences).
 
     See Also
     --------
@@ -249,6 +257,13 @@ def check_policy(
     ['broken', 'undecided', 'holds']
     >>> check_policy(policy, fresh, target=.04).n_more
     2210
+
+    Rows that do not fit in memory:
+
+    >>> from skselect import SelectiveState
+    >>> state = SelectiveState(labels=[0, 1]).update(y, np.tile([.1, .9], (300, 1)))
+    >>> check_policy(policy, state, target=.06).verdict
+    'holds'
     """
     if not isinstance(policy, AbstentionPolicy):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
@@ -256,19 +271,29 @@ def check_policy(
         )
     if delta is not None:
         check_delta(delta)
-    answered, accepted, confidence = decide_labelled(policy, predictions, subgroups, "check_policy")
-    outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
-    seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
-    check = check_decided(
-        policy, answered, accepted, subgroups, target=target, delta=delta,
-        same_rows=policy.fingerprints.get("data") == seen,
-    )  # fmt: skip
+    if isinstance(predictions, SelectiveState):
+        check = _check_state(policy, predictions, subgroups, target, delta)
+    else:
+        answered, accepted, confidence = decide_labelled(
+            policy, predictions, subgroups, "check_policy"
+        )
+        outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
+        check = check_decided(
+            policy, answered, accepted, subgroups, target=target, delta=delta,
+            same_rows=_chose_threshold(policy, RiskCoverageCurve.from_outcomes(outcomes)),
+        )  # fmt: skip
     if check is None:
         raise ValueError(
             "target is missing: this policy promises nothing that labelled rows can check. Say "
             "what to test, such as target=0.02 for at most 2 % wrong."
         )
     return check
+
+
+def _chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
+    """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
+    own = policy.certificate.fingerprints if policy.certificate else {}
+    return certificates.fingerprint(curve) in (policy.fingerprints.get("data"), own.get("data"))
 
 
 def check_decided(
@@ -286,25 +311,108 @@ def check_decided(
     if not found:
         return None
     checks = tuple(check_promise(promise, policy, answered, accepted) for promise in found)
+    level = _total_delta(checks, found[0].delta)
+    loss = compute_loss(answered, policy.rule.default_loss)[accepted]
+    seen = Seen(len(accepted), int(np.sum(accepted)), int(np.count_nonzero(loss)))
+    return _gather(
+        checks, level, seen,
+        mean=float(np.mean(loss)) if len(loss) else math.nan,
+        bounds=find_bounds(loss, level, graded=policy.rule.has_graded_costs),
+        unit=policy.rule.unit,
+        same_rows=same_rows,
+    )  # fmt: skip
+
+
+def _check_state(
+    policy: AbstentionPolicy,
+    state: SelectiveState,
+    subgroups: Any,
+    target: float | None,
+    delta: float | None,
+) -> PolicyCheck | None:
+    """Check a policy on rows that were only counted; None where there is nothing to check."""
+    _check_countable(policy, state, subgroups)
+    found = spell_out(
+        policy, [(policy.certificate, "", np.ones(1, bool))], target=target, delta=delta
+    )
+    if not found:
+        return None
+    curve = state.finalize()
+    at = curve.accepted_at(np.array([policy.threshold]))
+    seen = Seen(state.n_rows, int(at.weight[0]), int(at.loss[0]))
+    checks = (check_counted(found[0], seen),)
+    level = _total_delta(checks, found[0].delta)
+    return _gather(
+        checks, level, seen,
+        mean=seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan,
+        bounds=count_bounds(seen.n_errors, seen.n_accepted, level),
+        unit=1.0,
+        same_rows=_chose_threshold(policy, curve),
+    )  # fmt: skip
+
+
+def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups: Any) -> None:
+    """Refuse what a state of confidences and errors cannot tell."""
+    own = policy.certificate
+    reasons = {
+        "has a threshold per subgroup": policy.groups is not None or subgroups is not None,
+        "minds costs": policy.rule.default_loss != "zero_one",
+        "calibrates the probabilities first": policy.calibration is not None,
+        f"reads the confidence {policy.confidence!r}, and the state {state.confidence!r}": (
+            policy.confidence != state.confidence
+        ),
+        "promises something about the cases of one class": own is not None and bool(own.cases),
+    }
+    for reason, is_so in reasons.items():
+        if is_so:
+            raise ValueError(
+                f"predictions: the policy {reason}, which a state cannot tell; pass Predictions."
+            )
+    if state.labels is not None and state.labels.tolist() != policy.classes.tolist():
+        raise ValueError(
+            f"predictions: the state counted the classes {state.labels.tolist()}, but the policy "
+            f"is for {policy.classes.tolist()}."
+        )
+    if (
+        state.mode == "certified"
+        and 0 < policy.threshold <= 1
+        and (policy.threshold not in state.thresholds)
+    ):
+        raise ValueError(
+            "predictions: a state in mode 'certified' knows the rows above a threshold only if it "
+            f"was given; count with SelectiveState('certified', thresholds=[{policy.threshold!r}])."
+        )
+
+
+def _total_delta(checks: tuple[PromiseCheck, ...], if_no_rows: float) -> float:
+    return math.fsum(check.delta for check in checks if check.n) or if_no_rows
+
+
+def _gather(
+    checks: tuple[PromiseCheck, ...],
+    level: float,
+    seen: Seen,
+    *,
+    mean: float,
+    bounds: tuple[float, float],
+    unit: float,
+    same_rows: bool,
+) -> PolicyCheck:
+    """Return the verdict over all promises, with what was seen on all rows."""
     if same_rows:
         checks = tuple(replace(one, verdict="undecided", n_more=None) for one in checks)
     verdicts = {check.verdict for check in checks}
     first = next(one for one in ("broken", "undecided", "holds") if one in verdicts)
-    level = math.fsum(check.delta for check in checks if check.n) or found[0].delta
-    unit = policy.rule.unit
-    loss = compute_loss(answered, policy.rule.default_loss)[accepted]
-    low, high = find_bounds(loss, level, graded=policy.rule.has_graded_costs)
-    least, most = find_bounds(accepted.astype(np.float64), level, graded=False)
     return PolicyCheck(
         first,
         level,
         checks,
-        n=len(accepted),
-        n_accepted=int(np.sum(accepted)),
-        n_errors=int(np.count_nonzero(loss)),
-        coverage=float(np.mean(accepted)),
-        coverage_interval=(least, most),
-        risk=unit * float(np.mean(loss)) if len(loss) else math.nan,
-        risk_interval=(unit * low, unit * high),
+        n=seen.n,
+        n_accepted=seen.n_accepted,
+        n_errors=seen.n_errors,
+        coverage=seen.n_accepted / seen.n,
+        coverage_interval=count_bounds(seen.n_accepted, seen.n, level),
+        risk=unit * mean,
+        risk_interval=(unit * bounds[0], unit * bounds[1]),
         same_rows=same_rows,
     )

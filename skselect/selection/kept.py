@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -129,23 +130,59 @@ class PromiseCheck:
         return f"Found here: {seen} ({counted}; {level} interval {least} to {most})."
 
 
+class Seen(NamedTuple):
+    """How many rows there are, how many are accepted, and how many of these have a loss."""
+
+    n: int
+    n_accepted: int
+    n_errors: int
+
+
 def check_promise(
     promise: Promise, policy: AbstentionPolicy, answered: Predictions, accepted: BoolArray
 ) -> PromiseCheck:
     """Compare a promise with exact bounds from below and above, each at its delta."""
     rows, kept = promise.rows, accepted[promise.rows]
     loss = compute_loss(answered, promise.loss)[rows]
+    seen = Seen(int(np.sum(rows)), int(np.sum(kept)), int(np.count_nonzero(loss[kept])))
+    if not (promise.loss == "cost" and policy.rule.has_graded_costs):
+        return check_counted(promise, seen)
     values = _bounded_values(promise.objective, loss, kept)
-    graded = promise.loss == "cost" and policy.rule.has_graded_costs
-    low, high = find_bounds(values, promise.delta, graded=graded)
     mean = float(np.mean(values)) if len(values) else math.nan
+    bounds = find_bounds(values, promise.delta, graded=True)
+    return _judge(
+        promise, seen, mean, bounds,
+        lambda largest: _more_by_bets(len(values), mean, largest, promise.delta, bounds),
+    )  # fmt: skip
+
+
+def check_counted(promise: Promise, seen: Seen) -> PromiseCheck:
+    """Compare a promise with the bounds that counts of rows give."""
+    count, n = {
+        "risk": (seen.n_errors, seen.n_accepted),
+        "generalized_risk": (seen.n_errors, seen.n),
+        "coverage": (seen.n - seen.n_accepted, seen.n),
+    }[promise.objective]
+    return _judge(
+        promise, seen, count / n if n else math.nan, count_bounds(count, n, promise.delta),
+        lambda largest: _more_by_counts(count, n, largest, promise.delta),
+    )  # fmt: skip
+
+
+def _judge(
+    promise: Promise,
+    seen: Seen,
+    mean: float,
+    bounds: tuple[float, float],
+    count_more: Callable[[float], int | None],
+) -> PromiseCheck:
+    """Say whether a mean with its bounds from below and above keeps a promise."""
+    low, high = bounds
     is_coverage = promise.objective == "coverage"
     unit = 1.0 if is_coverage else promise.unit
     largest = 1.0 - promise.target if is_coverage else promise.target / unit
     verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
-    n_more: int | None = 0
-    if verdict == "undecided":
-        n_more = _count_more(values, largest, promise.delta, (low, high), graded=graded)
+    n_more = count_more(largest) if verdict == "undecided" else 0
     if is_coverage:
         low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
     return PromiseCheck(
@@ -159,9 +196,9 @@ def check_promise(
         value=unit * mean,
         low=unit * low,
         high=unit * high,
-        n=int(np.sum(rows)),
-        n_accepted=int(np.sum(kept)),
-        n_errors=int(np.count_nonzero(loss[kept])),
+        n=seen.n,
+        n_accepted=seen.n_accepted,
+        n_errors=seen.n_errors,
         n_more=n_more,
     )
 
@@ -177,25 +214,31 @@ def find_bounds(values: FloatArray, delta: float, *, graded: bool) -> tuple[floa
     """Return exact bounds on a mean from below and from above, each at `delta`."""
     if graded:
         return 1.0 - betting_upper(1.0 - values, delta), betting_upper(values, delta)
-    n, count = len(values), int(np.count_nonzero(values))
+    return count_bounds(int(np.count_nonzero(values)), len(values), delta)
+
+
+def count_bounds(count: int, n: int, delta: float) -> tuple[float, float]:
+    """Return exact bounds on a share from below and from above, each at `delta`."""
     return 1.0 - clopper_pearson_upper(n - count, n, delta), clopper_pearson_upper(count, n, delta)
 
 
-def _count_more(
-    values: FloatArray, largest: float, delta: float, bounds: tuple[float, float], *, graded: bool
+def _more_by_bets(
+    n: int, mean: float, largest: float, delta: float, bounds: tuple[float, float]
 ) -> int | None:
     """Estimate how many more values like these settle whether their mean is above a limit."""
-    n, count = len(values), int(np.count_nonzero(values))
-    mean = float(np.mean(values)) if n else 0.0
-    if graded:
-        if n == 0:
-            return rows_for_betting(largest, delta)
-        if mean == largest:
-            return None
-        # The distance of a bound from the mean shrinks with the square root of the rows.
-        bound = bounds[1] if mean < largest else bounds[0]
-        needed = n * ((bound - mean) / (largest - mean)) ** 2
-        return math.ceil(needed) - n if needed < _TOO_MANY else None
+    if n == 0:
+        return rows_for_betting(largest, delta)
+    if mean == largest:
+        return None
+    # The distance of a bound from the mean shrinks with the square root of the rows.
+    bound = bounds[1] if mean < largest else bounds[0]
+    needed = n * ((bound - mean) / (largest - mean)) ** 2
+    return math.ceil(needed) - n if needed < _TOO_MANY else None
+
+
+def _more_by_counts(count: int, n: int, largest: float, delta: float) -> int | None:
+    """Estimate how many more rows like these settle whether a share is above a limit."""
+    mean = count / n if n else 0.0
 
     def settles(k: int) -> bool:
         if mean <= largest:
@@ -261,6 +304,17 @@ def find_promises(
     promised one, and bounds the risk where nothing is promised. A `delta` is shared evenly.
     """
     listed = _list_certificates(policy, answered, subgroups)
+    return spell_out(policy, listed, target=target, delta=delta)
+
+
+def spell_out(
+    policy: AbstentionPolicy,
+    listed: list[tuple[Certificate | None, str, BoolArray]],
+    *,
+    target: float | None,
+    delta: float | None,
+) -> list[Promise]:
+    """Return what certificates promise, each with the name of its cases and its rows."""
     made = [one for one in listed if target is not None or is_promise(one[0])]
     occurring = sum(bool(np.any(rows)) for _, _, rows in made)
     share = (0.05 if delta is None else delta) / max(occurring, 1)

@@ -13,6 +13,7 @@ from skselect import (
     Certificate,
     PolicyCheck,
     Predictions,
+    SelectiveState,
     certify,
     check_policy,
     select_threshold,
@@ -21,6 +22,7 @@ from skselect._notebook import unwrap
 from skselect.policy.certificate import percent
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
+from skselect.predictions.decisions import DecisionRule
 from tests import brute
 
 
@@ -379,3 +381,73 @@ def test_verdicts_on_subgroups_share_their_level(policy, n_groups, truth):
         check = check_policy(grouped, rows, subgroups=site)
         n_wrong += any(one.verdict == wrong_verdict(truth) for one in check.promises)
     assert is_within(n_wrong, n_draws, delta)
+
+
+# Counted rows ------------------------------------------------------------------------------------
+
+
+def counted(predictions, mode="exact", **options):
+    y = predictions.classes[predictions.y_true]
+    halves = np.array_split(np.arange(len(y)), 2)
+    states = [
+        SelectiveState(mode, labels=predictions.classes, **options).update(
+            y[rows], predictions.y_proba[rows]
+        )
+        for rows in halves
+    ]
+    return states[0].merge(states[1])
+
+
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
+@pytest.mark.parametrize("n_errors", [0, 4, 60])
+@pytest.mark.parametrize("n_accepted", [0, 400, 600])
+def test_counted_rows_give_the_answer_of_the_rows(policy, objective, n_errors, n_accepted):
+    rows = rows_with(n_errors, n_accepted, 600)
+    kept = replace(policy, certificate=certificate(objective=objective))
+    expected = str(check_policy(kept, rows).to_dict())
+    assert str(check_policy(kept, counted(rows)).to_dict()) == expected
+    in_cells = counted(rows, "certified", thresholds=[0.9])
+    assert str(check_policy(kept, in_cells).to_dict()) == expected
+    asked = {"target": 0.01, "delta": 0.2}
+    assert str(check_policy(policy, counted(rows), **asked).to_dict()) == str(
+        check_policy(policy, rows, **asked).to_dict()
+    )
+
+
+def test_counted_rows_that_chose_the_threshold_decide_nothing():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, 5000).astype(np.float32)
+    wrong = rng.random(5000) < 0.9 * (1 - confidence)
+    state = SelectiveState().update_confidence(confidence, wrong)
+    found = select_threshold(state.finalize(), objective="risk", target=0.1)
+    policy = AbstentionPolicy([0, 1], threshold=found.threshold, certificate=found.certificate)
+    assert check_policy(policy, state).same_rows
+    fresh = SelectiveState().update_confidence(confidence[1:], wrong[1:])
+    assert check_policy(policy, fresh).verdict == "holds"
+
+
+def test_a_state_that_cannot_tell_what_the_policy_decides_is_refused(policy):
+    rows = rows_with(3, 400, 600)
+    by_site = GroupThresholds("site", {"a": 0.9})
+    by_cost = DecisionRule.checked("min_cost", [[0, 1], [10, 0]], policy.classes)
+    refused = {
+        "a threshold per subgroup": (replace(policy, groups=by_site, threshold=math.inf), rows),
+        "minds costs": (replace(policy, rule=by_cost, confidence="expected_cost"), rows),
+        "reads the confidence 'margin', and the state 'max_proba'": (
+            replace(policy, confidence="margin"), rows,
+        ),
+        "the cases of one class": (
+            replace(policy, certificate=certificate(cases="whose answer is 1")), rows,
+        ),
+    }  # fmt: skip
+    for reason, (other, some) in refused.items():
+        with pytest.raises(ValueError, match=reason):
+            check_policy(other, counted(some), target=0.05)
+    with pytest.raises(
+        ValueError, match=r"classes \[0, 1\], but the policy is for \['no', 'yes'\]"
+    ):
+        check_policy(replace(policy, classes=np.array(["no", "yes"])), counted(rows), target=0.05)
+    with pytest.raises(ValueError, match=r"thresholds=\[0.9\]"):
+        check_policy(policy, counted(rows, "certified"), target=0.05)
+    with pytest.raises(ValueError, match="target is missing"):
+        check_policy(policy, counted(rows))
