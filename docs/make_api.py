@@ -50,7 +50,7 @@ HEADINGS = {
         "Pieces and files": "streaming",
     },
     "skselect.metrics": {
-        "At one threshold": "_threshold",
+        "At one threshold": "_threshold _confusion",
         "Areas and working points": "_areas",
         "Detecting errors": "_error_detection",
         "Weighted by confidence": "_confidence_weighted",

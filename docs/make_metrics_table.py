@@ -21,14 +21,15 @@ There are more than forty. These are enough to begin with:
 | How many cases can go through at 2 % errors? | `coverage_at_risk` with `max_risk=.02`; for a promise a [certificate](ideas/certificate.md) | selective accuracy without coverage |
 | How good is it at the threshold in use? | `selective_risk`, always with `coverage` | either alone |
 | How many errors will nobody look at? | `generalized_risk` | `selective_risk`: it is about the accepted cases only |
+| How many of one class does it miss? | `metrics_by_class`, before and after abstaining | accuracy |
 | Which depth, which number of leaves? | `cwsa_plus` at one threshold, with `min_coverage`; without a threshold `neg_augrc` | accuracy alone |
 | What does it cost in all, hand-overs included? | `selective_cost` | a risk |
 | Can its probabilities be believed? | `smooth_ece`; as a test `t_cal_test` | `ece` of few rows |
 | Does it err where it is nearly certain? | `csr` with `csr_test` | `ece`, a reliability diagram |
 | Which calibrator? | log loss, or `top_label_brier`, among those that pass `csr_test` | `cwsa_plus`: it rewards sharpness |
 
-For each subgroup: `metrics_by_group`. With an interval: `metric_interval` ([both](inference.md)). What each metric sees and what it
-misses: [what each metric rewards](ideas/what_metrics_reward.md).
+For each subgroup: `metrics_by_group`; for each class: `metrics_by_class`. With an interval: `metric_interval` ([all three](inference.md)). What
+each metric sees and what it misses: [what each metric rewards](ideas/what_metrics_reward.md).
 
 ## How all of them are called
 

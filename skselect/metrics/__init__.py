@@ -52,6 +52,7 @@ from skselect.metrics._confidence_weighted import (
     cw_roc_curve,
     cw_specificity_score,
 )
+from skselect.metrics._confusion import selective_confusion_matrix
 from skselect.metrics._csr import (
     CsrTest,
     csr_score,
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
         compare_across_datasets,
         compare_models,
         metric_interval,
+        metrics_by_class,
         metrics_by_group,
     )
 
@@ -149,6 +151,7 @@ __all__ = [
     "isotonic_calibration_distance",
     "maximum_calibration_error",
     "metric_interval",
+    "metrics_by_class",
     "metrics_by_group",
     "naurc_score",
     "oc_auc_score",
@@ -158,6 +161,7 @@ __all__ = [
     "review_rate_at_reliability_score",
     "risk_at_coverage_score",
     "selective_accuracy_score",
+    "selective_confusion_matrix",
     "selective_cost_score",
     "selective_risk_score",
     "smooth_calibration_error",

@@ -1,0 +1,84 @@
+"""The confusion matrix of a classifier that may abstain."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from skselect._checks.options import check_threshold
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.metrics._arguments import CountOptions, count_metric, judge_proba
+from skselect.metrics._threshold import accepted_rows
+
+# Kernel ----------------------------------------------------------------------------------
+
+
+def count_decisions(
+    y_true: IntArray,
+    y_pred: IntArray,
+    accepted: BoolArray | None,
+    n_classes: int,
+    weight: FloatArray | None = None,
+) -> Any:
+    """Return the rows of each true class by their answer, those handed over in a last column.
+
+    Codes of true classes that are not known are -1; if there are any, they have a last line.
+    `accepted` None: it answers every row.
+    """
+    n = n_classes + 1
+    answers = y_pred if accepted is None else np.where(accepted, y_pred, n_classes)
+    truth = np.where(y_true < 0, n_classes, y_true)
+    counts = np.bincount(truth * n + answers, weight, n * n).reshape(n, n)
+    return counts if np.any(counts[-1]) else counts[:-1]
+
+
+# Public function -------------------------------------------------------------------------
+
+
+@count_metric
+def selective_confusion_matrix(
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the confusion matrix of the accepted rows, with a column for those handed over.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted.
+    %(options)s
+
+    Returns
+    -------
+    ndarray of shape (K, K + 1)
+        Entry (i, j): the rows of class i that are answered with class j, classes in the order of
+        `labels`; the last column holds the rows that are not accepted. Counts are integers without
+        `sample_weight`.
+
+    %(raises)s
+
+    See Also
+    --------
+    skselect.SelectiveConfusionDisplay : Draws it.
+    metrics_by_class : Sensitivity, specificity and predictive values, with intervals.
+
+    Notes
+    -----
+    Without its last column, and with every row accepted, it is
+    :func:`sklearn.metrics.confusion_matrix`.
+
+    Examples
+    --------
+    >>> from skselect.metrics import selective_confusion_matrix
+    >>> selective_confusion_matrix([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
+    array([[1, 1, 0],
+           [0, 1, 1]])
+    """
+    threshold = check_threshold(threshold)
+    judged = judge_proba(y_true, y_proba, **options)
+    rows = judged.predictions
+    accepted = accepted_rows(judged.outcomes, threshold)
+    return count_decisions(
+        rows.y_true, rows.y_pred, accepted, len(rows.classes), rows.sample_weight
+    )
