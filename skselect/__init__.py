@@ -14,6 +14,7 @@ from skselect.display import (
     MonitorDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
+    SelectiveConfusionDisplay,
     ThresholdDisplay,
 )
 from skselect.estimators.classifier import SelectiveClassifier
@@ -58,6 +59,7 @@ __all__ = [
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
+    "SelectiveConfusionDisplay",
     "SelectiveRiskMonitor",
     "SelectiveState",
     "ThresholdDisplay",

@@ -1,5 +1,6 @@
 """Plots. matplotlib is imported inside `plot` only."""
 
+from skselect.display.confusion import SelectiveConfusionDisplay
 from skselect.display.histogram import ConfidenceHistogramDisplay
 from skselect.display.monitor import MonitorDisplay
 from skselect.display.reliability import ReliabilityDisplay
@@ -13,5 +14,6 @@ __all__ = [
     "MonitorDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
+    "SelectiveConfusionDisplay",
     "ThresholdDisplay",
 ]

@@ -1,0 +1,237 @@
+"""The confusion matrix of a classifier that may abstain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from skselect._checks.options import check_choice, check_threshold
+from skselect._checks.rows import check_length
+from skselect._typing import BoolArray, ConfidenceSpec
+from skselect.display.common import legend_name, new_axes
+from skselect.estimators.scoring import judge_estimator
+from skselect.metrics._confusion import count_decisions
+from skselect.policy.policy import AbstentionPolicy
+from skselect.predictions.confidence import compute_confidence
+from skselect.predictions.predictions import Predictions
+from skselect.selection.kept import decide_labelled
+
+# Cases that are handed over are neither right nor wrong: grey, whatever the colours of the others.
+_GREY = "0.92"
+
+
+class SelectiveConfusionDisplay:
+    """Confusion matrix of what is decided, with a column "abstains" for what is handed over.
+
+    Parameters
+    ----------
+    confusion_matrix : array-like of shape (K, K + 1)
+        Rows are true classes, columns answers; the last column holds the cases handed over, as in
+        :func:`skselect.metrics.selective_confusion_matrix`. One more line holds the cases of
+        classes that the classifier does not know.
+    display_labels : array-like of shape (K,), default=None
+        Names of the classes. None: 0 to K - 1.
+    normalize : {None, "true", "all"}, default=None
+        What the entries are: counts, shares of the cases of each true class, or shares of all
+        cases. Shares are written as percentages.
+
+    Attributes
+    ----------
+    im_ : matplotlib AxesImage
+        The answers, without the last column.
+    text_ : ndarray of matplotlib Text, or None
+        The values, the last column included.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    skselect.metrics.metrics_by_class : Sensitivity, specificity and predictive values.
+    sklearn.metrics.ConfusionMatrixDisplay : The same for classifiers that never abstain.
+
+    Examples
+    --------
+    >>> from skselect import SelectiveConfusionDisplay
+    >>> y, y_proba = ["no", "yes", "yes", "no"], [[.9, .1], [.1, .9], [.4, .6], [.3, .7]]
+    >>> display = SelectiveConfusionDisplay.from_predictions(y, y_proba, threshold=.65)
+    >>> display.confusion_matrix
+    array([[1, 1, 0],
+           [0, 1, 1]])
+    >>> [label.get_text() for label in display.ax_.get_xticklabels()]
+    ['no', 'yes', 'abstains']
+    """
+
+    def __init__(
+        self, confusion_matrix: Any, *, display_labels: Any = None, normalize: str | None = None
+    ) -> None:
+        self.confusion_matrix = np.asarray(confusion_matrix)
+        self.display_labels = display_labels
+        if normalize is not None:
+            check_choice("normalize", normalize, ["true", "all"])
+        self.normalize = normalize
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        threshold: float = 0.5,
+        labels: Any = None,
+        pos_label: Any = None,
+        confidence: ConfidenceSpec | None = None,
+        sample_weight: Any = None,
+        normalize: str | None = None,
+        display_labels: Any = None,
+        **options: Any,
+    ) -> SelectiveConfusionDisplay:
+        """Draw class probabilities; arguments as in the metrics, `options` as in :meth:`plot`."""
+        threshold = check_threshold(threshold)
+        rows = Predictions.from_proba(
+            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+        )
+        accepted = compute_confidence(rows, confidence) >= threshold
+        return cls._draw_decisions(rows, accepted, normalize, display_labels, options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        normalize: str | None = None,
+        display_labels: Any = None,
+        **options: Any,
+    ) -> SelectiveConfusionDisplay:
+        """Draw a fitted estimator, which decides by its own threshold if it has one."""
+        found = judge_estimator(estimator, X, y, sample_weight)
+        rows, accepted = found.judged.predictions, None
+        if found.threshold is not None:
+            accepted = found.judged.outcomes.confidence >= found.threshold
+        return cls._draw_decisions(rows, accepted, normalize, display_labels, options)
+
+    @classmethod
+    def from_policy(
+        cls,
+        policy: AbstentionPolicy,
+        predictions: Predictions,
+        *,
+        subgroups: Any = None,
+        normalize: str | None = None,
+        display_labels: Any = None,
+        **options: Any,
+    ) -> SelectiveConfusionDisplay:
+        """Draw what a policy decides; arguments as in :func:`skselect.check_policy`."""
+        rows, accepted, _ = decide_labelled(policy, predictions, subgroups, cls.__name__)
+        return cls._draw_decisions(rows, accepted, normalize, display_labels, options)
+
+    @classmethod
+    def _draw_decisions(
+        cls,
+        rows: Predictions,
+        accepted: BoolArray | None,
+        normalize: str | None,
+        display_labels: Any,
+        options: Mapping[str, Any],
+    ) -> SelectiveConfusionDisplay:
+        """Count rows, turn the counts into shares where asked, and draw."""
+        n_classes = len(rows.classes)
+        counts = count_decisions(rows.y_true, rows.y_pred, accepted, n_classes, rows.sample_weight)
+        if display_labels is None:
+            display_labels = rows.classes
+        check_length("display_labels", display_labels, n_classes, "the classes")
+        if normalize is not None:
+            total = counts.sum(axis=1, keepdims=True) if normalize == "true" else counts.sum()
+            counts = counts / np.where(total == 0, 1, total)  # a class without cases
+        return cls(counts, display_labels=display_labels, normalize=normalize).plot(**options)
+
+    def plot(
+        self,
+        *,
+        include_values: bool = True,
+        cmap: Any = "Blues",
+        xticks_rotation: Any = "horizontal",
+        values_format: str | None = None,
+        ax: Any = None,
+        colorbar: bool = True,
+        im_kw: Mapping[str, Any] | None = None,
+        text_kw: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        include_values : bool, default=True
+            Write the values.
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours of the answers; cases handed over are grey.
+        xticks_rotation : {"vertical", "horizontal"} or float, default="horizontal"
+            Of the names below the columns.
+        values_format : str, default=None
+            Format of the values, such as "d". None: counts with commas, or percentages.
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        colorbar : bool, default=True
+            Draw the scale of the colours.
+        im_kw, text_kw : mapping, default=None
+            Options of matplotlib for ``imshow`` and for the values.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        values, (n_lines, n_columns) = self.confusion_matrix, self.confusion_matrix.shape
+        n_classes = n_columns - 1
+        style = {"cmap": cmap, "vmin": 0, "interpolation": "nearest"} | dict(im_kw or {})
+        self.im_ = ax.imshow(values[:, :-1], **style)
+        ax.axvspan(n_classes - 0.5, n_classes + 0.5, color=_GREY, linewidth=0, zorder=0)
+        ax.axvline(n_classes - 0.5, color="white", linewidth=4)
+        self.text_ = None
+        if include_values:
+            self.text_ = np.empty(values.shape, dtype=object)
+            for line, column in np.ndindex(*values.shape):
+                value = values[line, column]
+                dark = column < n_classes and _is_dark(self.im_.cmap(self.im_.norm(value)))
+                own = {"ha": "center", "va": "center", "color": "white" if dark else "0.1"}
+                self.text_[line, column] = ax.text(
+                    column, line, self._format(value, values_format), **(own | dict(text_kw or {}))
+                )
+        given = range(n_classes) if self.display_labels is None else self.display_labels
+        names = [legend_name(name) for name in given]
+        unknown = ["unknown class"] if n_lines > n_classes else []
+        ax.set(xticks=range(n_columns), xticklabels=[*names, "abstains"], xlabel="Answer",
+               yticks=range(n_lines), yticklabels=[*names, *unknown], ylabel="True class",
+               xlim=(-0.5, n_classes + 0.5), ylim=(n_lines - 0.5, -0.5))  # fmt: skip
+        ax.tick_params(axis="x", rotation=_angle(xticks_rotation))
+        if colorbar:
+            bar = ax.figure.colorbar(self.im_, ax=ax)
+            bar.ax.yaxis.set_major_formatter(lambda value, _: self._format(value, None))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _format(self, value: Any, values_format: str | None) -> str:
+        if values_format is not None:
+            return format(value, values_format)
+        if self.normalize is not None:
+            return f"{100 * value:.3g} %"
+        return f"{value:,.0f}" if value == round(value) else f"{value:,.4g}"
+
+
+def _is_dark(colour: Any) -> bool:
+    """Tell whether white text is easier to read on a colour than black text."""
+    red, green, blue, _ = colour
+    return bool(0.3 * red + 0.59 * green + 0.11 * blue < 0.5)
+
+
+def _angle(rotation: Any) -> float:
+    return {"horizontal": 0.0, "vertical": 90.0}.get(rotation, rotation)
