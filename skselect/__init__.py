@@ -16,6 +16,7 @@ from skselect.display import (
     RiskCoverageDisplay,
     SelectiveConfusionDisplay,
     ThresholdDisplay,
+    WorkloadDisplay,
 )
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.learned_confidence import LearnedConfidence
@@ -64,6 +65,7 @@ __all__ = [
     "SelectiveState",
     "ThresholdDisplay",
     "ThresholdTuner",
+    "WorkloadDisplay",
     "calibration_report",
     "certify",
     "check_policy",

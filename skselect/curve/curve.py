@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import is_graded, reaches, stays_within
+from skselect._array_ops import ROUNDING, is_graded, reaches, stays_within
 from skselect._checks.options import (
     check_choice,
     check_count,
@@ -604,6 +604,15 @@ class RiskCoverageCurve:
         # a negative zero into a positive one.)
         thresholds[:-1].view(np.int64)[:] = (found["threshold"][1:] + 0.0).view(np.int64) + 1
         return thresholds, found[name]
+
+
+def count_within(risk: FloatArray, targets: Any) -> IntArray:
+    """Return how many entries the largest accepted set has whose risk is at most each target.
+
+    `risk` has one value per entry of a curve: a selective risk, or a bound on it.
+    """
+    least = np.minimum.accumulate(risk[::-1])[::-1]  # of this entry and all larger sets: it rises
+    return np.searchsorted(least, np.asarray(targets) * (1.0 + ROUNDING), side="right")
 
 
 def threshold_below(curve: RiskCoverageCurve, n_blocks: int, *, bounded: bool = True) -> float:

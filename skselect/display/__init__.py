@@ -7,6 +7,7 @@ from skselect.display.reliability import ReliabilityDisplay
 from skselect.display.risk_coverage import RiskCoverageDisplay
 from skselect.display.thresholds import ThresholdDisplay
 from skselect.display.weighted_roc import ConfidenceWeightedRocDisplay
+from skselect.display.workload import WorkloadDisplay
 
 __all__ = [
     "ConfidenceHistogramDisplay",
@@ -16,4 +17,5 @@ __all__ = [
     "RiskCoverageDisplay",
     "SelectiveConfusionDisplay",
     "ThresholdDisplay",
+    "WorkloadDisplay",
 ]
