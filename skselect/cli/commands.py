@@ -82,8 +82,9 @@ def evaluate(given: Namespace) -> int:
     _warn_if_swapped(columns, classes, predictions.y_true != predictions.y_pred)
     if policy is not None and predictions.y_proba is None:
         _refuse_uncalibrated_answers(policy)
+    names, features = _read_cases(file, given)
     report = selective_report(
-        None, predictions, policy=policy, threshold=given.threshold,
+        None, predictions, policy=policy, threshold=given.threshold, ids=names, features=features,
         subgroups=_subgroups(groups), title=given.title or file.path.name,
     )  # fmt: skip
     if given.html is not None:
@@ -93,6 +94,18 @@ def evaluate(given: Namespace) -> int:
             report.to_frame().to_csv(part, index=False)
     print(report)
     return 0 if policy is None else _say_if_kept(policy, report, _subgroups(groups))
+
+
+def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd.DataFrame | None]:
+    """Return the names and the features of the cases, as they are written in the table."""
+    features = given.features or []
+    named = [*features] if given.id is None else [given.id, *features]
+    if not named:
+        return None, None
+    table = pd.concat(file.pieces(named))
+    return (
+        None if given.id is None else table[given.id], table[features] if features else None
+    )  # fmt: skip
 
 
 def _say_if_kept(policy: AbstentionPolicy, report: SelectiveReport, subgroups: Any) -> int:

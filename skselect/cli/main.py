@@ -32,7 +32,8 @@ examples:
   skselect evaluate answers.parquet --label truth --html report.html
       (columns of probabilities whose names are those of the classes are found without --proba)
   skselect evaluate llm.csv --label truth --answer said --confidence-column score --threshold 0.8
-  skselect evaluate new.csv --label truth --policy policy.json --subgroups site
+  skselect evaluate new.csv --label truth --policy policy.json --subgroups site --id case \
+      --features age site
 
 The last lines say whether the promise of a policy is still true, and so does the exit code:
   skselect evaluate later.csv --label truth --policy policy.json > check.txt; echo $?
@@ -156,6 +157,11 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                         "help": "report on what this policy decides, its calibration included"}),
         (["--threshold"], {"type": float,
                            "help": "instead of --policy: accept rows at least this sure"}),
+        (["--id"], {"metavar": "COLUMN",
+                    "help": "the column of the cases' names, by which the most confident errors "
+                            "are listed"}),
+        (["--features"], {"nargs": "+", "metavar": "COLUMN",
+                          "help": "columns to show beside the most confident errors"}),
         (["--html"], {"type": Path, "metavar": "FILE", "help": "write the report as a web page"}),
         (["--csv"], {"type": Path, "metavar": "FILE", "help": "write the metrics as a table"}),
         (["--title"], {"help": "of the report (default: the name of the table)"}),

@@ -155,6 +155,8 @@ class WorkloadDisplay(CurveDisplay):
         """Draw the hand-overs that keep the risk within all targets, where any do."""
         surely = count_handed_over(self.curve, bound_risk(self.curve, level), targets)
         some = surely < 1000.0
+        if not np.any(some):
+            return
         ax.plot(targets[some], surely[some], color="0.55", linewidth=1.2, drawstyle="steps-post",
                 label=f"with {percent(level, up=False)} confidence")  # fmt: skip
 

@@ -13,9 +13,13 @@ from skselect._checks.proba import check_has_proba
 from skselect._checks.rows import check_subgroups
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
+from skselect.curve.curve import count_within
+from skselect.display.workload import bound_risk, count_handed_over
+from skselect.inference.by_class import Rate, rate_classes
 from skselect.inference.influence import find_influence
 from skselect.inference.intervals import interval_around
 from skselect.metrics._arguments import Judged, judge
+from skselect.metrics._confusion import count_decisions
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate, kernel_value
 from skselect.metrics._table import SPECS, MetricSpec
@@ -35,6 +39,11 @@ METRICS = (
 )  # fmt: skip
 AT_THRESHOLD = ("coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus")
 _COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+_TARGETS = (0.005, 0.01, 0.02, 0.05, 0.1)
+#: Of more classes the report shows those that are missed most often.
+MOST_CLASSES = 10
+#: Bounds for all thresholds at once have at least this confidence.
+LEAST_LEVEL = 0.5
 _DRAWS = 999
 
 
@@ -122,7 +131,7 @@ def _check_policy_fits(policy: AbstentionPolicy, raw: Predictions, name: str) ->
 
 
 def make_contents(
-    case: Case, subgroups: Any, features: Any, n_errors: int, level: float, seed: Any
+    case: Case, subgroups: Any, ids: Any, features: Any, n_errors: int, level: float, seed: Any
 ) -> dict[str, Any]:
     """Return the contents of the report about one model."""
     errors = case.judged.outcomes.loss
@@ -133,10 +142,12 @@ def make_contents(
         "threshold": None if case.threshold is None else threshold_to_json(case.threshold),
         "metrics": _metrics(case, level),
         "decisions": _decisions(case, level),
+        "by_class": _by_class(case, level),
+        "workload": _workload(case, level),
         "coverages": _coverages(case),
         "calibration": _calibration(case, level, seed),
         "certificate": _certificate(case, subgroups),
-        "errors": _errors(case, features, n_errors),
+        "errors": _errors(case, ids, features, n_errors),
         "subgroups": None if subgroups is None else _subgroups(case, subgroups, level),
     }
 
@@ -201,6 +212,75 @@ def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, An
         "risk": wrong / n_accepted if n_accepted else np.nan, "low": low, "high": high,
         "n_right_handed_over": float(np.sum(1.0 - loss[~accepted])),
     }  # fmt: skip
+
+
+def _by_class(case: Case, level: float) -> dict[str, Any]:
+    """Return what is answered for each true class, and the rates of each class."""
+    rates = rate_classes(case.predictions, case.accepted, level)
+    shown = _most_missed(rates)
+    classes = case.predictions.classes[shown].tolist()
+    return {
+        "n_classes": len(case.predictions.classes),
+        "confusion": _confusion(case, shown),
+        "rates": [
+            {"class": str(label)} | {
+                rows: {name: _entry(rate, k) for name, rate in found.items()}
+                for rows, found in rates.items()
+            }
+            for k, label in zip(shown.tolist(), classes, strict=True)
+        ],
+    }  # fmt: skip
+
+
+def _most_missed(rates: dict[str, dict[str, Rate]]) -> IntArray:
+    """Return the codes of all classes, or of those missed most often, the worst first."""
+    always, alone = rates["all"]["missed"].n_hits, rates.get("accepted", rates["all"])["missed"]
+    if len(always) <= MOST_CLASSES:
+        return np.arange(len(always))
+    return np.lexsort((-always, -alone.n_hits))[:MOST_CLASSES]
+
+
+def _entry(rate: Rate, k: int) -> dict[str, Any]:
+    """Return one class of a rate, as plain values."""
+    return {name: values[k].item() for name, values in rate._asdict().items()}
+
+
+def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
+    """Return the confusion matrix with hand-overs; classes that are not shown are one class."""
+    rows, n = case.predictions, len(shown)
+    codes = np.full(len(rows.classes) + 1, n)
+    codes[shown], codes[-1] = np.arange(n), -1  # the last place is that of unknown classes
+    names = list(map(str, rows.classes[shown].tolist()))
+    names += ["other classes"] if len(rows.classes) > n else []
+    counts = count_decisions(codes[rows.y_true], codes[rows.y_pred], case.accepted, len(names))
+    unknown = ["unknown class"] if len(counts) > len(names) else []
+    abstains = [] if case.accepted is None else ["abstains"]
+    columns = names + abstains
+    return {
+        "true": names + unknown, "answers": columns, "counts": counts[:, : len(columns)].tolist(),
+    }  # fmt: skip
+
+
+def _workload(case: Case, level: float) -> dict[str, Any]:
+    """Return what is handed over per 1,000 cases now, and at a few risk targets."""
+    curve, policy = case.judged.curve, case.policy
+    promise = None if policy is None else policy.certificate
+    promised = [] if promise is None or promise.objective != "risk" else [promise.target]
+    promised = promised if case.predictions.rule.cost_matrix is None else []  # else it is a cost
+    targets = np.unique([*_TARGETS, *promised])
+    chosen = count_within(curve.selective_risk, targets)
+    surely = np.full(len(targets), np.nan)
+    if curve.counted and level >= LEAST_LEVEL:
+        surely = count_handed_over(curve, bound_risk(curve, level), targets)
+    found = []
+    for target, n_blocks, most in zip(targets.tolist(), chosen.tolist(), surely, strict=True):
+        coverage, risk = curve.working_point(n_blocks)
+        threshold = curve.threshold_at(n_blocks - 1) if n_blocks else np.nan
+        found.append({"target": target, "handed_over": 1000.0 * (1.0 - coverage),
+                      "handed_over_surely": float(most), "coverage": coverage, "risk": risk,
+                      "threshold": threshold})  # fmt: skip
+    now = None if case.accepted is None else 1000.0 * float(np.mean(~case.accepted))
+    return {"handed_over_now": now, "targets": found}
 
 
 def _coverages(case: Case) -> list[dict[str, float]]:
@@ -277,7 +357,7 @@ def _certificate(case: Case, subgroups: Any) -> dict[str, Any] | None:
             "same_rows": same, "notice": notice}  # fmt: skip
 
 
-def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
+def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:
     """Return the most confident errors, one dict each."""
     outcomes, predictions = case.judged.outcomes, case.predictions
     wrong = np.flatnonzero(outcomes.loss > 0)
@@ -292,6 +372,8 @@ def _errors(case: Case, features: Any, n_errors: int) -> list[dict[str, Any]]:
             "answered": classes[predictions.y_pred[row]],
             "confidence": float(outcomes.confidence[row]),
         }
+        if ids is not None:
+            known["id"] = _to_json_value(ids.iloc[row])
         columns = [] if features is None else list(features.columns)
         # Column by column: a row with integers and floats would become all floats.
         known["features"] = {

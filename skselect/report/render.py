@@ -17,14 +17,24 @@ from skselect.display import (
     ReliabilityDisplay,
     RiskCoverageDisplay,
     ThresholdDisplay,
+    WorkloadDisplay,
 )
-from skselect.policy.certificate import rounded
-from skselect.report.data import Case, find_claims, is_unit
+from skselect.policy.certificate import percent, rounded
+from skselect.report.data import LEAST_LEVEL, Case, find_claims, is_unit
 
 _CALIBRATION = (
     "state", "mean_confidence", "accuracy", "csr_p_value", "ece", "smooth_ece", "top_label_brier",
     "csr",
 )  # fmt: skip
+
+EXPLAIN_CLASSES = (
+    "Sensitivity: cases of the class that get this answer; specificity: other cases that do not; "
+    "PPV: answers with the class that are right; NPV: other answers to other cases. Those of "
+    "accepted cases are shares of what it decides alone. Missed cases get another answer; they are "
+    "shares of all cases of the class, those handed over included."
+)
+WORKLOAD_TITLE = "What does a risk target cost? Cases handed over per 1,000"
+_RATES = {"sensitivity": "sensitivity", "specificity": "specificity", "PPV": "ppv", "NPV": "npv"}
 
 
 def render_text(contents: dict[str, Any]) -> str:
@@ -60,6 +70,12 @@ def _describe_model(name: str, model: dict[str, Any], level: float) -> list[str]
         for key, text in model["certificate"]["texts"].items():
             parts.append(f"[{key}] {text}" if key else text)
     parts.append(format_table(model["metrics"], ["metric", "value", "low", "high", "better"]))
+    tables = [f"{title}\n{format_table(rows)}" for title, rows in tabulate_classes(model)]
+    parts += [*tables[:-1], f"{tables[-1]}\n{wrap(EXPLAIN_CLASSES)}"]
+    parts.append(
+        f"{WORKLOAD_TITLE}\n{format_table(tabulate_workload(model, level))}\n"
+        f"{wrap(describe_workload(model, level))}"
+    )
     parts.append("If it accepts only its surest rows\n" + format_table(model["coverages"]))
     if model["calibration"]:
         answers = "\n".join(map(describe_answer, model["calibration"]))
@@ -69,8 +85,10 @@ def _describe_model(name: str, model: dict[str, Any], level: float) -> list[str]
         wanted = ["attribute", "subgroup", "n_rows", "coverage", "risk", "low", "high"]
         parts.append("Subgroups\n" + format_table(model["subgroups"], wanted))
     if model["errors"]:
-        wanted = ["row", "true", "answered", "confidence", *model["errors"][0]["features"]]
+        first = model["errors"][0]
+        known = [name for name in ("id", "row", "true", "answered", "confidence") if name in first]
         rows = [_as_text({**row["features"], **row}) for row in model["errors"]]
+        wanted = [*known, *first["features"]]
         parts.append("Most confident errors\n" + format_table(rows, list(dict.fromkeys(wanted))))
     return parts
 
@@ -122,6 +140,87 @@ def describe_decisions(decided: dict[str, Any], level: float) -> str:
     )
 
 
+def tabulate_classes(model: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the tables about the classes, each with its title; all cells are text or counts."""
+    by_class = model["by_class"]
+    confusion, rates = by_class["confusion"], by_class["rates"]
+    which = "" if by_class["n_classes"] == len(rates) else (
+        f" (of {by_class['n_classes']:,} classes the {len(rates)} that are missed most often)"
+    )  # fmt: skip
+    answers = [
+        {"true class": name} | dict(zip(confusion["answers"], counts, strict=True))
+        for name, counts in zip(confusion["true"], confusion["counts"], strict=True)
+    ]
+    title = "its answers" if model["decisions"] is None else "what it decides alone"
+    return [
+        (f"By class: {title}{which}", answers),
+        ("How many of each class are missed", list(map(_tabulate_missed, rates))),
+        ("How far each answer can be relied on", [
+            row for one in rates for row in _tabulate_rates(one)
+        ]),
+    ]  # fmt: skip
+
+
+def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
+    """Return how many cases of a class get another answer, always answering and abstaining."""
+    always = one["all"]["missed"]
+    row = {"class": one["class"], "cases": always["n_rows"]}
+    if "accepted" not in one:
+        return row | {"missed": always["n_hits"], "share": _share(always)}
+    alone, decided = one["accepted"]["missed"], one["accepted"]["sensitivity"]["n_rows"]
+    return row | {
+        "missed answering all": always["n_hits"], "share": _share(always),
+        "handed over": always["n_rows"] - decided,
+        "missed alone": alone["n_hits"], "share of all": _share(alone),
+    }  # fmt: skip
+
+
+def _tabulate_rates(one: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return sensitivity, specificity and predictive values of a class, a row per set of rows."""
+    return [
+        {"class": one["class"], "of": f"{rows} cases"}
+        | {name: _share(one[rows][key]) for name, key in _RATES.items()}
+        for rows in ("all", "accepted")
+        if rows in one
+    ]
+
+
+def _share(rate: dict[str, Any]) -> str:
+    """Return a share with its interval, "" where there are no rows."""
+    if rate["value"] is None:
+        return ""
+    low, high = rounded(100 * rate["low"], 3, up=False), rounded(100 * rate["high"], 3, up=True)
+    return f"{_percent(rate['value'])} ({low} to {high})"
+
+
+def tabulate_workload(model: dict[str, Any], level: float) -> list[dict[str, Any]]:
+    """Return what is handed over at each target; all cells are text."""
+    return [
+        {
+            "risk target": percent(row["target"]),
+            "handed over": f"{row['handed_over']:,.0f}",
+            f"with {percent(level)} confidence": ""
+            if row["handed_over_surely"] is None
+            else f"{row['handed_over_surely']:,.0f}",
+            "wrong here": "" if row["risk"] is None else _percent(row["risk"]),
+            "from confidence": "" if row["threshold"] is None else f"{row['threshold']:.4g}",
+        }
+        for row in model["workload"]["targets"]
+    ]
+
+
+def describe_workload(model: dict[str, Any], level: float) -> str:
+    """Say what is handed over now, and what the numbers of the targets promise."""
+    now = model["workload"]["handed_over_now"]
+    first = "" if now is None else f"It now hands over {now:,.0f} of 1,000 cases. "
+    return (
+        f"{first}The lines are estimates: the threshold of each was chosen on these rows, so new "
+        f"rows may show more errors. The numbers with {percent(level)} confidence hold for all "
+        "targets at once, if these rows neither trained nor calibrated the model. A certificate "
+        "for one target that is named before looking usually hands over fewer."
+    )
+
+
 def format_table(rows: list[dict[str, Any]], columns: list[str] | None = None) -> str:
     """Return rows as an aligned table."""
     table = pd.DataFrame(rows, columns=columns)
@@ -140,13 +239,20 @@ def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
     environment.filters |= {
         "number": _number, "percent": _percent_cell, "decided": describe_decisions,
         "origin": describe_origin, "accuracy": describe_accuracy, "answer": describe_answer,
-        "unwrap": unwrap,
+        "unwrap": unwrap, "class_tables": tabulate_classes, "workload_table": tabulate_workload,
+        "workload": describe_workload,
     }  # fmt: skip
     pictures = {case.name: _draw_pictures(case, contents["confidence_level"]) for case in cases}
+    workloads = {case.name: _draw_workload(case, contents["confidence_level"]) for case in cases}
     together = _draw_together(cases) if len(cases) > 1 else None
     return str(
         environment.from_string(source).render(
-            report=contents, pictures=pictures, together=together
+            report=contents,
+            pictures=pictures,
+            together=together,
+            workloads=workloads,
+            explain_classes=EXPLAIN_CLASSES,
+            workload_title=WORKLOAD_TITLE,
         )
     )
 
@@ -182,6 +288,14 @@ def _draw_reliability(case: Case) -> str:
         ax = ReliabilityDisplay.from_outcomes(outcomes, name=state, ax=ax).ax_
     assert ax is not None  # there is at least one state
     return _encode_picture(ax.figure)
+
+
+def _draw_workload(case: Case, level: float) -> str:
+    """Return the hand-overs at each risk target."""
+    curve = case.judged.curve
+    sure = level if curve.counted and level >= LEAST_LEVEL else None
+    shown = WorkloadDisplay(curve, threshold=case.threshold, name="estimate", confidence_level=sure)
+    return _encode_picture(shown.plot().figure_)
 
 
 def _draw_together(cases: tuple[Case, ...]) -> str:

@@ -17,6 +17,7 @@ from skselect._checks.options import check_count, check_generator, check_number,
 from skselect._checks.rows import (
     check_length,
     check_same_rows,
+    check_subgroups,
     refuse_second_truth,
     refuse_threshold_and_policy,
     refuse_weights,
@@ -118,7 +119,8 @@ def selective_report(
     policy: Any = None,
     threshold: float | None = None,
     subgroups: Any = None,
-    features: pd.DataFrame | None = None,
+    ids: Any = None,
+    features: Any = None,
     labels: Any = None,
     pos_label: Any = None,
     confidence_level: float = 0.95,
@@ -144,8 +146,10 @@ def selective_report(
     subgroups : array-like of shape (n,), or DataFrame of shape (n, m), default=None
         Risk and coverage are reported for each; policies with a threshold per subgroup need
         them too.
-    features : DataFrame of shape (n, d), default=None
-        Shown beside the most confident errors.
+    ids : array-like of shape (n,), default=None
+        The name of each case, by which the most confident errors are listed.
+    features : DataFrame of shape (n, d), Series or mapping of str to array-like, default=None
+        Shown beside the most confident errors, such as ``X[["age", "site"]]``.
     labels, pos_label
         As in the metrics.
     confidence_level : float in (0, 1), default=0.95
@@ -197,9 +201,8 @@ def selective_report(
     truth = check_same_rows({name: (t.y_true, t.classes) for name, t in tables.items()})
     policies = _resolve_policies(policy, threshold, list(tables))
     threshold = None if threshold is None else check_threshold(threshold)
-    if features is not None:
-        features = pd.DataFrame(features)
-        check_length("features", features, len(truth), "y_true")
+    names = None if ids is None else _check_ids(ids, len(truth))
+    features = None if features is None else _check_features(features, len(truth))
     seed = check_generator(random_state).integers(2**63)
     cases = tuple(
         make_case(name, table, policies[name], threshold, subgroups)
@@ -214,7 +217,7 @@ def selective_report(
         "n_rows": len(truth),
         "classes": count_classes(truth, classes),
         "models": {
-            case.name: make_contents(case, subgroups, features, n_errors, level, seed)
+            case.name: make_contents(case, subgroups, names, features, n_errors, level, seed)
             for case in cases
         },
         "comparison": comparison,
@@ -230,6 +233,23 @@ def _check_model_names(models: Mapping[Any, Any]) -> None:
     names = list(map(str, models))
     if len(set(names)) < len(names):
         raise ValueError(f"y_proba: each model needs a name of its own, got {shown(list(models))}.")
+
+
+def _check_ids(ids: Any, n: int) -> pd.Series:
+    """Return one name per row."""
+    frame = check_subgroups(ids, n, "ids")
+    if frame.shape[1] > 1:
+        raise ValueError(f"ids must be one column, got {list(frame.columns)}.")
+    return frame.iloc[:, 0]
+
+
+def _check_features(features: Any, n: int) -> pd.DataFrame:
+    """Return one row of features per case."""
+    if hasattr(features, "to_pandas"):
+        features = features.to_pandas()
+    frame = pd.DataFrame(features)
+    check_length("features", frame, n, "y_true")
+    return frame
 
 
 def _check_predictions(y_true: Any, given: Any, **options: Any) -> Predictions:
