@@ -76,13 +76,13 @@ def evaluate(given: Namespace) -> int:
         refuse_threshold_and_policy(given.threshold)
     file = TableFile.open(given.table)
     columns, classes = _resolve(file, given, policy)
+    names, features = _read_cases(file, given)
     predictions, groups = read_predictions(file, columns, classes)
     if policy is not None:
         groups = _known_subgroups(policy, groups)
     _warn_if_swapped(columns, classes, predictions.y_true != predictions.y_pred)
     if policy is not None and predictions.y_proba is None:
         _refuse_uncalibrated_answers(policy)
-    names, features = _read_cases(file, given)
     report = selective_report(
         None, predictions, policy=policy, threshold=given.threshold, ids=names, features=features,
         subgroups=_subgroups(groups), title=given.title or file.path.name,

@@ -163,6 +163,23 @@ def test_reading_a_file_shows_progress_on_a_terminal(frame, table, rows, termina
     assert "\r" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("table", ["t.csv", "t.parquet"])
+def test_evaluate_names_the_most_confident_errors(frame, table, capsys):
+    frame["case"] = [f"00{i}" for i in frame["id"]]  # as a number it would lose its zeros
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet", index=False)
+    named = ["--id", "case", "--features", "site", "p_yes"]
+    assert main(["evaluate", table, *PROBA, *named]) == 0
+    listed = capsys.readouterr().out.split("Most confident errors\n")[1].splitlines()
+    assert listed[0].split() == ["id", "row", "true", "answered", "confidence", "site", "p_yes"]
+    wrong = frame[frame["truth"] != frame["said"]]
+    worst = wrong.sort_values("score", ascending=False, kind="stable").head(10)
+    assert [line.split()[0] for line in listed[1:11]] == worst["case"].tolist()
+    assert [line.split()[5] for line in listed[1:11]] == worst["site"].tolist()
+    assert main(["evaluate", table, *PROBA, "--id", "cases"]) == 2
+    assert "has no column 'cases'" in capsys.readouterr().err
+
+
 def test_evaluate_writes_page_and_table(frame, capsys):
     arguments = ["--threshold", "0.9", "--html", "r.html", "--csv", "r.csv", "--title", "Mine"]
     assert main(["evaluate", "t.parquet", *PROBA, *arguments]) == 0

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from skselect import Outcomes, RiskCoverageCurve
+from skselect.curve.curve import count_within
 from tests import brute
 from tests.brute import (
     WEIGHTS,
@@ -691,3 +692,12 @@ def test_the_definitions_agree_with_each_other(kind):
     assert brute.aurc_over_all_orders(rows) == brute.aurc_repeated(rows)
     assert_close(brute.aurc_digamma(rows), brute.aurc_repeated(rows), rel=1e-15)
     assert isinstance(brute.aurc(rows), Fraction)
+
+
+@given(st.lists(st.integers(0, 8), max_size=20), st.lists(st.integers(0, 9), max_size=5))
+def test_the_largest_set_within_each_target(risks, targets):
+    risk = np.array(risks) / 8
+    found = count_within(risk, np.array(targets) / 9)
+    for n, target in zip(found.tolist(), targets, strict=True):
+        within = [k + 1 for k, r in enumerate(risk) if r <= target / 9]
+        assert n == max(within, default=0)

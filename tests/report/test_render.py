@@ -43,8 +43,11 @@ def test_it_holds_everything(page):
     assert "CERTIFIED\nIf future cases" in html.unescape(page)
     assert "before calibration" in page
     assert "Most confident errors" in page
+    assert "By class: what it decides alone" in page
+    assert "By class: its answers" in page  # the second model never abstains
+    assert "What does a risk target cost?" in page
     assert "<h2>Comparison</h2>" in page
-    assert page.count("data:image/svg+xml;base64,") == 9
+    assert page.count("data:image/svg+xml;base64,") == 11
 
 
 def test_it_asks_the_network_for_nothing(page):
@@ -75,7 +78,7 @@ def test_a_confidence_without_probabilities():
     given = Predictions.from_labels(["a", "b", "b", "a"], ["a", "b", "a", "a"], [3.0, 7.0, 2.5, 5])
     page = selective_report(None, given).to_html()
     assert "Is the confidence honest" not in page
-    assert page.count("data:image/svg+xml") == 2
+    assert page.count("data:image/svg+xml") == 3
 
 
 _PROBE = """
@@ -113,7 +116,7 @@ def test_in_a_browser(page, width, tmp_path):
     assert found["width"] <= width
     assert found["wide"] == []
     assert found["headings"] == 3
-    assert found["images"] == 9
+    assert found["images"] == 11
     assert found["broken"] == 0
     assert found["asked"] == []
     assert found["font"] == "16px"

@@ -393,3 +393,128 @@ def test_answers_with_a_confidence_keep_the_promise_of_their_policy(rows):
         assert model["decisions"]["n_accepted"] == accepted.sum()
         assert model["certificate"]["certified"]
         assert str(said).count("CERTIFIED") == (1 if subgroups is None else 2)
+
+
+def _decided(y, proba, classes, threshold):
+    answer = np.array(classes)[proba.argmax(axis=1)]
+    return answer, proba.max(axis=1) >= threshold
+
+
+def test_classes_before_and_after_abstaining(rows, tuned, report):
+    X, y = rows
+    table = tuned.decide(X[600:])
+    y, answer = y[600:], table["suggestion"].to_numpy()
+    sure = table["accepted"].to_numpy()
+    found = report.to_dict()["models"]["model"]["by_class"]
+    classes = ["no", "so", "yes"]
+    assert found["confusion"]["answers"] == [*classes, "abstains"]
+    assert found["confusion"]["counts"] == [
+        [*(int(np.sum((y == true) & (answer == said) & sure)) for said in classes),
+         int(np.sum((y == true) & ~sure))]
+        for true in found["confusion"]["true"]
+    ]  # fmt: skip
+    for one in found["rates"]:
+        mine = y == one["class"]
+        always, alone = one["all"]["missed"], one["accepted"]["missed"]
+        assert always["n_hits"] == np.sum(mine & (answer != y))
+        assert alone["n_hits"] == np.sum(mine & (answer != y) & sure)
+        assert alone["n_rows"] == mine.sum()  # of all its cases, those handed over included
+        assert one["accepted"]["sensitivity"]["n_rows"] == np.sum(mine & sure)
+        exact = binomtest(alone["n_hits"], alone["n_rows"]).proportion_ci(method="exact")
+        assert (alone["low"], alone["high"]) == pytest.approx(tuple(exact))
+
+
+def test_of_many_classes_the_worst_are_shown(rng):
+    classes = [f"c{k:02}" for k in range(14)]
+    y, proba = rng.choice(classes, 600), rng.dirichlet(np.full(14, 0.2), 600)
+    report = selective_report(y, proba, labels=classes, threshold=0.5)
+    answer, sure = _decided(y, proba, classes, 0.5)
+    missed = pd.Series(sure & (answer != y)).groupby(y).sum()
+    found = report.to_dict()["models"]["model"]["by_class"]
+    shown = [one["class"] for one in found["rates"]]
+    assert len(shown) == 10
+    assert missed[shown].tolist() == sorted(missed, reverse=True)[:10]
+    assert found["confusion"]["true"] == [*shown, "other classes"]
+    assert found["confusion"]["answers"] == [*shown, "other classes", "abstains"]
+    counts = np.array(found["confusion"]["counts"])
+    assert counts.sum() == 600
+    assert counts[:, -1].sum() == np.sum(~sure)
+    others = ~np.isin(y, shown)
+    assert counts[-1, -2] == np.sum(others & sure & ~np.isin(answer, shown))
+    assert "of 14 classes the 10 that are missed most often" in str(report)
+
+
+def test_rows_of_an_unknown_class_are_counted():
+    rows = Predictions(np.array([0, 1, -1]), np.array([0, 1, 0]), np.array(["a", "b"]),
+                       np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))  # fmt: skip
+    report = selective_report(None, rows, threshold=0.75)
+    confusion = report.to_dict()["models"]["model"]["by_class"]["confusion"]
+    assert confusion["true"] == ["a", "b", "unknown class"]
+    assert confusion["counts"] == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+def test_without_a_threshold_nothing_abstains(rng):
+    y, p = rng.integers(0, 2, 50), rng.random(50)
+    model = selective_report(y, p).to_dict()["models"]["model"]
+    assert model["by_class"]["confusion"]["answers"] == ["0", "1"]
+    assert list(model["by_class"]["rates"][0]) == ["class", "all"]
+    assert model["workload"]["handed_over_now"] is None
+    text = str(selective_report(y, p))
+    assert "abstains" not in text
+    assert "By class: its answers" in text
+
+
+def test_the_cheapest_threshold_of_each_target(rows, tuned, report):
+    X, y = rows
+    proba = tuned.predict_proba(X[600:])
+    c, wrong = proba.max(axis=1), tuned.classes_[proba.argmax(axis=1)] != y[600:]
+    found = report.to_dict()["models"]["model"]["workload"]
+    assert [row["target"] for row in found["targets"]] == [0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
+    for row in found["targets"]:  # the last one is that of the certificate
+        sets = [c >= t for t in np.unique(c)]
+        kept = [np.mean(s) for s in sets if np.mean(wrong[s]) <= row["target"] + 1e-12]
+        assert row["handed_over"] == pytest.approx(1000 * (1 - max(kept, default=0)))
+        assert row["handed_over_surely"] >= row["handed_over"]
+        if row["threshold"] is not None:
+            accepted = c >= row["threshold"]
+            assert row["coverage"] == pytest.approx(accepted.mean())
+            assert row["risk"] == pytest.approx(wrong[accepted].mean())
+    decided = tuned.decide(X[600:])["accepted"]
+    assert found["handed_over_now"] == pytest.approx(1000 * np.mean(~decided))
+
+
+def test_a_low_confidence_level_has_no_bound_for_all_targets(rng):
+    y, p = rng.integers(0, 2, 50), rng.random(50)
+    report = selective_report(y, p, confidence_level=0.4)
+    targets = report.to_dict()["models"]["model"]["workload"]["targets"]
+    assert all(row["handed_over_surely"] is None for row in targets)
+    assert "Hand-overs per 1,000" in report.to_html()
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series])
+def test_errors_are_named_by_their_case(make):
+    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+    report = selective_report(y, p, ids=make(["007", "008", "<b>"]))
+    (error,) = report.to_dict()["models"]["model"]["errors"]
+    assert error["id"] == "<b>"
+    assert str(report).splitlines()[-1].split()[:2] == ["<b>", "2"]
+    assert "&lt;b&gt;" in report.to_html()
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict])
+def test_features_of_any_table(make):
+    y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+    report = selective_report(y, p, features=make({"age": [30, 40, 50], "site": ["a", "b", "c"]}))
+    (error,) = report.to_dict()["models"]["model"]["errors"]
+    assert error["features"] == {"age": 50, "site": "c"}
+    one = selective_report(y, p, features=pd.Series([30, 40, 50], name="age"), ids=[1, 2, 3])
+    assert one.to_dict()["models"]["model"]["errors"][0]["features"] == {"age": 50}
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [(["a"], "ids has 1 rows"), ("abc", "ids"), ({"a": [1] * 3, "b": [2] * 3}, "one column")],
+)  # fmt: skip
+def test_names_of_cases_are_checked(ids, message):
+    with pytest.raises(ValueError, match=message):
+        selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], ids=ids)
