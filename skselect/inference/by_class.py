@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
+from skselect._array_ops import spans
 from skselect._checks.options import check_number, check_threshold
 from skselect._typing import BoolArray, FloatArray
 from skselect.bounds import clopper_pearson_interval
@@ -51,8 +52,14 @@ def _count(
     truth, answer, weight = predictions.y_true, predictions.y_pred, predictions.sample_weight
 
     def add_up(codes: Any, chosen: BoolArray) -> Any:
-        of_rows = None if weight is None else weight[chosen]
-        return np.bincount(codes[chosen], of_rows, len(predictions.classes))
+        return sum(
+            np.bincount(
+                codes[part][chosen[part]],
+                None if weight is None else weight[part][chosen[part]],
+                len(predictions.classes),
+            )
+            for part in spans(len(codes))
+        )
 
     total = np.count_nonzero(rows) if weight is None else np.sum(weight[rows])
     return (

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from skselect._array_ops import SPAN
 from skselect._checks.options import check_threshold
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.metrics._arguments import CountOptions, count_metric, judge_proba
@@ -27,10 +28,17 @@ def count_decisions(
     `accepted` None: it answers every row.
     """
     n = n_classes + 1
-    answers = y_pred if accepted is None else np.where(accepted, y_pred, n_classes)
-    truth = np.where(y_true < 0, n_classes, y_true)
-    counts = np.bincount(truth * n + answers, weight, n * n).reshape(n, n)
-    return counts if np.any(counts[-1]) else counts[:-1]
+    counts = np.zeros(n * n, np.int64 if weight is None else np.float64)
+    step = max(SPAN, n * n)
+    for start in range(0, len(y_true), step):
+        rows = slice(start, start + step)
+        answers = y_pred[rows]
+        if accepted is not None:
+            answers = np.where(accepted[rows], answers, n_classes)
+        truth = np.where(y_true[rows] < 0, n_classes, y_true[rows])
+        counts += np.bincount(truth * n + answers, None if weight is None else weight[rows], n * n)
+    table = counts.reshape(n, n)
+    return table if np.any(table[-1]) else table[:-1]
 
 
 # Public function -------------------------------------------------------------------------

@@ -248,11 +248,14 @@ def _entry(rate: Rate, k: int) -> dict[str, Any]:
 def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
     """Return the confusion matrix with hand-overs; classes that are not shown are one class."""
     rows, n = case.predictions, len(shown)
-    codes = np.full(len(rows.classes) + 1, n)
-    codes[shown], codes[-1] = np.arange(n), -1  # the last place is that of unknown classes
     names = list(map(str, rows.classes[shown].tolist()))
-    names += ["other classes"] if len(rows.classes) > n else []
-    counts = count_decisions(codes[rows.y_true], codes[rows.y_pred], case.accepted, len(names))
+    truth, answers = rows.y_true, rows.y_pred
+    if len(rows.classes) > n:
+        names.append("other classes")
+        codes = np.full(len(rows.classes) + 1, n)
+        codes[shown], codes[-1] = np.arange(n), -1  # the last place is that of unknown classes
+        truth, answers = codes[truth], codes[answers]
+    counts = count_decisions(truth, answers, case.accepted, len(names))
     unknown = ["unknown class"] if len(counts) > len(names) else []
     abstains = [] if case.accepted is None else ["abstains"]
     columns = names + abstains

@@ -27,14 +27,11 @@ _CALIBRATION = (
     "csr",
 )  # fmt: skip
 
-EXPLAIN_CLASSES = (
-    "Sensitivity: cases of the class that get this answer; specificity: other cases that do not; "
-    "PPV: answers with the class that are right; NPV: other answers to other cases. Those of "
-    "accepted cases are shares of what it decides alone. Missed cases get another answer; they are "
-    "shares of all cases of the class, those handed over included."
-)
 WORKLOAD_TITLE = "What does a risk target cost? Cases handed over per 1,000"
-_RATES = {"sensitivity": "sensitivity", "specificity": "specificity", "PPV": "ppv", "NPV": "npv"}
+_RATES = {
+    "missed": "missed", "sensitivity": "sensitivity", "specificity": "specificity", "PPV": "ppv",
+    "NPV": "npv",
+}  # fmt: skip
 
 
 def render_text(contents: dict[str, Any]) -> str:
@@ -71,7 +68,7 @@ def _describe_model(name: str, model: dict[str, Any], level: float) -> list[str]
             parts.append(f"[{key}] {text}" if key else text)
     parts.append(format_table(model["metrics"], ["metric", "value", "low", "high", "better"]))
     tables = [f"{title}\n{format_table(rows)}" for title, rows in tabulate_classes(model)]
-    parts += [*tables[:-1], f"{tables[-1]}\n{wrap(EXPLAIN_CLASSES)}"]
+    parts += [*tables[:-1], f"{tables[-1]}\n{wrap(describe_classes(level))}"]
     parts.append(
         f"{WORKLOAD_TITLE}\n{format_table(tabulate_workload(model, level))}\n"
         f"{wrap(describe_workload(model, level))}"
@@ -166,22 +163,20 @@ def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
     always = one["all"]["missed"]
     row = {"class": one["class"], "cases": always["n_rows"]}
     if "accepted" not in one:
-        return row | {"missed": always["n_hits"], "share": _share(always)}
-    alone, decided = one["accepted"]["missed"], one["accepted"]["sensitivity"]["n_rows"]
+        return row | {"missed": always["n_hits"]}
     return row | {
-        "missed answering all": always["n_hits"], "share": _share(always),
-        "handed over": always["n_rows"] - decided,
-        "missed alone": alone["n_hits"], "share of all": _share(alone),
-    }  # fmt: skip
+        "missed if it answers all": always["n_hits"],
+        "handed over": always["n_rows"] - one["accepted"]["sensitivity"]["n_rows"],
+        "missed alone": one["accepted"]["missed"]["n_hits"],
+    }
 
 
 def _tabulate_rates(one: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return sensitivity, specificity and predictive values of a class, a row per set of rows."""
+    """Return the rates of a class, always answering and abstaining, a row per rate."""
     return [
-        {"class": one["class"], "of": f"{rows} cases"}
-        | {name: _share(one[rows][key]) for name, key in _RATES.items()}
-        for rows in ("all", "accepted")
-        if rows in one
+        {"class": one["class"], "share": name}
+        | {f"{rows} cases": _share(one[rows][key]) for rows in ("all", "accepted") if rows in one}
+        for name, key in _RATES.items()
     ]
 
 
@@ -191,6 +186,17 @@ def _share(rate: dict[str, Any]) -> str:
         return ""
     low, high = rounded(100 * rate["low"], 3, up=False), rounded(100 * rate["high"], 3, up=True)
     return f"{_percent(rate['value'])} ({low} to {high})"
+
+
+def describe_classes(level: float) -> str:
+    """Say what the shares of each class are shares of."""
+    return (
+        "Missed: cases of the class that get another answer, as a share of all its cases, those "
+        "handed over included. The other shares of accepted cases are of what it decides alone. "
+        "Sensitivity: cases of the class that get this answer; specificity: other cases that do "
+        "not; PPV: answers with the class that are right; NPV: other answers that are right not "
+        f"to name it. In brackets: exact {percent(level)} intervals, each on its own."
+    )
 
 
 def tabulate_workload(model: dict[str, Any], level: float) -> list[dict[str, Any]]:
@@ -240,7 +246,7 @@ def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
         "number": _number, "percent": _percent_cell, "decided": describe_decisions,
         "origin": describe_origin, "accuracy": describe_accuracy, "answer": describe_answer,
         "unwrap": unwrap, "class_tables": tabulate_classes, "workload_table": tabulate_workload,
-        "workload": describe_workload,
+        "explain_classes": describe_classes, "workload": describe_workload,
     }  # fmt: skip
     pictures = {case.name: _draw_pictures(case, contents["confidence_level"]) for case in cases}
     workloads = {case.name: _draw_workload(case, contents["confidence_level"]) for case in cases}
