@@ -257,7 +257,6 @@ def render_page(contents: dict[str, Any], cases: tuple[Case, ...]) -> str:
             pictures=pictures,
             together=together,
             workloads=workloads,
-            explain_classes=EXPLAIN_CLASSES,
             workload_title=WORKLOAD_TITLE,
         )
     )
