@@ -27,6 +27,7 @@ _CALIBRATION = (
     "csr",
 )  # fmt: skip
 
+_ROWS = {"all": "always answering", "accepted": "accepted cases"}
 WORKLOAD_TITLE = "What does a risk target cost? Cases handed over per 1,000"
 _RATES = {
     "missed": "missed", "sensitivity": "sensitivity", "specificity": "specificity", "PPV": "ppv",
@@ -165,7 +166,7 @@ def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
     if "accepted" not in one:
         return row | {"missed": always["n_hits"]}
     return row | {
-        "missed if it answers all": always["n_hits"],
+        "missed if always answering": always["n_hits"],
         "handed over": always["n_rows"] - one["accepted"]["sensitivity"]["n_rows"],
         "missed alone": one["accepted"]["missed"]["n_hits"],
     }
@@ -175,7 +176,7 @@ def _tabulate_rates(one: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rates of a class, always answering and abstaining, a row per rate."""
     return [
         {"class": one["class"], "share": name}
-        | {f"{rows} cases": _share(one[rows][key]) for rows in ("all", "accepted") if rows in one}
+        | {words: _share(one[rows][key]) for rows, words in _ROWS.items() if rows in one}
         for name, key in _RATES.items()
     ]
 
