@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -216,7 +216,8 @@ def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, An
 
 def _by_class(case: Case, level: float) -> dict[str, Any]:
     """Return what is answered for each true class, and the rates of each class."""
-    rates = rate_classes(case.predictions, case.accepted, level)
+    counted = replace(case.predictions, sample_weight=None)  # a report counts rows
+    rates = rate_classes(counted, case.accepted, level)
     shown = _most_missed(rates)
     classes = case.predictions.classes[shown].tolist()
     return {

@@ -453,6 +453,20 @@ def test_rows_of_an_unknown_class_are_counted():
     assert confusion["counts"] == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
+def test_constant_weights_do_not_count_as_rows(rng):
+    y, p = rng.integers(0, 2, 60), rng.random(60)
+    plain = selective_report(y, p, threshold=0.7)
+    same = Predictions.from_proba(y, p, sample_weight=np.full(60, 0.3))
+    weighted = selective_report(None, same, threshold=0.7)
+    plain, weighted = (one.to_dict()["models"]["model"] for one in (plain, weighted))
+    assert weighted["by_class"] == plain["by_class"]
+    for one, other in zip(
+        plain["workload"]["targets"], weighted["workload"]["targets"], strict=True
+    ):
+        assert other["handed_over"] == pytest.approx(one["handed_over"])
+        assert other["handed_over_surely"] is None
+
+
 def test_without_a_threshold_nothing_abstains(rng):
     y, p = rng.integers(0, 2, 50), rng.random(50)
     model = selective_report(y, p).to_dict()["models"]["model"]
