@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from skselect._checks.options import check_choice, check_threshold
-from skselect._checks.rows import check_length
 from skselect._typing import BoolArray, ConfidenceSpec
 from skselect.display.common import legend_name, new_axes
 from skselect.estimators.scoring import judge_estimator
@@ -67,6 +66,17 @@ class SelectiveConfusionDisplay:
         self, confusion_matrix: Any, *, display_labels: Any = None, normalize: str | None = None
     ) -> None:
         self.confusion_matrix = np.asarray(confusion_matrix)
+        shape = self.confusion_matrix.shape
+        if len(shape) != 2 or shape[0] not in (shape[1] - 1, shape[1]) or shape[1] < 2:
+            raise ValueError(
+                "confusion_matrix must have a row per true class, and a column per class and one "
+                f"for the cases handed over, got the shape {shape}."
+            )
+        if display_labels is not None and len(display_labels) != shape[1] - 1:
+            raise ValueError(
+                f"display_labels must name the {shape[1] - 1} classes (not the column of the cases "
+                f"handed over), got {len(display_labels)} names."
+            )
         self.display_labels = display_labels
         if normalize is not None:
             check_choice("normalize", normalize, ["true", "all"])
@@ -139,11 +149,11 @@ class SelectiveConfusionDisplay:
         options: Mapping[str, Any],
     ) -> SelectiveConfusionDisplay:
         """Count rows, turn the counts into shares where asked, and draw."""
-        n_classes = len(rows.classes)
-        counts = count_decisions(rows.y_true, rows.y_pred, accepted, n_classes, rows.sample_weight)
+        counts = count_decisions(
+            rows.y_true, rows.y_pred, accepted, len(rows.classes), rows.sample_weight
+        )
         if display_labels is None:
             display_labels = rows.classes
-        check_length("display_labels", display_labels, n_classes, "the classes")
         if normalize is not None:
             total = counts.sum(axis=1, keepdims=True) if normalize == "true" else counts.sum()
             counts = counts / np.where(total == 0, 1, total)  # a class without cases

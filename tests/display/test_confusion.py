@@ -158,9 +158,12 @@ def test_refusals(drawn):
     for options, message in [
         ({"normalize": "pred"}, "normalize"),
         ({"threshold": "high"}, "threshold"),
-        ({"display_labels": ["one"]}, "display_labels has 1 rows"),
+        ({"display_labels": ["one"]}, "display_labels must name the 2 classes"),
     ]:
         with pytest.raises(ValueError, match=message):
             SelectiveConfusionDisplay.from_predictions(*drawn, **options)
+    for matrix in ([1, 2, 3], [[1, 2, 3]], [[1], [2]], [[[1, 2]]]):
+        with pytest.raises(ValueError, match="confusion_matrix must have"):
+            SelectiveConfusionDisplay(matrix)
     with pytest.raises(ValueError, match="Predictions"):
         SelectiveConfusionDisplay.from_policy(None, drawn[1])
