@@ -32,7 +32,7 @@ examples:
   skselect evaluate answers.parquet --label truth --html report.html
       (columns of probabilities whose names are those of the classes are found without --proba)
   skselect evaluate llm.csv --label truth --answer said --confidence-column score --threshold 0.8
-  skselect evaluate new.csv --label truth --policy policy.json --subgroups site --id case \
+  skselect evaluate new.csv --label truth --policy policy.json --subgroups site --id case \\
       --features age site
 
 The last lines say whether the promise of a policy is still true, and so does the exit code:
