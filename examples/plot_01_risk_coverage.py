@@ -38,8 +38,8 @@ RiskCoverageDisplay.from_models(y, y_probas)
 plt.show()
 
 # %%
-# Why: the errors of the linear model have low confidence, those of naive Bayes do not. The less the
-# two histograms overlap, the more abstaining gains.
+# Why: the errors of the linear model have low confidence, those of naive Bayes do not. The fewer
+# errors stand below the surest answers, the more abstaining gains.
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for ax, (name, proba) in zip(axes, y_probas.items(), strict=True):
     ConfidenceHistogramDisplay.from_predictions(y, proba, name=name, ax=ax)

@@ -22,6 +22,13 @@ from skselect.predictions.predictions import Predictions
 # Okabe and Ito's colours: distinct for colour-blind readers and in print.
 COLORS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARK = "#D55E00"
+# The look of every figure that the package makes; axes that users pass keep theirs.
+STYLE = {
+    "axes.axisbelow": True, "axes.edgecolor": "0.45", "axes.grid": True,
+    "axes.spines.right": False, "axes.spines.top": False, "axes.titlesize": "medium",
+    "grid.color": "0.92", "xtick.color": "0.45", "xtick.labelcolor": "0.15",
+    "ytick.color": "0.45", "ytick.labelcolor": "0.15",
+}  # fmt: skip
 # More points could not be seen on a screen.
 MAX_POINTS = 2000
 
@@ -209,11 +216,15 @@ def show_percent(*axes: Any) -> None:
 
 def new_axes(ax: Any) -> Any:
     """Return the given axes, or those of a new figure."""
+    import_extra("matplotlib.pyplot", "matplotlib", "plot")
+    return new_figure() if ax is None else ax
+
+
+def new_figure(n_rows: int = 1, size: tuple[float, float] = (6.4, 4.2)) -> Any:
+    """Return the axes, or an array of several, of a new figure; `size` is in inches."""
     plt = import_extra("matplotlib.pyplot", "matplotlib", "plot")
-    if ax is None:
-        ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1]
-        ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    with plt.rc_context(STYLE):
+        return plt.subplots(n_rows, figsize=size, sharex=True, layout="constrained")[1]
 
 
 def thin(x: Any, y: Any) -> tuple[Any, Any]:

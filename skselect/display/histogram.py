@@ -16,17 +16,16 @@ from skselect.display.common import (
     full_names,
     legend_name,
     new_axes,
-    show_percent,
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.predictions.outcomes import Outcomes
 
 
 class ConfidenceHistogramDisplay:
-    """Two histograms of the confidence: of the right answers and of the wrong ones.
+    """Histogram of the confidence: how many right and how many wrong answers.
 
-    Each adds up to 100 %, so that few errors are visible beside many right answers. The less
-    they overlap, the more abstention helps.
+    Wrong answers stand at the bottom, right ones on top of them, both as numbers of rows. The
+    less sure the wrong answers are, the more abstention helps.
 
     Parameters
     ----------
@@ -158,7 +157,7 @@ class ConfidenceHistogramDisplay:
         name : str, default=None
             For the title.
         right_kwargs, wrong_kwargs : mapping, default=None
-            For the two histograms (``Axes.stairs``).
+            For the two parts (``Axes.stairs``).
 
         Returns
         -------
@@ -171,12 +170,12 @@ class ConfidenceHistogramDisplay:
         """
         ax = new_axes(ax)
         self.bars_ = {
-            "right": self._stairs(ax, self.right, "right", COLORS[0], False, right_kwargs),
-            "wrong": self._stairs(ax, self.wrong, "wrong", COLORS[4], True, wrong_kwargs),
+            "right": self._stack(ax, self.right, self.wrong, "right", COLORS[0], right_kwargs),
+            "wrong": self._stack(ax, self.wrong, 0.0, "wrong", COLORS[4], wrong_kwargs),
         }
         draw_threshold(ax, self.threshold)
-        ax.set(xlabel="Confidence", ylabel="Share of these answers", ylim=(0, None))
-        show_percent(ax.yaxis)
+        ax.set(xlabel="Confidence", ylabel="Rows", ylim=(0, None))
+        ax.yaxis.set_major_formatter("{x:,.10g}")
         name = self.name if name is None else name
         if name:
             ax.set_title(legend_name(name))
@@ -184,14 +183,12 @@ class ConfidenceHistogramDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _stairs(
-        self, ax: Any, counts: FloatArray, what: str, color: str, fill: bool,
+    def _stack(
+        self, ax: Any, counts: FloatArray, below: Any, what: str, color: str,
         given: Mapping[str, Any] | None,
     ) -> Any:  # fmt: skip
-        """Draw one histogram; `fill` tells them apart in print."""
+        """Draw the rows of one kind on top of those below."""
         total = float(np.sum(counts))
-        share = counts / total if total else counts
         label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"
-        style = {"color": color, "label": label, "fill": fill, "linewidth": 1.8}
-        style |= {"alpha": 0.75} if fill else {}
-        return ax.stairs(share, self.edges, **(style | full_names(given)))
+        style = {"color": color, "label": label, "fill": True, "linewidth": 0}
+        return ax.stairs(below + counts, self.edges, baseline=below, **(style | full_names(given)))

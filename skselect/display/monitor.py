@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from skselect._files import import_extra
 from skselect.display.common import (
     COLORS,
     MARK,
     draw_target,
     full_names,
     legend_name,
+    new_figure,
     show_percent,
 )
 from skselect.monitoring import SelectiveRiskMonitor
@@ -120,10 +120,7 @@ class MonitorDisplay:
             If matplotlib is not installed.
         """
         if axes is None:
-            plt = import_extra("matplotlib.pyplot", "matplotlib", "plot")
-            axes = plt.subplots(2, figsize=(6.4, 5.0), sharex=True, layout="constrained")[1]
-            for ax in axes:
-                ax.spines[["top", "right"]].set_visible(False)
+            axes = new_figure(2, (6.4, 5.0))
         top, bottom = axes
         course = self.course
         highest = _HIGHEST * course["alarm_line"]

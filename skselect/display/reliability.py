@@ -122,7 +122,7 @@ class ReliabilityDisplay(CurveDisplay):
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         curve, label = self.curve, None if name is None else legend_name(name)
         if self.error is not None:
-            label = f"{label or 'classifier'}: smooth ECE {self.error:.3f}"
+            label = f"{label or 'classifier'}: smooth ECE {100 * self.error:.1f} %"
         drawn = count_lines(ax, _CURVE)
         if not drawn:
             ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)

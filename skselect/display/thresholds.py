@@ -36,12 +36,17 @@ _LABELS = {
 }
 _POINTS = 501
 _CURVE = "skselect metric against the threshold"
+# With fewer accepted rows than this a mean over them is mostly chance.
+_FEW = 30
+_PALE = {"alpha": 0.3, "linewidth": 1.0, "label": None}
 # One dash pattern per model, one colour per metric.
 _DASHES = ("-", "--", ":", "-.")
 
 
 class ThresholdDisplay(CurveDisplay):
     """Coverage, selective accuracy, CWSA and CWSA+ against the threshold.
+
+    Lines are pale where fewer than 30 rows are accepted: there they are mostly chance.
 
     Parameters
     ----------
@@ -149,17 +154,25 @@ class ThresholdDisplay(CurveDisplay):
         earlier = [line for line in ax.lines if line.get_gid() == _CURVE]
         left = min([grid[0], *(line.get_xdata()[0] for line in earlier)])
         dashes = _DASHES[len({line.get_linestyle() for line in earlier}) % len(_DASHES)]
+        least = int(self.curve.first_reaching(_FEW))
+        enough = self.curve.n_blocks_accepted(grid) > least
         self.lines_ = {}
         for metric in chosen:
             label = f"{legend_name(name)}: {_LABELS[metric]}" if name else _LABELS[metric]
-            style = {"color": METRICS[metric], "label": label, "gid": _CURVE, "linestyle": dashes}
-            (self.lines_[metric],) = ax.plot(grid, self._values(metric, grid), **(style | given))
+            style = {"color": METRICS[metric], "linestyle": dashes} | given
+            values = self._values(metric, grid)
+            (self.lines_[metric],) = ax.plot(grid, values, **(style | {"gid": _CURVE} | _PALE))
+            firm = enough | (metric == "coverage")  # of all rows, so that it is never a mean of few
+            ax.plot(grid, np.where(firm, values, np.nan), **({"label": label} | style))
         if self.confidence_level is not None and "selective_accuracy" in chosen:
             self._draw_band(ax, grid, self.confidence_level)
         draw_threshold(ax, self.threshold)
         ax.set(xlabel="Threshold: least confidence that is accepted", ylabel="Value",
                xlim=(left, 1.0))  # fmt: skip
         show_percent(ax.yaxis)
+        note = f"pale: fewer than {_FEW} accepted rows"
+        if not np.all(enough) and note not in ax.get_legend_handles_labels()[1]:
+            ax.plot([], [], color="0.7", linewidth=1.0, label=note)
         ax.legend(frameon=False)
 
     def _draw_band(self, ax: Any, grid: FloatArray, level: float) -> None:

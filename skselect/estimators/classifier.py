@@ -65,6 +65,7 @@ from skselect.estimators.fitting import (
 from skselect.estimators.learned_confidence import (
     LearnedConfidence,
     check_learner,
+    find_inner,
     find_ready_witnesses,
     learn_confidence,
     read_opinions,
@@ -500,6 +501,7 @@ class SelectiveClassifier(
             calibration=getattr(self, "calibration_", None),
             response=raw.response,
             abstain_label=self._find_label(raw.classes),
+            metadata={"classifier": type(find_inner(self.estimator)).__name__},
         )
 
     def _fitted_confidence(self, rule: DecisionRule) -> Any:

@@ -238,14 +238,14 @@ def find_ready_witnesses(learner: LearnedConfidence) -> list[Any]:
 
 def _name_kinds(witnesses: Any) -> list[str]:
     """Return a name for each witness: its class in small letters, numbered where it repeats."""
-    kinds = [type(_find_inner(witness)).__name__.lower() for witness in witnesses]
+    kinds = [type(find_inner(witness)).__name__.lower() for witness in witnesses]
     return [
         kind if kinds.count(kind) == 1 else f"{kind}_{kinds[: k + 1].count(kind)}"
         for k, kind in enumerate(kinds)
     ]
 
 
-def _find_inner(estimator: Any) -> Any:
+def find_inner(estimator: Any) -> Any:
     """Return the classifier at the end of a Pipeline, or inside FrozenEstimator."""
     while True:
         if getattr(estimator, "steps", None):
@@ -453,7 +453,7 @@ def _find_kind(base: Any) -> str | None:
         RandomForestClassifier,
     )
 
-    base = _find_inner(base)
+    base = find_inner(base)
     if isinstance(base, RandomForestClassifier | ExtraTreesClassifier | BaggingClassifier):
         return "forest"
     if type(base).__module__.startswith("sklearn.linear_model"):

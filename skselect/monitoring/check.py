@@ -125,24 +125,38 @@ class PolicyCheck:
             for name, value in stored.items()
         }
 
+    @property
+    def summary(self) -> str:
+        """The verdict on each promise, and what to do next."""
+        if self.same_rows:
+            return (
+                "UNDECIDED: these rows chose the threshold, so that they cannot test it. Take "
+                "fresh labelled rows."
+            )
+        return "\n".join(line for line in (*self._answer(), self._advice()) if line)
+
+    @property
+    def trust(self) -> str:
+        """How often such a verdict is wrong, and what it takes on trust."""
+        wrong = certificates.rounded(100.0 * self.delta, 4, up=True)
+        return (
+            f"Such a verdict is wrong in at most {wrong} of 100 checks. Taken on trust: "
+            f"{'; '.join(_TRUSTED)}."
+        )
+
     def _lines(self) -> list[str]:
         """Return the whole answer, the verdict first."""
         if self.same_rows:
-            return [
-                "UNDECIDED: these rows chose the threshold, so that they cannot test it. Take "
-                "fresh labelled rows."
-            ]
+            return [self.summary]
         low, high = self.coverage_interval
         level = certificates.percent(1.0 - 2.0 * self.delta, up=False)
-        wrong = certificates.rounded(100.0 * self.delta, 4, up=True)
         lines = [
             *self._answer(),
             f"It decides {certificates.percent(self.coverage)} of these {self.n} cases alone "
             f"({self.n_accepted}; {level} interval {certificates.percent(low, up=False)} to "
             f"{certificates.percent(high, up=True)}).",
             self._advice(),
-            f"Such a verdict is wrong in at most {wrong} of 100 checks. Taken on trust: "
-            f"{'; '.join(_TRUSTED)}.",
+            self.trust,
         ]
         return [line for line in lines if line]
 
@@ -280,7 +294,7 @@ def check_policy(
         outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
         check = check_decided(
             policy, answered, accepted, subgroups, target=target, delta=delta,
-            same_rows=_chose_threshold(policy, RiskCoverageCurve.from_outcomes(outcomes)),
+            same_rows=chose_threshold(policy, RiskCoverageCurve.from_outcomes(outcomes)),
         )  # fmt: skip
     if check is None:
         raise ValueError(
@@ -290,7 +304,7 @@ def check_policy(
     return check
 
 
-def _chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
+def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
     """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
     own = policy.certificate.fingerprints if policy.certificate else {}
     return certificates.fingerprint(curve) in (policy.fingerprints.get("data"), own.get("data"))
@@ -347,7 +361,7 @@ def _check_state(
         mean=seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan,
         bounds=count_bounds(seen.n_errors, seen.n_accepted, level),
         unit=1.0,
-        same_rows=_chose_threshold(policy, curve),
+        same_rows=chose_threshold(policy, curve),
     )  # fmt: skip
 
 

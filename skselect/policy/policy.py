@@ -132,7 +132,8 @@ class AbstentionPolicy(NotebookText):
     confidence_quantiles : dict, default={}
         Quantiles of the confidence on those rows (for drift checks).
     metadata : dict, default={}
-        Your own notes, of types that JSON can hold.
+        Your own notes, of types that JSON can hold. A fitted estimator notes the name of its
+        "classifier" for reports.
     created : str
         Date and time, ISO 8601.
     fingerprints : dict, default={}

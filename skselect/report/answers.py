@@ -10,7 +10,10 @@ import numpy as np
 from skselect._notebook import count
 from skselect.bounds import clopper_pearson_interval
 from skselect.metrics._calibration_tests import run_ecce_test
-from skselect.policy.certificate import percent, rounded
+from skselect.metrics._table import SPECS
+from skselect.monitoring.check import PolicyCheck
+from skselect.policy.certificate import mention_order, percent, rounded
+from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
 
 # "Nearly certain" is the one of these confidences from which on the errors surprise most.
@@ -26,8 +29,32 @@ _REMEDIES = {
 }
 
 
+# What the value of a metric says.
+_MEANINGS = {
+    "augrc": "Averaged over all coverages, {share} of all rows are accepted and wrong.",
+    "aurc": "Averaged over all coverages, {share} of the accepted rows are wrong.",
+    "eaurc": "If its errors were its least sure answers, AURC would be {points} lower.",
+    "failure_auroc": "Of a right and a wrong answer, the right one is the surer in {share} of "
+    "pairs (by chance: 50 %).",
+    "cw_accuracy": "If each answer counts by its confidence, {share} are right.",
+    "csr": "If each error counts by 1 / (1 - confidence), it has {number} times the errors of an "
+    "honest confidence.",
+    "ece": "Its confidence is off by {points} on average, judged in bins.",
+    "smooth_ece": "Its confidence is off by {points} on average, judged without bins.",
+    "top_label_brier": "Confidence and outcome (1 right, 0 wrong) differ by {number} on average, "
+    "squared; a confidence of 0.5 throughout has 0.25.",
+    "coverage": "It decides {share} of the rows alone.",
+    "selective_accuracy": "Of the rows it decides alone, {share} are right.",
+    "generalized_risk": "{share} of all rows are decided alone and wrong.",
+    "cwsa": "Accepted rows score {number} on average: 1 if right and certain, 0 at the threshold, "
+    "-1 if wrong and certain.",
+    "cwsa_plus": "Accepted rows score {number} on average: 1 if right and certain, 0 if wrong or "
+    "at the threshold.",
+}
+
+
 class Answer(NamedTuple):
-    """An answer in one word, "yes", "no" or "unclear", and in full."""
+    """An answer in one word, such as "yes", "no" or "unclear", and in full."""
 
     verdict: str
     text: str
@@ -103,13 +130,60 @@ def _has_gaps(outcomes: Outcomes, level: float) -> bool:
     return run_ecce_test(outcomes).r_p_value <= level
 
 
+def keeps_promise(
+    policy: AbstentionPolicy, check: PolicyCheck | None, *, same_rows: bool
+) -> Answer:
+    """Say whether a policy keeps its promise on these rows.
+
+    "holds", "broken" or "undecided" is the verdict of a check; "certified" if these rows chose
+    the threshold and certify it; "nothing" if there is no promise that labelled rows can check.
+    """
+    if check is None:
+        return Answer("nothing", "NOTHING TO CHECK: it promises nothing that these rows can check.")
+    if not same_rows:
+        return Answer(check.verdict, check.summary)
+    groups = policy.groups
+    made = [policy.certificate] if groups is None else list(groups.certificates.values())
+    used = [one for one in made if one is not None and one.n_accepted]
+    if not all(one.is_certified for one in used):
+        return Answer("undecided", check.summary)
+    promise = check.promises[0].promise
+    if groups is not None:
+        promise = f"{count(len(used), 'promise')}, each about one {groups.by}"
+    order = mention_order(used)
+    return Answer(
+        "undecided" if order else "certified",
+        f"Certified on these rows{order}: {promise}. These rows chose the threshold, so that only "
+        "fresh labelled rows can test it.",
+    )
+
+
+def explain_metric(name: str, value: float) -> str:
+    """Say what a value of a metric means, in one sentence."""
+    if math.isnan(value):
+        return f"It has no value here: {SPECS[name].undefined.split(':')[0]}."
+    return _MEANINGS[name].format(
+        share=show_share(value, 3),
+        points=f"{rounded(100 * value, 2)} points",
+        number=f"{value:.4g}",
+    )
+
+
+def show_share(share: float, digits: int = 4) -> str:
+    """Return a share as a percentage; only 1 is shown as 100 %."""
+    shown = rounded(100.0 * share, digits)
+    if shown == "100" and share < 1:
+        shown = rounded(100.0 * share, digits, up=False)
+    return f"{shown} %"
+
+
 def which_is_best(comparison: list[dict[str, Any]]) -> str:
     """Say which model is best by AUGRC, and which others could be as good; the best comes first."""
     best, *others = comparison
     as_good = [
         row["model"] for row in others if row["tied_with_best"] is None or row["tied_with_best"]
     ]
-    smallest = f"{best['model']} has the smallest AUGRC ({best['estimate']:.4g})"
+    smallest = f"{best['model']} has the smallest AUGRC ({show_share(best['estimate'])})"
     if not as_good:
         return f"{smallest}, by more than chance."
     return (

@@ -23,14 +23,14 @@ from skselect.metrics._confusion import count_decisions
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import evaluate, kernel_value
 from skselect.metrics._table import SPECS, MetricSpec
-from skselect.policy.certificate import fingerprint, threshold_to_json
+from skselect.monitoring.check import check_decided, chose_threshold
+from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.report.answers import is_honest
-from skselect.selection.kept import own_promise
+from skselect.report.answers import explain_metric, is_honest, keeps_promise
 
 #: The metrics of a report, and those that need a threshold.
 METRICS = (
@@ -38,6 +38,8 @@ METRICS = (
     "top_label_brier",
 )  # fmt: skip
 AT_THRESHOLD = ("coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus")
+#: What a single model is called, unless it is given a name.
+UNNAMED = "model"
 _COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 _TARGETS = (0.005, 0.01, 0.02, 0.05, 0.1)
 #: Of more classes the report shows those that are missed most often.
@@ -136,20 +138,45 @@ def make_contents(
     """Return the contents of the report about one model."""
     errors = case.judged.outcomes.loss
     return {
+        "name": _name(case),
         "n_rows": len(errors),
         "n_errors": int(np.count_nonzero(errors)),
         "accuracy": 1.0 - float(np.mean(errors)),
         "threshold": None if case.threshold is None else threshold_to_json(case.threshold),
+        "verdict": _verdict(case, subgroups),
         "metrics": _metrics(case, level),
         "decisions": _decisions(case, level),
         "by_class": _by_class(case, level),
         "workload": _workload(case, level),
         "coverages": _coverages(case),
         "calibration": _calibration(case, level, seed),
-        "certificate": _certificate(case, subgroups),
+        "certificate": _certificate(case),
         "errors": _errors(case, ids, features, n_errors),
         "subgroups": None if subgroups is None else _subgroups(case, subgroups, level),
     }
+
+
+def _name(case: Case) -> str:
+    """Return the name that a model was given, else that of the policy's classifier."""
+    noted = None if case.policy is None else case.policy.metadata.get("classifier")
+    return case.name if case.name != UNNAMED else str(noted or "Classifier")
+
+
+def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:
+    """Return whether a policy keeps its promise on these rows, None without a policy."""
+    policy, accepted = case.policy, case.accepted
+    if policy is None or accepted is None:
+        return None
+    same = _chose_threshold(case)
+    check = check_decided(policy, case.predictions, accepted, subgroups, same_rows=same)
+    trust = "" if check is None or same else check.trust
+    return keeps_promise(policy, check, same_rows=same)._asdict() | {"trust": trust}
+
+
+def _chose_threshold(case: Case) -> bool:
+    """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
+    assert case.policy is not None
+    return chose_threshold(case.policy, case.judged.curve)
 
 
 def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
@@ -169,7 +196,7 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
             value = kernel_value(spec, judged, parameters)
             low, high = _closed_interval(spec, judged, parameters, level)
         found.append({"metric": name, "value": value, "low": low, "high": high,
-                      "better": spec.better, "meaning": spec.use})  # fmt: skip
+                      "better": spec.better, "meaning": explain_metric(name, value)})  # fmt: skip
     return found
 
 
@@ -339,8 +366,8 @@ def _measure_calibration(state: str, outcomes: Outcomes, level: float, seed: Any
     return found | {str(name): float(value) for name, value in values.items()}
 
 
-def _certificate(case: Case, subgroups: Any) -> dict[str, Any] | None:
-    """Return the texts of the policy's certificates, and whether these rows contradict them."""
+def _certificate(case: Case) -> dict[str, Any] | None:
+    """Return the texts of the policy's certificates."""
     policy = case.policy
     if policy is None:
         return None
@@ -352,13 +379,8 @@ def _certificate(case: Case, subgroups: Any) -> dict[str, Any] | None:
         one = policy.certificate
         texts = {} if one is None else {"": str(one)}
         certified = one is not None and one.is_certified
-    tuned_on = policy.fingerprints.get("data")
-    same = tuned_on is not None and tuned_on == fingerprint(case.judged.curve)
-    notice = ""
-    if not same and case.accepted is not None and case.raw.sample_weight is None:
-        notice = own_promise(policy, case.predictions, case.accepted, subgroups)
     return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
-            "same_rows": same, "notice": notice}  # fmt: skip
+            "same_rows": _chose_threshold(case)}  # fmt: skip
 
 
 def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:

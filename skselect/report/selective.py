@@ -30,7 +30,7 @@ from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions
 from skselect.report.answers import which_is_best
-from skselect.report.data import Case, count_classes, make_case, make_contents, replace_nan
+from skselect.report.data import UNNAMED, Case, count_classes, make_case, make_contents, replace_nan
 from skselect.report.render import render_page, render_text
 
 
@@ -192,7 +192,7 @@ def selective_report(
     """
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     check_count("n_errors", n_errors, 0)
-    given = y_proba if isinstance(y_proba, Mapping) else {"model": y_proba}
+    given = y_proba if isinstance(y_proba, Mapping) else {UNNAMED: y_proba}
     _check_model_names(given)
     tables = {
         str(name): _check_predictions(y_true, one, labels=labels, pos_label=pos_label)

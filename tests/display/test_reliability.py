@@ -20,7 +20,7 @@ def test_points_are_the_reliability_curve(rng):
         display.line_.get_xydata(), curve[["confidence", "accuracy"]].to_numpy()
     )
     label = display.ax_.get_legend().get_texts()[0].get_text()
-    assert label == f"model: smooth ECE {smooth_calibration_error(y, p):.3f}"
+    assert label == f"model: smooth ECE {100 * smooth_calibration_error(y, p):.1f} %"
     bars = display.ax_.collections[0].get_segments()
     np.testing.assert_allclose([bar[:, 1] for bar in bars], curve[["low", "high"]])
 

@@ -32,6 +32,19 @@ def test_lines_are_the_metrics(data):
     assert list(same.lines_) == ["coverage"]
 
 
+def test_means_over_few_rows_are_pale(data):
+    model, X, y = data
+    proba = model.predict_proba(X)
+    ax = ThresholdDisplay.from_predictions(y, proba).ax_
+    assert "pale: fewer than 30 accepted rows" in ax.get_legend_handles_labels()[1]
+    firm = {line.get_label(): line for line in ax.lines if line.get_alpha() is None}
+    assert not np.isnan(firm["coverage"].get_ydata()).any()
+    for t, value in firm["CWSA"].get_xydata():
+        assert np.isnan(value) == (np.sum(proba.max(axis=1) >= t) < 30)
+    sure = ThresholdDisplay.from_predictions(y, np.full(len(y), 1.0), pos_label=1)
+    assert not any("pale" in label for label in sure.ax_.get_legend_handles_labels()[1])
+
+
 @pytest.mark.filterwarnings("ignore:cwsa")
 def test_a_chosen_threshold_is_marked_and_several_are_not(data):
     model, X, y = data

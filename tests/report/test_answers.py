@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from skselect import Outcomes, selective_report
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    Predictions,
+    check_policy,
+    select_threshold,
+    selective_report,
+)
 from skselect.metrics._csr import run_csr_test
-from skselect.report.answers import is_honest, which_is_best
+from skselect.metrics._table import SPECS
+from skselect.report.answers import explain_metric, is_honest, show_share, which_is_best
+from skselect.report.data import AT_THRESHOLD, METRICS
 
 
 def answer(loss, confidence, **options):
@@ -80,7 +89,7 @@ def test_yes_and_unclear_show_their_interval(rng):
 def test_the_best_model_is_named_where_chance_is_ruled_out():
     best = {"model": "a", "estimate": 0.0123456, "tied_with_best": True}
     others = [best | {"model": "b", "tied_with_best": tied} for tied in (False, True, None)]
-    start = "a has the smallest AUGRC (0.01235), "
+    start = "a has the smallest AUGRC (1.235 %), "
     assert which_is_best([best, others[0]]) == f"{start}by more than chance."
     for open_ in others[1:]:
         said = which_is_best([best, others[0], open_])
@@ -91,10 +100,78 @@ def test_text_page_and_dict_give_the_same_answers(rng):
     p = rng.uniform(0.5, 1, 800)
     y = (rng.random(800) < p).astype(int)
     report = selective_report(y, {"honest": p, "sure": p**0.2}, pos_label=1)
-    text, page = " ".join(str(report).split()), report.to_html()
+    text, page = (" ".join(shown.split()) for shown in (str(report), report.to_html()))
     contents = report.to_dict()
     said = [model["calibration"][0]["answer"] for model in contents["models"].values()]
     assert [one.split()[0] for one in said] == ["Yes,", "No,"]
     for one in [*said, contents["best"]]:
         assert one in text
         assert one in page
+
+
+def draw(rng, n, rate, *, in_order=False):
+    """Return predictions of which this share is wrong, more often the less sure they are."""
+    p = rng.uniform(0.5, 1, n)
+    wrong = rng.random(n) < rate * (1 - p) / 0.25
+    order = np.argsort(wrong, kind="stable") if in_order else np.arange(n)
+    return Predictions.from_proba(~wrong[order], p[order], labels=[False, True])
+
+
+def verdict_on(policy, rows, **options):
+    """Return the verdict of a report, which its text and its page show before all else."""
+    report = selective_report(None, rows, policy=policy, **options)
+    (model,) = report.to_dict()["models"].values()
+    said, verdict = model["verdict"]["text"].split("\n")[0], model["verdict"]["verdict"]
+    text, page = (" ".join(shown.split()) for shown in (str(report), report.to_html()))
+    assert text.index(said) < text.index("for a person to read")
+    page = page.replace("<strong>", "").replace("</strong>", "")
+    assert f'class="verdict {verdict}">{said}' in page
+    return verdict, said
+
+
+def test_the_verdict_is_that_of_a_check(rng):
+    policy = select_threshold(draw(rng, 3000, 0.1), objective="risk", target=0.1).policy
+    for n, rate, verdict in [(3000, 0.05, "holds"), (3000, 0.4, "broken"), (60, 0.1, "undecided")]:
+        rows = draw(rng, n, rate)
+        check = check_policy(policy, rows)
+        assert check.verdict == verdict
+        assert verdict_on(policy, rows) == (verdict, check.summary.split("\n")[0])
+
+
+def test_rows_that_chose_the_threshold_are_certified_or_test_nothing(rng):
+    goal = {"objective": "risk", "target": 0.1}
+    rows, site = draw(rng, 3000, 0.1), rng.choice(["east", "west"], 3000)
+    found = select_threshold(rows, **goal)
+    verdict, said = verdict_on(found.policy, rows)
+    assert verdict == "certified"
+    assert said.startswith(f"Certified on these rows: {found.certificate.promise}. These rows")
+    by_site = select_threshold(rows, subgroups=site, **goal).policy
+    verdict, said = verdict_on(by_site, rows, subgroups=site)
+    assert (verdict, "2 promises, each about one subgroup" in said) == ("certified", True)
+    rows = draw(rng, 3000, 0.1, in_order=True)
+    verdict, said = verdict_on(select_threshold(rows, **goal).policy, rows)
+    assert verdict == "undecided"
+    assert "Certified on these rows, but the order of the rows matters: at most" in said
+    estimate = select_threshold(rows, method="empirical", **goal).policy
+    assert verdict_on(estimate, rows)[0] in ("undecided", "nothing")
+
+
+def test_a_policy_without_a_promise_has_nothing_to_check(rng):
+    policy = AbstentionPolicy(classes=np.array([False, True]), threshold=0.8)
+    assert verdict_on(policy, draw(rng, 50, 0.1))[0] == "nothing"
+    plain = selective_report(None, draw(rng, 50, 0.1), threshold=0.8).to_dict()
+    assert plain["models"]["model"]["verdict"] is None
+
+
+@pytest.mark.parametrize("name", METRICS + AT_THRESHOLD)
+def test_what_a_metric_says_holds_its_value(name):
+    said = explain_metric(name, 0.0372)
+    assert re.search(r"3\.72 %|3\.7 points|0\.0372", said)
+    assert explain_metric(name, np.nan).startswith("It has no value here")
+    assert "{" not in said
+    assert SPECS[name]
+
+
+def test_only_all_is_shown_as_100_percent():
+    shown = {1.0: "100 %", 0.99999: "99.99 %", 0.9731: "97.31 %", 0.5: "50 %", 1e-6: "0.0001 %"}
+    assert {share: show_share(share) for share in shown} == shown

@@ -1,10 +1,7 @@
 """The page: whole, without a network, and readable in a real browser, wide and narrow."""
 
 import html
-import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pandas as pd
@@ -13,21 +10,22 @@ from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 
 from skselect import Predictions, SelectiveClassifier, ThresholdTuner, selective_report
-
-BROWSER = next(filter(shutil.which, ["chromium", "chromium-browser", "google-chrome"]), None)
+from tests.browser import look_at, needs_browser
 
 
 @pytest.fixture(scope="module")
-def page():
+def report():
     X, y = shuffle(*load_digits(return_X_y=True), random_state=0)  # the writers take turns
     model = SelectiveClassifier(GaussianNB(), calibration="temperature", cv=3).fit(X[:600], y[:600])
     tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.25)
     tuner.fit(X[600:1200], y[600:1200])
     other = LogisticRegression(max_iter=2000).fit(X[:600] / 16, y[:600])
-    report = selective_report(
+    return selective_report(
         y[1200:],
         {"bayes": tuner.raw_scores(X[1200:]), "logistic <b>": other.predict_proba(X[1200:] / 16)},
         policy={"bayes": tuner.policy_, "logistic <b>": None},
@@ -35,6 +33,10 @@ def page():
         subgroups=pd.DataFrame({"parity": y[1200:] % 2, "half": np.arange(597) // 300}),
         title="Digits & doubts",
     )
+
+
+@pytest.fixture(scope="module")
+def page(report):
     return report.to_html()
 
 
@@ -46,8 +48,38 @@ def test_it_holds_everything(page):
     assert "By class: what it decides alone" in page
     assert "By class: its answers" in page  # the second model never abstains
     assert "What does a risk target cost?" in page
-    assert "<h2>Comparison</h2>" in page
+    assert "<h2>Comparison by AUGRC</h2>" in page
     assert page.count("data:image/svg+xml;base64,") == 11
+
+
+def test_text_and_page_show_the_same_in_the_same_order(report, page):
+    titles = [html.unescape(title) for title in re.findall(r"<h[23]>(.*?)</h[23]>", page)]
+    titles = [title for title in titles if title != "In pictures"]
+    text = str(report)
+    places, start = [], 0
+    for title in titles:
+        start = text.index(f"\n{title}\n", start)
+        places.append(start)
+    assert len(titles) == 3 + 8 + 7
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    words, shown = set(text.split()), " ".join(map(html.unescape, cells))
+    assert set(shown.replace("\N{NO-BREAK SPACE}", " ").split()) <= words
+
+
+def test_the_name_of_a_model():
+    X, y = load_digits(return_X_y=True)
+    pipe = make_pipeline(StandardScaler(), GaussianNB())
+    model = SelectiveClassifier(pipe, threshold=0.9).fit(X[:500], y[:500])
+    raw = (
+        model.raw_scores(X[500:]) if hasattr(model, "raw_scores") else model.predict_proba(X[500:])
+    )
+    for given, policy, name in [
+        (raw, model.policy_, "GaussianNB"), ({"mine": raw}, model.policy_, "mine"),
+        (raw, None, "Classifier"),
+    ]:  # fmt: skip
+        report = selective_report(y[500:], given, policy=policy)
+        assert f"\n{name}\n{'-' * len(name)}\n" in str(report)
+        assert f"<h2>{name}</h2>" in report.to_html()
 
 
 def test_it_asks_the_network_for_nothing(page):
@@ -81,45 +113,22 @@ def test_a_confidence_without_probabilities():
     assert page.count("data:image/svg+xml") == 3
 
 
-_PROBE = """
-<body style="margin:0">
-<iframe id="page" style="border:0;height:4000px;width:{width}px" srcdoc="{source}"></iframe>
-<pre id="found"></pre>
-<script>
-document.getElementById("page").onload = event => {{
-  const page = event.target.contentDocument, root = page.documentElement;
-  const asked = event.target.contentWindow.performance.getEntriesByType("resource");
-  const wide = [...page.querySelectorAll("h1, h2, h3, p, figure, img, .certificate, .scroll")]
-    .filter(e => e.getBoundingClientRect().right > {width} + 1).map(e => e.tagName);
-  document.getElementById("found").textContent = JSON.stringify({{
-    width: root.scrollWidth, wide: wide, headings: page.querySelectorAll("h2").length,
-    broken: [...page.images].filter(i => !(i.complete && i.naturalWidth > 0)).length,
-    images: page.images.length, font: getComputedStyle(page.body).fontSize,
-    asked: asked.map(e => e.name).filter(name => !name.startsWith("data:")),
-  }});
-}};
-</script>
-"""
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+@needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_in_a_browser(page, width, tmp_path):
-    probe = tmp_path / "probe.html"
-    probe.write_text(_PROBE.format(width=width, source=html.escape(page, quote=True)))
-    done = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000",
-         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", probe.as_uri()],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
-    found = json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', done.stdout)[1]))
+    path = tmp_path / "report.html"
+    path.write_text(page)
+    found = look_at(path, width, tmp_path)
     assert found["width"] <= width
-    assert found["wide"] == []
-    assert found["headings"] == 3
-    assert found["images"] == 11
-    assert found["broken"] == 0
-    assert found["asked"] == []
+    assert found["beyond"] == found["cut"] == found["dead"] == found["asked"] == []
+    assert found["links"] == 3 + 9 + 8  # comparison, two models; their sections
+    assert [name for name in found["headings"] if name in ("bayes", "logistic <b>")] == [
+        "bayes", "logistic <b>",
+    ]  # fmt: skip
     assert found["font"] == "16px"
+    assert len(found["images"]) == 11
+    letter = 10 * 96 / 72  # of 10 points, in a picture of its natural width
+    assert all(letter * shown / natural >= 11 for shown, natural in found["images"])
 
 
 @pytest.mark.parametrize("name", ["price $5_$6", "$\\frac$", "_hidden", "日本", "a & <b>"])

@@ -1,0 +1,395 @@
+"""What a report shows, in its order: the same for text and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from skselect._notebook import count
+from skselect.policy.certificate import percent, rounded
+from skselect.report.answers import show_share
+
+# Metrics that are shares of rows, or differences of such shares.
+_SHARES = {
+    "augrc", "aurc", "eaurc", "failure_auroc", "cw_accuracy", "ece", "smooth_ece", "coverage",
+    "selective_accuracy", "generalized_risk",
+}  # fmt: skip
+
+
+def text(value: Any) -> str:
+    """Return a name as it is, "" for None."""
+    return "" if value is None else str(value)
+
+
+def prose(value: Any) -> str:
+    """Return a sentence as it is; a column of sentences is wrapped."""
+    return str(value)
+
+
+def number(value: Any) -> str:
+    """Return a number with four digits, "" for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def share(value: float | None) -> str:
+    """Return a share as a percentage, "" for None."""
+    return "" if value is None else show_share(value)
+
+
+class Column(NamedTuple):
+    """A column of a table: its heading, its key in the rows, and how its values are written."""
+
+    title: str
+    key: str
+    show: Callable[[Any], str]
+
+    @property
+    def kind(self) -> str:
+        """What it holds: "number", "text" or "prose"."""
+        return self.show.__name__ if self.show in (text, prose) else "number"
+
+
+class Table(NamedTuple):
+    """Cells as they are written, row by row."""
+
+    columns: list[Column]
+    cells: list[list[str]]
+
+
+def make_table(
+    rows: list[dict[str, Any]], *columns: tuple[str, str, Callable[[Any], str]]
+) -> Table:
+    """Return rows as a table; each column is (heading, key, how a value is written)."""
+    made = [Column(*column) for column in columns]
+    return Table(made, [[one.show(row[one.key]) for one in made] for row in rows])
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report.
+
+    Parameters
+    ----------
+    key : str
+        Its anchor; pictures are found by it.
+    title : str
+    said : list of str, default=[]
+        Paragraphs before the tables.
+    quotes : dict of str to str, default={}
+        Texts that are quoted line by line, each with the name of what it is about.
+    tables : dict of str to Table, default={}
+        Each with its title, "" where that of the section says it all.
+    note : str, default=""
+        What explains the tables.
+    """
+
+    key: str
+    title: str
+    said: list[str] = field(default_factory=list)
+    quotes: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    note: str = ""
+
+
+# The whole report -------------------------------------------------------------------------
+
+
+def describe_rows(contents: dict[str, Any]) -> str:
+    """Say what a report rests on."""
+    classes = ", ".join(f"{name}: {n:,}" for name, n in contents["classes"].items())
+    return (
+        f"{count(contents['n_rows'], 'row')}; classes {classes}; intervals at "
+        f"{share(contents['confidence_level'])}, each on its own; made on "
+        f"{contents['created'][:16].replace('T', ' ')}"
+    )
+
+
+def make_comparison(contents: dict[str, Any]) -> Section | None:
+    """Return the comparison of several models, None for one."""
+    if not contents["comparison"]:
+        return None
+    shown = {None: "", True: "could be", False: "no"}
+    rows = [row | {"as_good": shown[row["tied_with_best"]]} for row in contents["comparison"]]
+    table = make_table(
+        rows, ("Model", "model", text), ("AUGRC", "estimate", share), ("low", "low", share),
+        ("high", "high", share), ("difference to the best", "difference", share),
+        ("p", "p_value", number), ("as good?", "as_good", text),
+    )  # fmt: skip
+    return Section(
+        "comparison", "Comparison by AUGRC", [contents["best"]], tables={"": table},
+        note="AUGRC is the mean rate of silent errors over all coverages; lower is better. "
+        "P-values test each model against the best, paired by row, adjusted by Holm. They do not "
+        "include how much the models would change if they were trained again.",
+    )  # fmt: skip
+
+
+_ROWS = {"all": "always answering", "accepted": "accepted cases"}
+_RATES = {
+    "missed": "missed", "sensitivity": "sensitivity", "specificity": "specificity", "PPV": "ppv",
+    "NPV": "npv",
+}  # fmt: skip
+FOOTNOTE = (
+    "A row whose confidence equals the threshold is accepted. Wrong among them is the selective "
+    "risk."
+)
+
+# One model --------------------------------------------------------------------------------
+
+
+def describe_model(model: dict[str, Any], level: float) -> list[str]:
+    """Say how many rows are left for people, and how good the others are."""
+    decided = model["decisions"]
+    said = [] if decided is None else [describe_work(decided), describe_decisions(decided, level)]
+    return [*said, describe_accuracy(model)]
+
+
+def describe_work(decided: dict[str, Any]) -> str:
+    """Say how many rows a person has to read."""
+    n, left = decided["n_rows"], decided["n_rows"] - decided["n_accepted"]
+    return f"{left:,} of {count(n, 'case')} for a person to read."
+
+
+def describe_decisions(decided: dict[str, Any], level: float) -> str:
+    """Say how much is accepted and how much of that is wrong."""
+    if not decided["n_accepted"]:
+        return f"It decides none of the {count(decided['n_rows'], 'row')} alone."
+    interval = ""
+    if decided["low"] is not None:
+        interval = (
+            f" ({share(level)} interval {_outwards(decided['low'], up=False)} to "
+            f"{_outwards(decided['high'], up=True)})"
+        )
+    cost = f"; they cost {decided['mean_cost']:.4g} each" if "mean_cost" in decided else ""
+    return (
+        f"It decides {show_share(decided['coverage'], 3)} of the rows alone "
+        f"({decided['n_accepted']:,}), {show_share(decided['risk'], 3)} of them "
+        f"wrongly{interval}{cost}."
+    )
+
+
+def _outwards(bound: float, *, up: bool) -> str:
+    return f"{rounded(100 * bound, 3, up=up)} %"
+
+
+def describe_accuracy(model: dict[str, Any]) -> str:
+    """Say how often it is right if it never abstains."""
+    return (
+        f"Always answering, it is right in {show_share(model['accuracy'], 3)} of the rows "
+        f"({count(model['n_errors'], 'error')})."
+    )
+
+
+def make_sections(model: dict[str, Any], level: float) -> list[Section]:
+    """Return what is shown of one model, in this order; what is missing or empty is left out."""
+    makers = {
+        "certificate": _show_certificate,
+        "pictures": lambda _: Section("pictures", "In pictures"),
+        "by_class": lambda model: _show_classes(model, level),
+        "workload": lambda model: _show_workload(model, level),
+        "coverages": _show_coverages,
+        "metrics": _show_metrics,
+        "calibration": _show_calibration,
+        "subgroups": _show_subgroups,
+        "errors": _show_errors,
+    }
+    return [make(model) for key, make in makers.items() if model.get(key, True)]
+
+
+def _show_certificate(model: dict[str, Any]) -> Section:
+    found = model["certificate"]
+    if found["same_rows"]:
+        origin = (
+            "These rows chose the threshold; only the certificate says what to expect of others."
+        )
+    else:
+        rows = "" if found["n"] is None else f" with {count(found['n'], 'row')}"
+        promised = " Its certificate is about those rows:" if found["texts"] else ""
+        origin = f"The policy was made on {found['created'][:10]}{rows}.{promised}"
+    trust = model["verdict"]["trust"]
+    note = f"The verdict at the top says whether these rows confirm it. {trust}" if trust else ""
+    return Section("certificate", "The policy and its certificate", [origin], found["texts"],
+                   note=note)  # fmt: skip
+
+
+def _show_classes(model: dict[str, Any], level: float) -> Section:
+    (title, answers), *others = _tabulate_classes(model)
+    tables = {"": _plain_table(answers, 1)}
+    tables |= {name: _plain_table(rows, k) for k, (name, rows) in enumerate(others, 1)}
+    return Section("by_class", title, tables=tables, note=_explain_classes(level))
+
+
+def _show_workload(model: dict[str, Any], level: float) -> Section:
+    table = _plain_table(_tabulate_workload(model, level), 0)
+    note = _explain_workload(model, level)
+    title = "What does a risk target cost? Cases handed over per 1,000"
+    return Section("workload", title, tables={"": table}, note=note)
+
+
+def _plain_table(rows: list[dict[str, Any]], n_names: int) -> Table:
+    """Return rows of counts and texts as a table whose first columns are names."""
+    return make_table(
+        rows, *((name, name, text if k < n_names else number) for k, name in enumerate(rows[0]))
+    )
+
+
+def _tabulate_classes(model: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the tables about the classes, each with its title; all cells are text or counts."""
+    by_class = model["by_class"]
+    confusion, rates = by_class["confusion"], by_class["rates"]
+    which = "" if by_class["n_classes"] == len(rates) else (
+        f" (of {by_class['n_classes']:,} classes the {len(rates)} that are missed most often)"
+    )  # fmt: skip
+    answers = [
+        {"true class": name} | dict(zip(confusion["answers"], counts, strict=True))
+        for name, counts in zip(confusion["true"], confusion["counts"], strict=True)
+    ]
+    title = "its answers" if model["decisions"] is None else "what it decides alone"
+    return [
+        (f"By class: {title}{which}", answers),
+        ("How many of each class are missed", list(map(_tabulate_missed, rates))),
+        ("How far each answer can be relied on", [
+            row for one in rates for row in _tabulate_rates(one)
+        ]),
+    ]  # fmt: skip
+
+
+def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
+    """Return how many cases of a class get another answer, always answering and abstaining."""
+    always = one["all"]["missed"]
+    row = {"class": one["class"], "cases": always["n_rows"]}
+    if "accepted" not in one:
+        return row | {"missed": always["n_hits"]}
+    return row | {
+        "missed if always answering": always["n_hits"],
+        "handed over": always["n_rows"] - one["accepted"]["sensitivity"]["n_rows"],
+        "missed alone": one["accepted"]["missed"]["n_hits"],
+    }
+
+
+def _tabulate_rates(one: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rates of a class, always answering and abstaining, a row per rate."""
+    return [
+        {"class": one["class"], "share": name}
+        | {words: _with_interval(one[rows][key]) for rows, words in _ROWS.items() if rows in one}
+        for name, key in _RATES.items()
+    ]
+
+
+def _with_interval(rate: dict[str, Any]) -> str:
+    """Return a share with its interval, "" where there are no rows."""
+    if rate["value"] is None:
+        return ""
+    low, high = rounded(100 * rate["low"], 3, up=False), rounded(100 * rate["high"], 3, up=True)
+    return f"{show_share(rate['value'], 3)} ({low} to {high})"
+
+
+def _explain_classes(level: float) -> str:
+    """Say what the shares of each class are shares of."""
+    return (
+        "Missed: cases of the class that get another answer, as a share of all its cases, those "
+        "handed over included. The other shares of accepted cases are of what it decides alone. "
+        "Sensitivity: cases of the class that get this answer; specificity: other cases that do "
+        "not; PPV: answers with the class that are right; NPV: other answers that are right not "
+        f"to name it. In brackets: exact {percent(level)} intervals, each on its own."
+    )
+
+
+def _tabulate_workload(model: dict[str, Any], level: float) -> list[dict[str, Any]]:
+    """Return what is handed over at each target; all cells are text."""
+    return [
+        {
+            "risk target": percent(row["target"]),
+            "handed over": f"{row['handed_over']:,.0f}",
+            f"with {percent(level)} confidence": ""
+            if row["handed_over_surely"] is None
+            else f"{row['handed_over_surely']:,.0f}",
+            "wrong here": "" if row["risk"] is None else show_share(row["risk"], 3),
+            "from confidence": "" if row["threshold"] is None else f"{row['threshold']:.4g}",
+        }
+        for row in model["workload"]["targets"]
+    ]
+
+
+def _explain_workload(model: dict[str, Any], level: float) -> str:
+    """Say what is handed over now, and what the numbers of the targets promise."""
+    now = model["workload"]["handed_over_now"]
+    first = "" if now is None else f"It now hands over {now:,.0f} of 1,000 cases. "
+    return (
+        f"{first}The lines are estimates: the threshold of each was chosen on these rows, so new "
+        f"rows may show more errors. The numbers with {percent(level)} confidence hold for all "
+        "targets at once, if these rows neither trained nor calibrated the model. A certificate "
+        "for one target that is named before looking usually hands over fewer."
+    )
+
+
+def _show_coverages(model: dict[str, Any]) -> Section:
+    table = make_table(
+        model["coverages"], ("Accepted", "coverage", share), ("wrong among them", "risk", share),
+        ("from confidence", "threshold", number),
+    )  # fmt: skip
+    return Section("coverages", "If it accepts only its surest rows", tables={"": table})
+
+
+def _show_metrics(model: dict[str, Any]) -> Section:
+    rows = [
+        row | {key: (share if row["metric"] in _SHARES else number)(row[key])
+               for key in ("value", "low", "high")}
+        for row in model["metrics"]
+    ]  # fmt: skip
+    table = make_table(
+        rows, ("Metric", "metric", text), ("Value", "value", number), ("low", "low", number),
+        ("high", "high", number), ("Better", "better", text), ("What it says", "meaning", prose),
+    )  # fmt: skip
+    return Section("metrics", "Metrics", tables={"": table})
+
+
+def _show_calibration(model: dict[str, Any]) -> Section:
+    rows = model["calibration"]
+    said = [
+        row["answer"] if row["state"] == "as given" else f"{row['state'].capitalize()}: "
+        f"{row['answer']}" for row in rows
+    ]  # fmt: skip
+    table = make_table(
+        rows, ("State", "state", text), ("mean confidence", "mean_confidence", share),
+        ("right", "accuracy", share), ("smooth ECE", "smooth_ece", share), ("ECE", "ece", share),
+        ("Brier", "top_label_brier", number), ("CSR", "csr", number), ("p", "csr_p_value", number),
+    )  # fmt: skip
+    return Section(
+        "calibration", "Is the confidence honest?", said, tables={"": table},
+        note="Answers with an honest (calibrated) confidence of 0.9 are right in 90 % of cases. "
+        "CSR is about 1 for a calibrated confidence, and far above 1 where there are errors near "
+        "certainty; p is the probability that a calibrated model has a CSR as large.",
+    )  # fmt: skip
+
+
+def _show_subgroups(model: dict[str, Any]) -> Section:
+    table = make_table(
+        model["subgroups"], ("Attribute", "attribute", text), ("Subgroup", "subgroup", text),
+        ("rows", "n_rows", number), ("accepted", "coverage", share),
+        ("wrong among them", "risk", share), ("low", "low", share), ("high", "high", share),
+    )  # fmt: skip
+    return Section("subgroups", "Subgroups", tables={"": table})
+
+
+def _show_errors(model: dict[str, Any]) -> Section:
+    rows = [
+        row | {f"feature {name}": value for name, value in row["features"].items()}
+        for row in model["errors"]
+    ]
+    shows = {
+        name: text if any(isinstance(row["features"][name], str) for row in rows) else str
+        for name in rows[0]["features"]
+    }
+    named = [("case", "id", text)] if "id" in rows[0] else []
+    table = make_table(
+        rows, *named, ("Row (from 0)", "row", str), ("true", "true", text),
+        ("answer", "answered", text),
+        ("confidence", "confidence", number),
+        *((name, f"feature {name}", show) for name, show in shows.items()),
+    )  # fmt: skip
+    return Section("errors", "Most confident errors", tables={"": table})
