@@ -70,9 +70,7 @@ def test_the_name_of_a_model():
     X, y = load_digits(return_X_y=True)
     pipe = make_pipeline(StandardScaler(), GaussianNB())
     model = SelectiveClassifier(pipe, threshold=0.9).fit(X[:500], y[:500])
-    raw = (
-        model.raw_scores(X[500:]) if hasattr(model, "raw_scores") else model.predict_proba(X[500:])
-    )
+    raw = model.raw_scores(X[500:])
     for given, policy, name in [
         (raw, model.policy_, "GaussianNB"), ({"mine": raw}, model.policy_, "mine"),
         (raw, None, "Classifier"),
