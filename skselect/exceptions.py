@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 
 class InfeasibleTargetError(ValueError):
     """No threshold meets the target on the rows given.
 
+    Parameters
+    ----------
+    message : str
+    rows_needed, remedy
+        As the attributes.
+    find_least : callable, default=None
+        Returns `least_target` and `reason`, when one of them is first read.
+
     Attributes
     ----------
     least_target : float or None
-        The smallest target that these rows could have met, if there is one. To certify that
-        target, use other rows than these.
+        The smallest target that these rows could have met, if there is one; looked for when it is
+        first read. To certify that target, use other rows than these.
     rows_needed : int or None
         Roughly how many rows, fresh ones or those of the next planned look, would be enough if
         errors are as frequent as here.
     reason : str
-        The message without `remedy`.
+        The message without `remedy`, and with the smallest target.
     remedy : str
         The end of the message: what else could be asked for in Python.
     """
@@ -24,15 +35,35 @@ class InfeasibleTargetError(ValueError):
         self,
         message: str,
         *,
-        least_target: float | None = None,
         rows_needed: int | None = None,
         remedy: str = "",
+        find_least: Callable[[], tuple[float | None, str]] | None = None,
     ) -> None:
         super().__init__(f"{message} {remedy}".rstrip())
-        self.reason = message
         self.remedy = remedy
-        self.least_target = least_target
         self.rows_needed = rows_needed
+        self._found: tuple[float | None, str] | None = None
+        self._find_least = find_least or (lambda: (None, message))
+
+    def __reduce__(self) -> Any:
+        self._look()  # keep the answer instead of the rows
+        return super().__reduce__()
+
+    @property
+    def least_target(self) -> float | None:
+        """The smallest target that these rows could have met."""
+        return self._look()[0]
+
+    @property
+    def reason(self) -> str:
+        """The message without `remedy`, and with the smallest target."""
+        return self._look()[1]
+
+    def _look(self) -> tuple[float | None, str]:
+        if self._found is None:
+            self._found = self._find_least()
+            del self._find_least  # and the rows that it holds
+        return self._found
 
 
 class DatasetNotFoundError(OSError):

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import fft, special, stats
+from scipy import fft, special
 
 from skselect._typing import FloatArray, IntArray
 from skselect.bounds._binomial import critical_counts, rows_for_certificate, smallest_rank
@@ -28,6 +28,8 @@ _LONG_WALK = 300_000
 # Levels of the band between the union bound and delta, and how fast, on a logarithmic scale, the
 # probability of crossing grows with the level.
 _LEVELS, _SLOPE = 1 << 14, 0.87
+# So many levels allow nearly the same counts.
+_NEAR = 64
 
 
 @lru_cache(maxsize=1024)
@@ -103,9 +105,26 @@ def band_accepts(
     ranks = even_ranks(n, target, delta, min_coverage)
     if len(ranks) == 0:
         return False
-    alpha = float(np.min(special.bdtr(errors(ranks).astype(np.float64), ranks, target)))
+    alpha = float(np.min(_pass_levels(ranks, target, errors(ranks))))
     levels = _Levels(ranks, target, delta)
     return alpha <= delta and levels.is_safe(levels.first_from(alpha))
+
+
+def band_may_accept(
+    n: int,
+    target: float,
+    delta: float,
+    min_coverage: float,
+    errors: Callable[[IntArray], Any],
+) -> bool:
+    """Tell whether :func:`band_accepts` may be true, without a walk; False is never wrong."""
+    ranks = even_ranks(n, target, delta, min_coverage)
+    return len(ranks) > 0 and bool(np.min(_pass_levels(ranks, target, errors(ranks))) <= delta)
+
+
+def _pass_levels(ranks: IntArray, target: float, errors: Any) -> FloatArray:
+    """Return the least level at which each rank passes; tied rows may bring more errors than it."""
+    return special.bdtr(np.minimum(errors, ranks).astype(np.float64), ranks, target)
 
 
 @dataclass(frozen=True)
@@ -157,22 +176,28 @@ class _Levels:
         return level == 0 or self.crossing(level) <= self.delta
 
     def last_safe(self) -> int:
-        """Return the last safe level.
+        """Return the last safe level."""
+        return self.bracket(1)[0]
 
-        The probability of crossing rises nearly straight on a logarithmic scale, so that half as
-        many levels have to be tried as by bisection.
+    def bracket(self, apart: int) -> tuple[int, float]:
+        """Return a safe level, and by how much one at most `apart` above it is more often crossed.
+
+        That one is unsafe. The probability of crossing rises nearly straight on a logarithmic
+        scale, so that half as many levels have to be tried as by bisection.
         """
         per_log = self.per_log / _SLOPE
         safe, unsafe, level = 0, _LEVELS + 1, max(round(_LEVELS - 2.0 * per_log), _LEVELS // 2)
+        low, high = 0.0, 1.0
         least, was_safe = 1, False
-        while unsafe - safe > 1:
+        while unsafe - safe > apart:
             crossed = self.crossing(level)
             gap, is_safe = math.log(max(crossed, _TAIL) / self.delta), crossed <= self.delta
             safe, unsafe = (level, unsafe) if is_safe else (safe, level)
+            low, high = (crossed, high) if is_safe else (low, crossed)
             least = 2 * least if is_safe == was_safe else 1  # do not creep up from one side
             step = min(max(int(abs(gap) * per_log), least), max((unsafe - safe) // 2, 1))
             level, was_safe = level + (step if is_safe else -step), is_safe
-        return safe
+        return safe, high - low
 
 
 def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[IntArray, IntArray]:
@@ -290,6 +315,16 @@ def combined_limits(
     if len(first) == 0:
         return first, first, first
     band_ranks, limits = walk_band(n, target, BAND_SHARE * delta, min_coverage)
+    ranks, band, sequence = _join_sequence(first, band_ranks, limits, target, delta)
+    sequence = np.minimum.accumulate(sequence[::-1])[::-1]  # rising, as the proof requires
+    start = _surest_start(first, sequence[np.searchsorted(ranks, first)], n, target)
+    return ranks, band, np.where(ranks >= start, sequence, -1)
+
+
+def _join_sequence(
+    first: IntArray, band_ranks: IntArray, limits: IntArray, target: float, delta: Any
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return all ranks of a band and a sequence, with the limits of both there."""
     ranks = np.unique(np.concatenate([band_ranks, first]))
     place = np.searchsorted(band_ranks, ranks, side="right") - 1
     band = np.where(place >= 0, np.append(limits, -1)[place], -1)
@@ -302,9 +337,7 @@ def combined_limits(
             for (low, state), chance in zip(alive, later, strict=True)
         ]
     )
-    sequence = np.minimum.accumulate(sequence[::-1])[::-1]  # rising, as the proof requires
-    start = _surest_start(first, sequence[np.searchsorted(ranks, first)], n, target)
-    return ranks, band, np.where(ranks >= start, sequence, -1)
+    return ranks, band, sequence
 
 
 def _surest_start(ranks: IntArray, limits: IntArray, n: int, target: float) -> int:
@@ -313,30 +346,80 @@ def _surest_start(ranks: IntArray, limits: IntArray, n: int, target: float) -> i
     It is the first rank in the range of starts that passes with probability 90 % if the risk is a
     third of the target; if there is none, the rank there that passes most often.
     """
-    early = ranks <= max(SEQUENCE_START[1] * n, ranks[0])
-    chance = special.bdtr(np.maximum(limits[early], 0.0), ranks[early], target / 3.0)
-    chance[limits[early] < 0] = 0.0
-    return int(ranks[np.argmax(np.minimum(chance, 0.9))])
+    starts = _possible_starts(ranks, n)
+    return int(starts[np.argmax(_chance_to_start(starts, limits[: len(starts)], target))])
 
 
-def may_start(
+def _possible_starts(ranks: IntArray, n: int) -> IntArray:
+    return ranks[ranks <= max(SEQUENCE_START[1] * n, ranks[0])]
+
+
+def _chance_to_start(ranks: IntArray, limits: IntArray, target: float) -> FloatArray:
+    """Return the probability, up to 90 %, that each rank passes if the risk is target/3."""
+    chance = special.bdtr(np.maximum(limits, 0.0), ranks, target / 3.0)
+    return np.where(limits < 0, 0.0, np.minimum(chance, 0.9))
+
+
+def sequence_accepts(
     n: int,
     target: float,
     delta: float,
     min_coverage: float,
     errors: Callable[[IntArray], Any],
-) -> bool:
-    """Tell whether the sequence of :func:`combined_limits` may pass the rank at which it starts.
+) -> bool | None:
+    """Tell whether the sequence of :func:`combined_limits` passes the rank at which it starts.
 
-    Arguments as in :func:`band_accepts`. True may be wrong, False is not: no rank is tested at
-    more than `delta`.
+    Arguments as in :func:`band_accepts`. None in the rare case where only the limits at all ranks
+    can tell.
     """
     ranks = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
     if len(ranks) == 0:
         return False
-    early = ranks[ranks <= max(SEQUENCE_START[1] * n, ranks[0])]
-    alpha = special.bdtr(errors(early).astype(np.float64), early, target)
-    return bool(np.any(alpha <= delta * (1.0 + 1e-6)))  # it is summed up in another way there
+    starts, slack = _possible_starts(ranks, n), 1e-6  # the limits are summed up in another way
+    found = errors(starts)
+    if np.all(_pass_levels(starts, target, found) > (1.0 + slack) * delta):
+        return False
+    # The limits lie between those at delta less the band's share and those at delta.
+    least = critical_counts(starts, target, (1.0 - BAND_SHARE - slack) * delta)
+    most = critical_counts(starts, target, (1.0 + slack) * delta)
+    if np.all(least < 0):
+        return None
+    passes = _passes_at_start(starts, least, most, found, target)
+    levels = _Levels(
+        even_ranks(n, target, BAND_SHARE * delta, min_coverage), target, BAND_SHARE * delta
+    )
+    for apart in (_NEAR, 1):
+        if passes is not None:
+            break
+        level, more = levels.bracket(apart)
+        ends = np.array([delta - more if apart > 1 else delta, delta])
+        rises = _rising(levels.ranks, levels.limits(level))
+        ranks, _, limits = _join_sequence(starts, *rises, target, ends)
+        least, most = limits[np.searchsorted(ranks, starts)].T
+        passes = _passes_at_start(starts, least, most, found, target)
+    return passes
+
+
+def _passes_at_start(
+    starts: IntArray, least: IntArray, most: IntArray, errors: Any, target: float
+) -> bool | None:
+    """Tell whether the surest start passes, None if limits from `least` to `most` do not tell."""
+    low, high = (_chance_to_start(starts, limits, target) for limits in (least, most))
+    # The surest start is the first one with the largest chance.
+    before = np.maximum.accumulate(np.append(-1.0, low))[:-1]
+    may_start = (high > before) & (high >= np.max(low))
+    if np.all((errors <= least)[may_start]):
+        return True
+    return None if np.any((errors <= most)[may_start]) else False
+
+
+def _rising(ranks: IntArray, limits: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the ranks where the limit rises.
+
+    A walk never falls: at the other ranks it has crossed before, or does not cross.
+    """
+    rises = np.diff(limits, prepend=-1) > 0
+    return ranks[rises], limits[rises]
 
 
 def _survival_chances(
@@ -376,7 +459,7 @@ def crossing_probability(ranks: IntArray, limits: IntArray, risk: float) -> floa
     than rounding.
     """
     state = np.ones(1)
-    for _, state in _surviving(ranks, limits, risk):  # noqa: B007 - the last one counts
+    for _, state in _surviving(*_rising(ranks, limits), risk):  # noqa: B007 - the last one counts
         pass
     return max(1.0 - float(np.sum(state)), 0.0)
 
@@ -428,7 +511,9 @@ def _step_distribution(step: int, risk: float) -> tuple[int, FloatArray]:
     """Return the first count and the probabilities of the errors in `step` rows, tails cut."""
     mean, beyond = step * risk, _spread(step, risk)
     counts = np.arange(max(math.floor(mean - beyond), 0), min(math.ceil(mean + beyond), step) + 1)
-    pmf = stats.binom.pmf(counts, step, risk)
+    ratios = (step - counts[:-1]) / counts[1:] * (risk / (1.0 - risk))
+    pmf = np.cumprod(np.append(1.0, ratios))
+    pmf /= np.sum(pmf)
     below = int(np.searchsorted(np.cumsum(pmf), _TAIL))
     above = int(np.searchsorted(np.cumsum(pmf[::-1]), _TAIL))
     return int(counts[below]), pmf[below : len(pmf) - above]

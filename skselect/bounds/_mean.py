@@ -187,9 +187,13 @@ def betting_upper(
     # Means between which the wealth reaches 1/delta: what is not known yet is computed.
     known = [-math.inf, 1.0]
 
+    payoff = np.empty(len(values))  # one array for all means: new ones would take longer to get
+
     @cache
     def excess(mean: float) -> float:
-        payoff = shares * (values - mean) / (1.0 - mean)
+        np.subtract(values, mean, out=payoff)
+        np.multiply(shares, payoff, out=payoff)
+        np.divide(payoff, 1.0 - mean, out=payoff)
         found = _log_wealth(payoff, stakes, log_prior) + math.log(delta)
         known[int(found >= 0.0)] = mean
         return found
@@ -241,9 +245,11 @@ def _log_wealth(payoff: FloatArray, stakes: FloatArray, log_prior: FloatArray) -
     curved = float(np.einsum("i,i->", payoff, payoff)) * (1.0 - stakes * gain / 1.5)
     most = log_prior - stakes * np.sum(payoff) - stakes**2 / 2.0 * curved
     logs, best = np.full(len(stakes), -np.inf), -np.inf
+    factor = np.empty(len(payoff))
     for k in np.argsort(-most):
         if most[k] >= best - 60.0:
-            logs[k] = np.sum(np.log1p(-stakes[k] * payoff)) + log_prior[k]
+            np.log1p(np.multiply(-stakes[k], payoff, out=factor), out=factor)
+            logs[k] = np.sum(factor) + log_prior[k]
             best = max(best, logs[k])
     return float(special.logsumexp(logs))
 

@@ -27,6 +27,8 @@ from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.metrics import evaluate
 from skselect.predictions.predictions import Predictions
+from skselect.selection.infeasible import refusal
+from skselect.selection.results import ThresholdSelection
 
 # Shares of the rows; the other 45 % train the classifier and its calibration.
 _CERTIFY, _TEST = 0.30, 0.25
@@ -115,7 +117,11 @@ def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: st
         FrozenEstimator(model), objective="risk", target=options.max_risk, delta=options.delta,
         **shared,
     )  # fmt: skip
-    refusal = _fit_and_listen(certified, X_fresh, y_fresh)
+    told = _fit_and_listen(certified, X_fresh, y_fresh)
+    found = certified.selection_
+    if isinstance(found, ThresholdSelection) and found.accepts_nothing:
+        error = refusal(found.curve, found.goal)
+        told = told.replace(str(error), error.reason)
     say("tune the threshold for the best CWSA+ on the same rows")
     sharpest = ThresholdTuner(FrozenEstimator(model), objective="cwsa_plus", **shared)
     _fit_and_listen(sharpest, X_fresh, y_fresh)
@@ -128,7 +134,7 @@ def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: st
     table = compare(columns, X_test, y_test)
     _save(options, certified, table, X_test, y_test)
     print(f"\n{table.to_string(float_format=lambda v: f'{v:.4g}', na_rep='-')}\n")
-    print(refusal or certified.certificate_)
+    print(told or certified.certificate_)
     if trivial is not None:
         print(f"\nNote: {trivial}")
     print(f"\nWritten to {options.out}: policy.json, risk_coverage.png, metrics.csv")

@@ -262,6 +262,15 @@ class SelectiveClassifier(
         fits.end()
         return self
 
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _fit_raw(self, rows: TrainingRows) -> RawClassifier:
+        """Fit the classifier alone to checked rows; the tuner calibrates it by other folds."""
+        fits = Fits(self, rows.X, rows.y)
+        raw = rows.fit(self.estimator, fits.begin(1, first=["all rows"])[0])
+        self._check_scores(rows, raw)
+        fits.end()
+        return raw
+
     def _count_fits(self, rows: TrainingRows) -> int:
         """Return how often fitting to these rows fits the classifier."""
         if self._is_frozen:

@@ -20,12 +20,14 @@ from skselect._checks import shown
 from skselect._checks.options import warn_unseen
 from skselect._checks.rows import check_subgroups, silence_weight_warning
 from skselect._sklearn import count_rows, take_rows
-from skselect._typing import BoolArray, IntArray
+from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect.calibration._scopes import fit_calibration
 from skselect.estimators.abstaining import decide_rows
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.fitting import (
     LEAST_HELD_OUT,
     Parts,
+    RawClassifier,
     TrainingRows,
     check_pair,
     check_trainable,
@@ -42,7 +44,7 @@ from skselect.estimators.fitting import (
 from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.progress import Fits, FitTask, run
 from skselect.policy.certificate import Doubt, percent
-from skselect.policy.policy import Decisions
+from skselect.policy.policy import Decisions, apply_policy
 from skselect.policy.subgroups import asks_for_answers, subgroup_codes
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
@@ -163,13 +165,82 @@ def predict_folds(
 ) -> list[Part]:
     """Decide every tested row by a model that did not see it."""
     warn_unseen(find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
-    n_fits = (len(splits) + 1) * base._count_fits(rows)  # noqa: SLF001 - same family
-    tasks = fits.begin(n_fits, n_folds=len(splits), last=["all rows"])
+    n_folds, n_final = len(splits), base._count_fits(rows)  # noqa: SLF001 - same family
+    shared = _can_share(base, rows, splits)
+    n_fits = n_final + n_folds * (1 if shared else n_final)
+    *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
+    if shared:
+        return _share_folds(base, rows, splits, n_jobs, tasks)
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_predict_fold)(base, rows, train, test, task)
-        for (train, test), task in zip(splits, tasks, strict=False)  # the last is the refit
+        for (train, test), task in zip(splits, tasks, strict=True)
     )
     return list(parts)
+
+
+def _can_share(base: SelectiveClassifier, rows: TrainingRows, splits: Parts) -> bool:
+    """Tell whether the folds of the threshold can serve the calibration as well.
+
+    They must be a partition of the rows, where no fold comes before another, and each model must
+    know all classes. A learned confidence has too many parameters to share them.
+    """
+    learnt = isinstance(base.confidence, LearnedConfidence)
+    if base.calibration is None or learnt or is_ready(base.estimator) or len(splits) == 1:
+        return False
+    every_row = np.arange(len(rows.codes))
+    return (
+        np.array_equal(find_tested_rows(splits), every_row)
+        and all(np.array_equal(np.sort(np.concatenate(split)), every_row) for split in splits)
+        and bool(np.all(find_known_rows(splits, rows.codes)))
+    )
+
+
+def _share_folds(
+    base: SelectiveClassifier,
+    rows: TrainingRows,
+    splits: Parts,
+    n_jobs: int | None,
+    tasks: list[FitTask],
+) -> list[Part]:
+    """Fit each fold's model once, and its calibration to what the others say of their own folds."""
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_score_fold)(base, rows, train, test, task)
+        for (train, test), task in zip(splits, tasks, strict=True)
+    )
+    parts = []
+    for part in found:
+        model, others = clone(base), [other for other in found if other is not part]
+        tested = np.concatenate([other.rows for other in others])
+        weight = None if rows.weight is None else rows.weight[tested]
+        with silence_weight_warning():  # the fit on all rows warns of small weights
+            model.calibration_ = fit_calibration(
+                base.calibration, base.calibration_scope, part.raw.response,
+                np.concatenate([other.scores for other in others]), rows.codes[tested],
+                len(rows.classes), weight, base.confidence_in_use,
+            )  # fmt: skip
+        policy = model._make_policy(part.raw, rows.rule)  # noqa: SLF001 - same family
+        parts.append((part.rows, apply_policy(policy, part.scores, part.y_pred)))
+    return parts
+
+
+class _Scored(NamedTuple):
+    """What a classifier that is not calibrated yet says of rows that it did not see."""
+
+    rows: IntArray
+    raw: RawClassifier
+    scores: FloatArray
+    y_pred: IntArray | None
+
+
+def _score_fold(
+    base: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray, task: FitTask
+) -> _Scored:
+    known, model = rows.take(train), clone(base)
+    with run(task, model, known.X, known.y), silence_weight_warning():
+        raw = model._fit_raw(known)  # noqa: SLF001 - same family
+    X = take_rows(rows.X, test)
+    y_pred = raw.predict_codes(X) if rows.rule.decision == "estimator" else None
+    return _Scored(test, replace(raw, estimator=None), raw.scores(X), y_pred)
 
 
 def _predict_fold(

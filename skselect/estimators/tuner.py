@@ -239,8 +239,11 @@ class ThresholdTuner(
 
     Notes
     -----
-    A SelectiveClassifier with a calibration fits its classifier 6 times. With five folds and a
-    refit that makes 36 fits, for a promise by ``cv="auto"`` 6; without a calibration 6 and 1.
+    A SelectiveClassifier with a calibration fits its classifier 6 times. With five folds, which
+    serve calibration and threshold at once, and a refit that makes 11 fits, for a promise by
+    ``cv="auto"`` 6; without a calibration 6 and 1. Where folds cannot be shared (a learned
+    confidence, rows in time order, a class that a fold lacks), each fold calibrates by folds of
+    its own: 36 fits.
 
     A promise by ``cv="auto"`` costs 40 % of the rows, which do not train the classifier. Held-out
     shares of 0.2, 0.3, 0.4 and 0.5 certified a mean coverage of 9, 10, 13 and 13 % of 500 rows,

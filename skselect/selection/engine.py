@@ -29,6 +29,7 @@ from skselect.selection.results import GroupedSelection, ThresholdSelection
 
 # There are messages about so many subgroups at most.
 _FEW = 5
+_REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -69,10 +70,11 @@ def _report_infeasible(found: ThresholdSelection) -> ThresholdSelection:
     if goal.objective == "cost":
         warnings.warn(_abstaining_is_cheapest(goal), stacklevel=4)
         return found
-    error = refusal(found.curve, goal)
+    again = asking_again(goal)
     if goal.on_infeasible == "raise":
-        raise _add_remedy(error, goal)
-    warnings.warn(f"{error}{asking_again(goal)} Nothing will be accepted.", stacklevel=4)
+        raise refusal(found.curve, goal, again=again, remedy=_REMEDY)
+    error = refusal(found.curve, goal, again=again)
+    warnings.warn(f"{error} Nothing will be accepted.", stacklevel=4)
     return found
 
 
@@ -81,15 +83,6 @@ def _abstaining_is_cheapest(goal: Goal) -> str:
     return (
         f"Abstaining on everything costs least at target={goal.own_target:g} per row: accepting "
         f"any of these rows{which} would cost more."
-    )
-
-
-def _add_remedy(error: InfeasibleTargetError, goal: Goal) -> InfeasibleTargetError:
-    return InfeasibleTargetError(
-        f"{error}{asking_again(goal)}",
-        remedy="With on_infeasible='abstain' nothing is accepted instead.",
-        least_target=error.least_target,
-        rows_needed=error.rows_needed,
     )
 
 
@@ -138,13 +131,15 @@ def pick_by_group(
         elif one.accepts_nothing:
             refused[f"{by} {group!r}"] = one
     errors = {which: refusal(one.curve, one.goal) for which, one in islice(refused.items(), _FEW)}
-    texts, more = [f"{which}: {error}" for which, error in errors.items()], []
+    texts, more = [f"{which}: {error.reason}" for which, error in errors.items()], []
     if len(refused) > _FEW:
         more = [f"The same holds for {len(refused) - _FEW:,} more subgroups."]
     if len(refused) == len(members) and goal.on_infeasible == "raise":
-        rows_needed = next(iter(errors.values())).rows_needed
-        error = InfeasibleTargetError(" ".join([*texts, *more]), rows_needed=rows_needed)
-        raise _add_remedy(error, goal)
+        raise InfeasibleTargetError(
+            f"{' '.join([*texts, *more])}{asking_again(goal)}",
+            rows_needed=next(iter(errors.values())).rows_needed,
+            remedy=_REMEDY,
+        )
     again = asking_again(goal)
     for text in [*(f"{text}{again} This subgroup will be handed over." for text in texts), *more]:
         warnings.warn(text, stacklevel=3)

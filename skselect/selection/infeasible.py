@@ -13,18 +13,36 @@ from skselect.policy.certificate import rounded
 from skselect.selection.goal import Goal
 
 
-def refusal(curve: RiskCoverageCurve, goal: Goal) -> InfeasibleTargetError:
-    """Return an error that says why no threshold meets a goal, and what would help."""
+def refusal(
+    curve: RiskCoverageCurve, goal: Goal, *, again: str = "", remedy: str = ""
+) -> InfeasibleTargetError:
+    """Return an error that says why no threshold meets a goal, and what would help.
+
+    `again` and `remedy` end its message. The smallest target for a risk takes many times as long
+    as the refusal itself, so that it is looked for when it is asked for.
+    """
     if goal.is_metric:
-        return InfeasibleTargetError(_metric_advice(curve, goal))
-    least, needed, advice = _advice(curve, goal) if goal.promises else _plain_advice(curve, goal)
-    if goal.min_coverage > 0:
-        advice.append(f"only accepted shares of at least min_coverage={goal.min_coverage:g} count")
-    message = (
-        f"No threshold meets target={goal.own_target:g} for objective={goal.objective!r} on "
-        f"{curve.n_rows} rows (delta={goal.delta:g}). " + "; ".join(advice) + "."
-    )
-    return InfeasibleTargetError(message, least_target=least, rows_needed=needed)
+        return InfeasibleTargetError(f"{_metric_advice(curve, goal)}{again}", remedy=remedy)
+    advice, needed = _advise_rows(curve, goal)
+
+    def find_least() -> tuple[float | None, str]:
+        least, text = _describe_least(curve, goal)
+        return least, write(text)
+
+    def write(about_least: str) -> str:
+        told = [*advice, *([about_least] if about_least else [])]
+        if goal.min_coverage > 0:
+            told.append(
+                f"only accepted shares of at least min_coverage={goal.min_coverage:g} count"
+            )
+        return (
+            f"No threshold meets target={goal.own_target:g} for objective={goal.objective!r} on "
+            f"{curve.n_rows} rows (delta={goal.delta:g}). {'; '.join(told)}.{again}"
+        )
+
+    takes_long = goal.promises and goal.objective == "risk" and goal.method != "betting"
+    message = write(_where_least(curve, goal)) if takes_long else find_least()[1]
+    return InfeasibleTargetError(message, rows_needed=needed, remedy=remedy, find_least=find_least)
 
 
 def asking_again(goal: Goal) -> str:
@@ -42,17 +60,19 @@ def asking_again(goal: Goal) -> str:
     )
 
 
-def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | None, list[str]]:
-    """Return the smallest target that could be met, the rows needed, and both in words."""
+def _advise_rows(curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
+    """Say how many rows it takes; return that number, too."""
+    if not goal.promises:
+        return [], None
     needed: int | None = goal.rows_needed
     if goal.method == "betting":
-        text = f"Bets that certify it take at least {needed} accepted rows without any loss"
-        return None, needed, [text]
+        return [
+            f"Bets that certify it take at least {needed} accepted rows without any loss"
+        ], needed
     kind = "accepted rows" if goal.objective == "risk" else "rows"
     advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
     if goal.objective == "risk":
         rows = "fresh rows" if goal.looks == 1 else "rows"
-        least = thresholds.least_risk_target(goal.rule, curve, goal.level, goal.min_coverage)
         needed = thresholds.rows_like_these(curve, goal.target, goal.level, goal.min_coverage)
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "
@@ -60,24 +80,37 @@ def _advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, int | N
             if needed is None
             else f"about {needed} {rows} would do if their errors fell as they do here"
         )
+    return advice, needed
+
+
+def _where_least(curve: RiskCoverageCurve, goal: Goal) -> str:
+    error = "this error" if goal.on_infeasible == "raise" else "what on_infeasible='raise' raises"
+    return (
+        f"the smallest target these {curve.n_rows} rows could have met is `least_target` of "
+        f"{error}, but certifying that one needs fresh rows"
+    )
+
+
+def _describe_least(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, str]:
+    """Return the smallest target that could be met, if it is known, and say so."""
+    if not goal.promises:
+        allowed = reaches(curve.coverage, goal.min_coverage)
+        risk = curve.selective_risk if goal.objective == "risk" else curve.generalized_risk
+        least = goal.unit * float(np.min(risk[allowed]))
+        return least, f"the smallest risk of any accepted set of these rows is {least:.4g}"
+    if goal.method == "betting":
+        return None, ""
+    if goal.objective == "risk":
+        least = thresholds.least_risk_target(goal.rule, curve, goal.level, goal.min_coverage)
     else:
         least = clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
     least *= goal.unit
     if goal.loss == "zero_one" and least > 0.5:
-        advice.append(f"no target up to 0.5 could have been met by these {curve.n_rows} rows")
-        return None, needed, advice
-    advice.append(
+        return None, f"no target up to 0.5 could have been met by these {curve.n_rows} rows"
+    return least, (
         f"the smallest target these {curve.n_rows} rows could have met is "
         f"{rounded(least, 4, up=True)}, but certifying that one needs fresh rows"
     )
-    return least, needed, advice
-
-
-def _plain_advice(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, None, list[str]]:
-    allowed = reaches(curve.coverage, goal.min_coverage)
-    risk = curve.selective_risk if goal.objective == "risk" else curve.generalized_risk
-    least = goal.unit * float(np.min(risk[allowed]))
-    return least, None, [f"the smallest risk of any accepted set of these rows is {least:.4g}"]
 
 
 def _metric_advice(curve: RiskCoverageCurve, goal: Goal) -> str:

@@ -94,11 +94,13 @@ def betting_risk(
     if start > n:
         return 0
     first = int(np.searchsorted(ends, start))  # the block that holds the start
-    credited = np.maximum(np.append(0, ends[:-1])[first:], start)
+    credited = np.maximum(np.append(0, ends[:-1])[first:], start) - 1
+    charges, room = _charge_blocks(loss, weight, ends[first:], target), np.empty(n)
 
     def log_wealth(stake: float) -> FloatArray:
-        credit = np.cumsum(np.log1p(stake * target * weight))[credited - 1]
-        credit += _charges(loss, weight, stake, target)[ends[first:] - 1]
+        np.log1p(np.multiply(stake * target, weight, out=room), out=room)
+        credit = np.cumsum(room, out=room).take(credited)
+        credit += charges(stake)
         return credit
 
     failed = np.flatnonzero(~_which_pass(log_wealth, n, target, delta))
@@ -120,9 +122,10 @@ def betting_generalized_risk(
     """
     loss, weight, ends = _sorted_rows(outcomes, largest_weight)
 
+    charges = _charge_blocks(loss, weight, ends, target)
+
     def log_wealth(stake: float) -> FloatArray:
-        credit = np.sum(np.log1p(stake * target * weight))
-        return credit + _charges(loss, weight, stake, target)[ends - 1]
+        return np.sum(np.log1p(stake * target * weight)) + charges(stake)
 
     return last_passed(_which_pass(log_wealth, len(loss), target, delta))
 
@@ -136,21 +139,36 @@ def _sorted_rows(
     it credits the rows with the least credit.
     """
     heaviest = np.max(outcomes.weight) if largest_weight is None else largest_weight
-    weight = outcomes.weight / heaviest
-    exists = weight > 0
-    columns = (outcomes.confidence, -weight, -outcomes.loss)
-    confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
+    weight, loss, confidence = outcomes.weight / heaviest, outcomes.loss, outcomes.confidence
+    if weight.min() == weight.max():
+        confidence, loss = sort_rows(confidence, -loss)
+    else:
+        exists = weight > 0
+        columns = (confidence, -weight, -loss)
+        confidence, weight, loss = sort_rows(*(column[exists] for column in columns))
+        weight = -weight
     ends = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], True)) + 1
-    return -loss, -weight, ends
+    return -loss, weight, ends
 
 
-def _charges(loss: FloatArray, weight: FloatArray, stake: float, target: float) -> FloatArray:
-    """Return the log of the factor by which losses up to each row reduce the wealth.
+def _charge_blocks(
+    loss: FloatArray, weight: FloatArray, ends: IntArray, target: float
+) -> Callable[[float], FloatArray]:
+    """Return, for a stake, the log of the factor by which losses up to each end reduce the wealth.
 
-    1 - stake w (loss - target) is the credit 1 + stake w target times a factor for the loss.
+    1 - stake w (loss - target) is the credit 1 + stake w target times a factor for the loss,
+    which is 1 for rows without any.
     """
-    credit = 1.0 + stake * weight * target
-    return np.cumsum(np.log1p(-stake * weight * loss / credit))
+    losing = loss > 0
+    n_losing = np.cumsum(losing).take(ends - 1)
+    loss, weight = loss[losing], weight[losing]
+
+    def charges(stake: float) -> FloatArray:
+        credit = 1.0 + stake * weight * target
+        factors = np.log1p(-stake * weight * loss / credit)
+        return np.append(0.0, np.cumsum(factors)).take(n_losing)
+
+    return charges
 
 
 def _which_pass(

@@ -17,12 +17,13 @@ from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import (
     BAND_SHARE,
     band_accepts,
+    band_may_accept,
     clopper_pearson_upper,
     combined_limits,
     critical_counts,
     least_count,
-    may_start,
     rows_for_certificate,
+    sequence_accepts,
     sequence_limits,
     smallest_rank,
     union_limits,
@@ -73,9 +74,9 @@ def combined_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> int:
     """Accept what band or sequence certifies; see :func:`~skselect.bounds.combined_limits`."""
-    ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
-    if len(ranks) == 0:
+    if _is_refused(curve, target, delta, min_coverage):
         return 0
+    ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
     by_band = _last_in_band(curve, ranks, band)
     begun = sequence >= 0
     return max(by_band, _passed_in_sequence(curve, ranks[begun], sequence[begun]))
@@ -338,12 +339,18 @@ def _band_meets(curve: RiskCoverageCurve, target: float, delta: float, least: fl
 def _combined_meets(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
     """Tell whether band or sequence accepts anything; limits are computed only to decide it."""
     n, errors = curve.n_rows, partial(_errors_at, curve)
-    if rows_for_certificate(target, delta) > n:
-        return False
-    if band_accepts(n, target, BAND_SHARE * delta, least, errors):
+    by_sequence = sequence_accepts(n, target, delta, least, errors)
+    if by_sequence or band_accepts(n, target, BAND_SHARE * delta, least, errors):
         return True
-    may_pass = may_start(n, target, delta, least, errors)
-    return may_pass and combined_risk(curve, target, delta, least) > 0
+    return by_sequence is None and combined_risk(curve, target, delta, least) > 0
+
+
+def _is_refused(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
+    """Tell whether neither band nor sequence accepts anything, where no limits have to say it."""
+    n, errors = curve.n_rows, partial(_errors_at, curve)
+    if band_may_accept(n, target, BAND_SHARE * delta, least, errors):
+        return False
+    return sequence_accepts(n, target, delta, least, errors) is False
 
 
 def _errors_at(curve: RiskCoverageCurve, ranks: IntArray) -> FloatArray:
@@ -432,7 +439,10 @@ def rows_like_these(
 
     def enough(n: int) -> bool:
         ranks = np.maximum((share * n).astype(np.int64), 1)
-        chance = special.bdtr(np.ceil(risk * ranks), ranks, target)
+        errors = np.ceil(risk * ranks).astype(np.int64)
+        largest = np.zeros(np.max(errors) + 1, dtype=np.int64)  # of the sets with as many errors
+        np.maximum.at(largest, errors, ranks)
+        chance = special.bdtr(np.arange(len(largest)), largest, target)
         return n > _MOST_ROWS or bool(np.any(chance <= alpha))
 
     first = max(rows_for_certificate(target, delta), curve.n_rows)

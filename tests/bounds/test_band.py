@@ -12,6 +12,7 @@ from skselect.bounds import (
     combined_limits,
     critical_counts,
     crossing_probability,
+    sequence_accepts,
     sequence_limits,
     staying_probability,
     union_limits,
@@ -204,3 +205,21 @@ def test_staying_probability_equals_the_sum_over_all_walks(ranks, limits, risk):
             expected += risk ** sum(steps) * (1 - risk) ** (len(steps) - sum(steps))
     found = staying_probability(np.array(ranks), np.array(limits), float(risk))
     assert found == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [30, 61, 200, 1000])
+def test_whether_the_sequence_starts_is_known_without_its_limits(n, rng):
+    answers = []
+    for target in (0.01, 0.03, 0.1, 0.3):
+        for delta, least in ((0.05, 0.1), (0.2, 0.0), (0.05, 0.6)):
+            ranks, _, sequence = combined_limits(n, target, delta, least)
+            for rate in (0.0, 0.2, 0.4, 0.6, 0.8):
+                walk = np.append(0, np.cumsum(rng.random(n) < rate * target))
+                begun = np.flatnonzero(sequence >= 0)
+                starts = len(begun) > 0 and walk[ranks[begun[0]]] <= sequence[begun[0]]
+                found = sequence_accepts(n, target, delta, least, lambda k, w=walk: w[k])
+                assert found in (starts, None)
+                answers.append(found)
+    assert True in answers
+    assert False in answers
+    assert answers.count(None) < len(answers) / 4

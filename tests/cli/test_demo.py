@@ -82,6 +82,7 @@ def test_refusal_is_shown_and_nothing_is_accepted(tmp_path, table, capsys):
     assert demo.run(options(tmp_path, data=path, target="answer", max_risk=0.001)) == 0
     printed = capsys.readouterr().out
     assert "No threshold meets target=0.001" in printed
+    assert "could have met is 0." in printed
     assert "Nothing will be accepted" in printed
 
 

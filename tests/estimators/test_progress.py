@@ -54,7 +54,7 @@ def test_a_verbose_tuner_says_what_it_fits_and_how_often(data, capsys):
     tuner = ThresholdTuner(calibrated(), cv=2, verbose=1)
     clone(tuner).fit(*data)
     assert lines(capsys) == [
-        "[ThresholdTuner] Fitting 2 folds, then all rows, totalling 12 fits",
+        "[ThresholdTuner] Fitting 2 folds, then all rows, totalling 6 fits",
         "[ThresholdTuner] fold 1 of 2", "[ThresholdTuner] fold 2 of 2",
         "[ThresholdTuner] all rows",
     ]  # fmt: skip

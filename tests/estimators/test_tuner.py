@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skselect import (
     AbstentionPolicy,
     InfeasibleTargetError,
+    LearnedConfidence,
     Predictions,
     SelectiveClassifier,
     ThresholdTuner,
@@ -37,6 +38,7 @@ from skselect import (
     select_threshold,
 )
 from skselect._notebook import unwrap
+from skselect.calibration import ClassCalibration
 from skselect.thresholds import Betting, FixedSequence
 
 quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -386,7 +388,7 @@ class CountingNB(GaussianNB):
 @pytest.mark.parametrize(
     ("calibration", "options", "n_fits"),
     [
-        ("platt", {}, 36), ("platt", {"objective": "risk", "target": 0.3}, 6),
+        ("platt", {}, 11), ("platt", {"objective": "risk", "target": 0.3}, 6),
         (None, {}, 6), (None, {"objective": "risk", "target": 0.3}, 1),
     ],
 )  # fmt: skip
@@ -884,3 +886,34 @@ def test_a_fold_checks_what_its_model_says_and_nothing_again(data):
     )
     assert few < 200
     assert many - few < 5 * 20
+
+
+@quiet
+def test_shared_folds_calibrate_the_rows_of_each_fold_by_the_others(data):
+    X, y = data
+    cv = StratifiedKFold(4, shuffle=True, random_state=1)
+    base = SelectiveClassifier(GaussianNB(), calibration="isotonic")
+    tuner = ThresholdTuner(base, objective="cost", target=0.2, cv=cv).fit(X, y)
+    codes = np.unique(y, return_inverse=True)[1]
+    scores, fold = np.empty((len(y), codes.max() + 1)), np.empty(len(y), dtype=int)
+    for k, (train, test) in enumerate(cv.split(X, y)):
+        scores[test], fold[test] = GaussianNB().fit(X[train], y[train]).predict_proba(X[test]), k
+    confidence = np.empty(len(y))
+    for k in range(4):
+        other = ClassCalibration.fit(
+            "isotonic", "predict_proba", scores[fold != k], codes[fold != k], codes.max() + 1
+        )
+        confidence[fold == k] = other.predict_proba(scores[fold == k]).max(axis=1)
+    np.testing.assert_array_equal(tuner.curve_.thresholds, np.unique(confidence)[::-1])
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("confidence", "cv", "n_fits"),
+    [("auto", TimeSeriesSplit(3), 24), (LearnedConfidence(), 3, 24), ("margin", 3, 9)],
+)
+def test_folds_are_shared_only_where_that_is_right(data, confidence, cv, n_fits):
+    CountingNB.fits = 0
+    base = SelectiveClassifier(CountingNB(), calibration="platt", confidence=confidence)
+    ThresholdTuner(base, cv=cv).fit(*data)
+    assert CountingNB.fits == n_fits

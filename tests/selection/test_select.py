@@ -1,5 +1,7 @@
 """select_threshold on tables of predictions."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from skselect import (
     RiskCoverageCurve,
     evaluate,
     select_threshold,
+    thresholds,
 )
 from skselect._notebook import unwrap
 from skselect.metrics import cwsa_plus_score
@@ -60,11 +63,29 @@ def test_infeasible_target_says_what_would_help(objective):
     few = Outcomes([0] * 50, np.linspace(0.5, 1, 50))
     with pytest.raises(InfeasibleTargetError, match=r"at least 149 (accepted )?rows") as caught:
         select_threshold(few, objective=objective, target=0.02)
-    text = str(caught.value)
-    assert "could have met is 0.05" in text
-    assert "needs fresh rows" in text
+    assert "could have met is 0.05" in caught.value.reason
+    assert "needs fresh rows" in str(caught.value)
     assert caught.value.rows_needed >= 149
     assert caught.value.least_target == pytest.approx(1 - 0.05 ** (1 / 50), rel=2e-3)
+
+
+def test_a_refusal_looks_for_the_least_target_only_when_asked(good, monkeypatch):
+    asked, least = [], thresholds.least_risk_target
+
+    def look(*arguments):
+        asked.append(arguments)
+        return least(*arguments)
+
+    monkeypatch.setattr(thresholds, "least_risk_target", look)
+    with pytest.raises(InfeasibleTargetError, match="is `least_target` of this error") as caught:
+        select_threshold(good, objective="risk", target=0.0001)
+    assert not asked
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert len(asked) == 1
+    for name in ("args", "least_target", "rows_needed", "reason", "remedy"):
+        assert getattr(again, name) == getattr(caught.value, name)
+    assert f"could have met is {again.least_target:.3f}"[:-1] in again.reason
+    assert len(asked) == 1
 
 
 def test_infeasible_may_abstain_instead():

@@ -1,5 +1,7 @@
 """Rules for a risk target, against the definition of what each may accept."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -327,3 +329,25 @@ def test_the_scale_of_constant_weights_does_not_matter_for_costs(case, cost):
     curve, (confidence, loss, _) = case
     scaled = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, np.full(len(loss), 0.1)))
     assert thresholds.cheapest(scaled, cost) == thresholds.cheapest(curve, cost)
+
+
+@pytest.mark.parametrize("ties", [1, 4, 40, 400])
+def test_what_is_refused_at_once_is_what_the_limits_refuse(ties, rng):
+    refused = []
+    for n, target, slope in product((60, 400), (0.02, 0.1, 0.4), (0.01, 0.2, 0.6)):
+        confidence = np.ceil(rng.random(n) * n / ties)
+        wrong = rng.random(n) < slope * (1 - confidence / confidence.max())
+        curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
+        ranks, band, sequence = combined_limits(n, target, 0.05, 0.1)
+        begun = np.flatnonzero(sequence >= 0)
+        accepts = any(
+            curve.accepted_loss[b] <= band[np.flatnonzero(ranks <= k)].max(initial=-1)
+            for b, k in enumerate(curve.n_accepted)
+        )
+        if len(begun):
+            first = curve.first_reaching(ranks[begun[0]])
+            accepts |= bool(curve.accepted_loss[first] <= sequence[begun[0]])
+        assert (thresholds.combined_risk(curve, target, 0.05, 0.1) > 0) is accepts
+        refused.append(not accepts)
+    assert True in refused
+    assert False in refused
