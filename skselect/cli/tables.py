@@ -111,7 +111,8 @@ class TableFile:
     def _batches(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
         parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
         with (
-            parquet.ParquetFile(self.path) as file,
+            # Buffers read in advance would stay in memory.
+            parquet.ParquetFile(self.path, pre_buffer=False) as file,
             row_bar(file.metadata.num_rows, self.path.name) as bar,
         ):
             first = 0

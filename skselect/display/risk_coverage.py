@@ -262,12 +262,12 @@ class RiskCoverageDisplay(CurveDisplay):
                 label=f"{kind}: {text}")  # fmt: skip
 
     def _mark(self, ax: Any, threshold: float) -> None:
-        blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
-        if blocks == 0:
+        accepted = self.curve.accepted_at(np.array([threshold]))
+        weight, loss = float(accepted.weight[0]), float(accepted.loss[0])
+        if weight == 0:
             ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")
             return
-        x, risk = self.curve.working_point(blocks)
-        y = self.unit * risk
+        x, y = weight / self.curve.total_weight, self.unit * (loss / weight)
         found = f"{100 * y:.1f} % wrong" if self.loss == "zero_one" else f"mean {y:.3g}"
         ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
                 label=f"threshold {threshold:.3g}: accepts {100 * x:.0f} %, {found}")  # fmt: skip

@@ -186,18 +186,22 @@ class ThresholdDisplay(CurveDisplay):
 
     def _grid(self) -> FloatArray:
         """Return thresholds from just below the least confidence up to just below 1."""
-        check_unit_confidence(self.curve.thresholds[[0, -1]], "ThresholdDisplay")
-        lowest = min(float(self.curve.thresholds[-1]), 0.99)
+        ends = [self.curve.threshold_at(entry) for entry in (0, len(self.curve) - 1)]
+        check_unit_confidence(np.array(ends), "ThresholdDisplay")
+        lowest = min(ends[1], 0.99)
         if self.threshold is not None and 0 <= self.threshold < lowest:
             lowest = float(self.threshold)
         return np.linspace(max(lowest - 0.02, 0.0), 1.0, _POINTS)[:-1]
 
     def _values(self, metric: str, grid: FloatArray) -> FloatArray:
         """Return the metric at each threshold, nan where nothing is accepted."""
+        accepted = self.curve.accepted_at(grid)
+        some = accepted.weight > 0
         if metric in ("cwsa", "cwsa_plus"):
             values = self.curve.cwsa(grid) if metric == "cwsa" else self.curve.cwsa_plus(grid)
-            return np.where(self.curve.n_blocks_accepted(grid) > 0, values, np.nan)
-        blocks = self.curve.n_blocks_accepted(grid)
+            return np.where(some, values, np.nan)
         if metric == "coverage":
-            return np.append(0.0, self.curve.coverage)[blocks]
-        return np.append(np.nan, 1.0 - self.curve.selective_risk)[blocks]
+            return accepted.weight / self.curve.total_weight
+        risk = np.full(len(grid), np.nan)
+        np.divide(accepted.loss, accepted.weight, out=risk, where=some)
+        return 1.0 - risk

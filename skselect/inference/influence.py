@@ -160,7 +160,10 @@ def _ratio(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
     if not total > 0:
         return None
     estimate = float(np.sum(over)) / total
-    return Influence(estimate, (over - estimate * under) * (len(under) / total), scale)
+    values = estimate * under
+    np.subtract(over, values, out=values)
+    values *= len(under) / total
+    return Influence(estimate, values, scale)
 
 
 def _share(events: FloatArray, trials: FloatArray) -> Influence | None:

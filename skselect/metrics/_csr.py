@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import ndtr
 
-from skselect._array_ops import ROUNDING
+from skselect._array_ops import ROUNDING, spans
 from skselect._checks.options import check_count, check_generator
 from skselect._checks.rows import refuse_graded_test, refuse_weights, warn_small_total
 from skselect._notebook import NotebookText
@@ -101,11 +101,19 @@ def error_sums(
     """
     order = np.lexsort((value, -chance))  # the order of the rows must not change the draws
     order = order[chance[order] > 0]
-    chance, value = chance[order], value[order]
+    return _sorted_error_sums(chance[order], value[order], n_draws, rng)
+
+
+def _sorted_error_sums(
+    chance: FloatArray, value: FloatArray, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draw as :func:`error_sums` does: the likeliest error first, no chance is 0."""
     sums = np.zeros(n_draws)
     # Rows whose chances differ by less than a factor of 2 are drawn together, as are all below
     # 2^-60.
-    halvings = np.minimum(np.floor(-np.log2(chance)), 60).astype(np.int64)
+    halvings = np.empty(len(chance), dtype=np.int8)
+    for rows in spans(len(chance)):
+        halvings[rows] = np.minimum(np.floor(-np.log2(chance[rows])), 60)
     edges = np.flatnonzero(np.diff(halvings, prepend=-1, append=61))
     for start, end in pairwise(edges):
         _add_errors(sums, chance[start:end], value[start:end], rng)
@@ -120,28 +128,35 @@ def _add_errors(
     step = max(1, int(_BATCH / max(n_rows * cap, 1.0)))
     for first in range(0, len(sums), step):
         n_draws = min(step, len(sums) - first)
-        place = _successes(n_rows * n_draws, cap, rng)
-        row = place % n_rows
-        wrong = rng.random(len(row)) * cap < chance[row]  # keep a share chance/cap of the draws
-        draw = place[wrong] // n_rows
-        sums[first : first + n_draws] += np.bincount(
-            draw, weights=value[row[wrong]], minlength=n_draws
-        )
+        found = np.zeros(n_draws)
+        for place in _successes(n_rows * n_draws, cap, rng):
+            draw = place // n_rows
+            row = place - draw * n_rows
+            kept = rng.random(len(row)) * cap < chance[row]  # a share chance/cap of the draws
+            np.add.at(found, draw.compress(kept), value[row.compress(kept)])
+        sums[first : first + n_draws] += found
 
 
-def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> IntArray:
-    """Return which of many independent trials succeed, by the gaps between successes."""
+def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> list[IntArray]:
+    """Return which of many independent trials succeed, in pieces, by the gaps between successes."""
     if chance >= 1.0:
-        return np.arange(n_trials)
+        return [np.arange(rows.start, rows.stop) for rows in spans(n_trials)]
     rate = -np.log1p(-chance)
-    place, last = [], -1.0
+    places, last = [], -1.0
     while last < n_trials:
         expected = (n_trials - last) * chance
-        gaps = np.floor(rng.standard_exponential(int(expected + 6 * expected**0.5) + 10) / rate) + 1
-        reached = last + np.cumsum(gaps)
-        place.append(reached[reached < n_trials])
-        last = reached[-1]
-    return np.concatenate(place).astype(np.int64)
+        for rows in spans(int(expected + 6 * expected**0.5) + 10):
+            place = rng.standard_exponential(rows.stop - rows.start)
+            place /= rate
+            np.floor(place, out=place)
+            place += 1.0
+            place[0] += last
+            np.cumsum(place, out=place)  # exact: whole numbers below 2^53
+            last = place[-1]
+            if last >= n_trials:
+                place = place[: np.searchsorted(place, n_trials)]
+            places.append(place.astype(np.int64))
+    return places
 
 
 # The test --------------------------------------------------------------------------------
@@ -205,12 +220,13 @@ def run_csr_test(
     refuse_graded_test(outcomes.loss)
     check_count("n_draws", n_draws)
     rng = check_generator(random_state)
-    rows = Outcomes(outcomes.loss, outcomes.confidence)
-    curve = RiskCoverageCurve.from_outcomes(rows)
-    value, sigma = csr(curve, eps), csr_sigma(curve, eps)
-    shortfall = find_shortfall(rows.confidence, eps)
-    possible = shortfall[shortfall > 0]
-    drawn = error_sums(possible, 1.0 / possible, n_draws, rng) / len(rows)
+    rows = outcomes
+    if rows.sample_weight is not None:  # constant ones
+        rows = Outcomes(outcomes.loss, outcomes.confidence)
+    value, sigma = _measure(rows, eps)
+    possible = _sort_descending(find_shortfall(rows.confidence, eps))
+    possible = possible[: np.count_nonzero(possible)]
+    drawn = _sorted_error_sums(possible, 1.0 / possible, n_draws, rng) / len(rows)
     as_large = int(np.sum(drawn >= value * (1.0 - ROUNDING)))
     unshrunk = np.maximum(1.0 - rows.confidence[rows.loss > 0], eps)  # not clipped at 1 - eps
     return CsrTest(
@@ -225,6 +241,19 @@ def run_csr_test(
         n_draws=n_draws,
         eps=float(eps),
     )
+
+
+def _sort_descending(values: FloatArray) -> FloatArray:
+    """Return the values themselves, sorted in place: there may be many millions."""
+    np.negative(values, out=values)
+    values.sort()
+    return np.negative(values, out=values)
+
+
+def _measure(rows: Outcomes, eps: float) -> tuple[float, float]:
+    """Return CSR and its standard deviation."""
+    curve = RiskCoverageCurve.from_outcomes(rows)
+    return csr(curve, eps), csr_sigma(curve, eps)
 
 
 # Public functions ------------------------------------------------------------------------

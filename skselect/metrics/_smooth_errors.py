@@ -8,6 +8,7 @@ import numpy as np
 from scipy.fft import dct, idct
 from scipy.optimize import brentq, isotonic_regression
 
+from skselect._array_ops import spans
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
@@ -40,14 +41,17 @@ def smooth_ece(outcomes: Outcomes) -> float:
 def _residual_cells(outcomes: Outcomes, confidence: FloatArray) -> FloatArray:
     """Split each row's (a - c)/n between the two cells whose centres are nearest to c."""
     weight = outcomes.sample_weight
-    residual = 1.0 - outcomes.loss - confidence
-    if weight is not None:
-        residual = residual * weight
-    place = confidence * _CELLS + 0.5
-    cell = place.astype(np.int64)  # 0 and _CELLS + 1 lie outside: added to their neighbours
-    above = residual * (place - cell)
-    sums = np.bincount(cell, weights=residual - above, minlength=_CELLS + 2)
-    sums[1:] += np.bincount(cell, weights=above, minlength=_CELLS + 1)[: _CELLS + 1]
+    sums, sums_above = np.zeros(_CELLS + 2), np.zeros(_CELLS + 2)
+    for rows in spans(len(confidence)):
+        residual = 1.0 - outcomes.loss[rows] - confidence[rows]
+        if weight is not None:
+            residual = residual * weight[rows]
+        place = confidence[rows] * _CELLS + 0.5
+        cell = place.astype(np.int64)  # 0 and _CELLS + 1 lie outside: added to their neighbours
+        above = residual * (place - cell)
+        np.add.at(sums, cell, residual - above)
+        np.add.at(sums_above, cell, above)
+    sums[1:] += sums_above[: _CELLS + 1]
     sums[1] += sums[0]
     sums[_CELLS] += sums[_CELLS + 1]
     return sums[1 : _CELLS + 1] / (len(confidence) if weight is None else np.sum(weight))
@@ -83,8 +87,10 @@ def isotonic_distance(curve: RiskCoverageCurve) -> float:
 def top_label_brier(outcomes: Outcomes) -> float:
     """Return the mean (c - a)^2."""
     confidence = check_unit_confidence(outcomes.confidence, "top_label_brier_score")
-    gap = 1.0 - outcomes.loss - confidence
-    return float(np.average(gap * gap, weights=outcomes.sample_weight))
+    gap = 1.0 - outcomes.loss
+    gap -= confidence
+    gap *= gap
+    return float(np.average(gap, weights=outcomes.sample_weight))
 
 
 # Public functions ------------------------------------------------------------------------

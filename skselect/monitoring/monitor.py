@@ -359,9 +359,9 @@ class SelectiveRiskMonitor:
         """Return which cases the policy accepts, its confidence, and its answers."""
         policy = self.policy
         if confidence is None:
-            table = policy.decide(y_proba, y_pred=y_pred, subgroups=subgroups, witnesses=witnesses)
-            answers = np.array(table["suggestion"].tolist(), dtype=policy.classes.dtype)
-            return table["accepted"].to_numpy(), table["confidence"].to_numpy(), answers
+            told = {"y_pred": y_pred, "subgroups": subgroups, "witnesses": witnesses}
+            decided = policy.decide_arrays(y_proba, **told)
+            return decided["accepted"], decided["confidence"], decided["suggestion"]
         if y_proba is not None or y_pred is None:
             raise ValueError("confidence goes with y_pred, the answers, and y_proba=None.")
         if witnesses:

@@ -56,7 +56,7 @@ from skselect.policy.certificate import (
     threshold_to_json,
 )
 from skselect.policy.shortlist import PolicyShortlist, check_shortlisted
-from skselect.policy.subgroups import GroupThresholds
+from skselect.policy.subgroups import GroupThresholds, describe_promises
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import OWN_FEATURES, LearnedScore
@@ -177,8 +177,13 @@ class AbstentionPolicy(NotebookText):
         return f"<AbstentionPolicy: {len(self.classes)} classes, {at}, {self._promise}>"
 
     def __str__(self) -> str:
-        texts = [self.certificate] if self.groups is None else self.groups.certificates.values()
-        shown = [repr(self), *(str(text) for text in texts if text is not None)]
+        shown = [repr(self)]
+        if self.groups is not None:
+            shown += describe_promises(
+                self.groups.by, self.groups.thresholds, self.groups.certificates
+            )
+        elif self.certificate is not None:
+            shown.append(str(self.certificate))
         return "\n\n".join([*shown, *self._words_about_shortlist()])
 
     def _words_about_shortlist(self) -> list[str]:
@@ -260,11 +265,53 @@ class AbstentionPolicy(NotebookText):
         ValueError
             If the scores, answers, subgroups or witnesses do not fit the policy.
         """
+        decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
+        return self.frame(decisions, find_index(y_proba, len(decisions.accepted)))
+
+    def decide_arrays(
+        self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
+    ) -> dict[str, LabelArray]:
+        """Decide like :meth:`decide`, but return the columns as arrays, for services.
+
+        One row takes a tenth of the time, most of which is that of the data frame.
+
+        Parameters
+        ----------
+        y_proba, y_pred, subgroups, witnesses
+            As for :meth:`decide`, with the same checks.
+
+        Returns
+        -------
+        dict of ndarray of shape (n,)
+            The columns of :meth:`decide` by name; what is missing there is None. These are also
+            the keys of ``decide`` in the file of :meth:`to_python`.
+
+        Raises
+        ------
+        ValueError
+            As for :meth:`decide`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skselect import AbstentionPolicy
+        >>> policy = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
+        >>> decided = policy.decide_arrays([[.4, .6]])
+        >>> {name: column.item() for name, column in decided.items()}
+        {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
+        """
+        decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
+        labels = np.array([*self.classes.tolist(), None], dtype=object)  # the last has code -1
+        label = labels[_accepted_codes(decisions)]
+        return self._columns(decisions, label, self.classes[decisions.y_pred], None)
+
+    def _check_and_apply(
+        self, y_proba: Any, y_pred: Any, subgroups: Any, witnesses: Any
+    ) -> Decisions:
         scores = _check_scores(y_proba, self.classes, self.response)
         answers = self._check_answers(y_pred, len(scores))
         opinions = self._check_opinions(witnesses, len(scores))
-        decisions = apply_policy(self, scores, answers, subgroups, opinions)
-        return self.frame(decisions, find_index(y_proba, len(scores)))
+        return apply_policy(self, scores, answers, subgroups, opinions)
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
         """Tell which confidences are high enough, compared as float64.
@@ -350,10 +397,16 @@ class AbstentionPolicy(NotebookText):
 
     def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
         """Return decisions as a DataFrame."""
-        suggestion = nullable(self.classes[decisions.y_pred])
-        label = suggestion.copy()
-        label[~decisions.accepted] = pd.NA
-        table = {
+        labels = nullable(self.classes)
+        label = labels.take(_accepted_codes(decisions), allow_fill=True)
+        suggestion = labels.take(decisions.y_pred)
+        return pd.DataFrame(self._columns(decisions, label, suggestion, pd.NA), index=index)
+
+    def _columns(
+        self, decisions: Decisions, label: Any, suggestion: Any, missing: Any
+    ) -> dict[str, Any]:
+        """Return the columns of a table of decisions."""
+        columns = {
             "label": label,
             "suggestion": suggestion,
             "accepted": decisions.accepted,
@@ -363,10 +416,9 @@ class AbstentionPolicy(NotebookText):
         if self.shortlist is not None:
             rows = np.flatnonzero(~decisions.accepted)
             names = self.shortlist.names(decisions.y_proba[rows], self.classes)
-            lists = np.full(len(label), pd.NA, dtype=object)
-            lists[rows] = pd.Series(names, dtype=object).to_numpy()
-            table["shortlist"] = lists
-        return pd.DataFrame(table, index=index)
+            columns["shortlist"] = np.full(len(label), missing, dtype=object)
+            columns["shortlist"][rows] = pd.Series(names, dtype=object).to_numpy()
+        return columns
 
     # Saving ------------------------------------------------------------------------------
 
@@ -624,8 +676,9 @@ def apply_policy(
     chosen = rule.choose(proba, y_pred)
     if policy.groups is not None and policy.groups.by_answer:
         _refuse_subgroups(subgroups, "the answers are the subgroups of this policy")
-        subgroups = policy.classes[chosen]
-    threshold = _find_thresholds(policy, subgroups, len(proba))
+        threshold = policy.groups.find_by_answer(chosen, policy.classes)
+    else:
+        threshold = _find_thresholds(policy, subgroups, len(proba))
     confidence = np.empty(0)
     if len(proba):  # a user's function is not called without rows
         if isinstance(policy.confidence, LearnedScore):
@@ -639,6 +692,11 @@ def apply_policy(
     if not is_claim and policy.confidence != rule.claim:
         claim = confidence_of_answers(proba, chosen, rule.claim, rule)
     return Decisions(proba, chosen, confidence, claim, confidence >= threshold, threshold)
+
+
+def _accepted_codes(decisions: Decisions) -> IntArray:
+    """Return the code of each answer, -1 where the policy abstains."""
+    return np.where(decisions.accepted, decisions.y_pred, -1)
 
 
 def _check_asked(score: LearnedScore, witnesses: Any) -> Mapping[str, Any]:

@@ -392,13 +392,14 @@ def _check_answers(y_pred: Any, n: int) -> NDArray[np.int64] | None:
     if labels.shape != (n,):
         raise ValueError(f"y_pred must hold one answer per row, {n}, got {labels.shape}.")
     place = {label: code for code, label in enumerate(POLICY["classes"])}
-    plain = [_plain(label, "y_pred") for label in labels.tolist()]
-    unknown = sorted({str(label) for label in plain if label not in place})[:5]
+    given = labels.tolist()
+    plain = _read_once(given, lambda label: _plain(label, "y_pred"))
+    unknown = sorted({str(label) for label in plain.values() if label not in place})[:5]
     if unknown:
         raise ValueError(
             f"y_pred has labels that are not among the classes {POLICY['classes'][:10]}: {unknown}."
         )
-    return np.array([place[label] for label in plain], dtype=np.int64)
+    return np.array([place[label] for label in given], dtype=np.int64)
 
 
 def _list_labels(proba: Array, accepted: NDArray[np.bool_]) -> Array:
@@ -580,17 +581,19 @@ def _find_thresholds(subgroups: Any, n: int) -> Floats:
             )
         return np.full(n, _restore_threshold(POLICY["threshold"]))
     known = _group_thresholds()
-    keys = _find_subgroups(subgroups, n)
-    unknown = [key for key in keys if key not in known]
+    rows = _join_columns(subgroups, n)
+    keys = _read_once(rows, _find_key)
+    unknown = {key for key in keys.values() if key not in known}
     if unknown:
-        _report_unknown(unknown, list(known))
-    return np.array([known.get(key, math.inf) for key in keys])
+        _report_unknown(sum(keys[row] in unknown for row in rows), unknown, list(known))
+    threshold = {row: known.get(key, math.inf) for row, key in keys.items()}
+    return np.array([threshold[row] for row in rows], dtype=np.float64)
 
 
-def _report_unknown(unknown: list[Any], known: list[Any]) -> None:
+def _report_unknown(n_rows: int, unknown: set[Any], known: list[Any]) -> None:
     names = sorted({str(key) for key in unknown if key is not None})[:5] or ["missing"]
     message = (
-        f"subgroups: {len(unknown)} rows belong to no {POLICY['groups']['by']} that has a "
+        f"subgroups: {n_rows} rows belong to no {POLICY['groups']['by']} that has a "
         f"threshold ({names}; known: {known[:10]})"
     )
     if POLICY["groups"]["unseen"] == "raise":
@@ -598,16 +601,18 @@ def _report_unknown(unknown: list[Any], known: list[Any]) -> None:
     warnings.warn(f"{message}; they are handed over.", stacklevel=4)
 
 
-def _find_subgroups(subgroups: Any, n: int) -> list[Any]:
-    """Return each row's subgroup: a value, or a tuple of several; None where one is missing."""
+def _join_columns(subgroups: Any, n: int) -> list[tuple[Any, ...]]:
+    """Return each row's attributes."""
     columns = _check_columns(subgroups)
     if not columns or any(len(column) != n for column in columns):
         raise ValueError(f"subgroups must hold one value per row, {n}.")
-    keys: list[Any] = []
-    for parts in zip(*columns, strict=True):
-        key = tuple(None if _is_missing(part) else _plain(part, "subgroups") for part in parts)
-        keys.append(None if None in key else key if len(key) > 1 else key[0])
-    return keys
+    return list(zip(*columns, strict=True))
+
+
+def _find_key(parts: tuple[Any, ...]) -> Any:
+    """Return a subgroup: a value, or a tuple of several; None where one is missing."""
+    key = tuple(None if _is_missing(part) else _plain(part, "subgroups") for part in parts)
+    return None if None in key else key if len(key) > 1 else key[0]
 
 
 def _check_columns(subgroups: Any) -> list[list[Any]]:
@@ -625,10 +630,24 @@ def _check_columns(subgroups: Any) -> list[list[Any]]:
     if set(by_name) != set(wanted) or len(by_name) < len(names):
         raise ValueError(f"subgroups must be a table with the columns {wanted}, got {names}.")
     if names:
-        return [list(subgroups[by_name[name]]) for name in wanted]
+        return [_as_list(subgroups[by_name[name]]) for name in wanted]
     if isinstance(subgroups, str) or np.ndim(subgroups) != 1:
         raise ValueError("subgroups must hold one value per row, or be a table with columns.")
-    return [list(subgroups)]
+    return [_as_list(subgroups)]
+
+
+def _as_list(column: Any) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _read_once(values: list[Any], read: Callable[[Any], Any]) -> dict[Any, Any]:
+    """Return what `read` makes of each value; of equal ones it sees the first only."""
+    try:
+        return {value: read(value) for value in dict.fromkeys(values)}
+    except TypeError:  # something that cannot be a key of a dict: `read` says what it is
+        for value in values:
+            read(value)
+        raise
 
 
 def _is_missing(value: Any) -> bool:

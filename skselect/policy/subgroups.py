@@ -15,11 +15,15 @@ from skselect._array_ops import column_names
 from skselect._checks import shown
 from skselect._checks.options import check_choice, check_threshold
 from skselect._checks.rows import check_subgroups
-from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect._notebook import wrap
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.policy.certificate import (
     Certificate,
+    amount,
     check_certified,
     check_texts,
+    mention_order,
+    percent,
     threshold_from_json,
     threshold_to_json,
 )
@@ -84,11 +88,17 @@ class GroupThresholds:
         ValueError
             If there are no subgroups, or an unknown one and ``unseen="raise"``.
         """
-        codes, keys = self._encode(subgroups, n)
+        return self._find(*self._encode(subgroups, n))
+
+    def find_by_answer(self, codes: IntArray, classes: LabelArray) -> FloatArray:
+        """Return the threshold of each row, by the code of its answer."""
+        return self._find(codes, classes.tolist())
+
+    def _find(self, codes: IntArray, keys: list[Any]) -> FloatArray:
         unknown = np.array([key not in self.thresholds for key in keys] + [True])[codes]
         if np.any(unknown):
-            names = sorted({str(keys[code]) for code in codes[unknown] if code >= 0})[:5]
-            self._report_unknown(int(np.sum(unknown)), names or ["missing"])
+            names = sorted({str(keys[code]) for code in np.unique(codes[unknown]) if code >= 0})
+            self._report_unknown(int(np.sum(unknown)), names[:5] or ["missing"])
         return self._thresholds(codes, keys)
 
     def look_up(self, subgroups: Any, n: int) -> FloatArray:
@@ -127,7 +137,7 @@ class GroupThresholds:
         )
         if self.unseen == "raise":
             raise ValueError(f"{message}. With unseen='abstain' they are handed over instead.")
-        warnings.warn(f"{message}; they are handed over.", stacklevel=5)
+        warnings.warn(f"{message}; they are handed over.", stacklevel=6)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -168,6 +178,66 @@ class GroupThresholds:
         )  # fmt: skip
 
 
+def tabulate_promises(
+    by: str, thresholds: Mapping[Any, float], certificates: Mapping[Any, Certificate | None]
+) -> pd.DataFrame:
+    """Return as text, for each subgroup, the rows it rests on and what is promised of it."""
+    rows = []
+    for group, threshold in thresholds.items():
+        one = certificates.get(group)
+        row = {by: str(group), "n": "", "coverage": "", "target": ""}
+        if one is not None:
+            least = one.objective == "coverage"
+            row |= {
+                "n": f"{one.n:,}",
+                "coverage": percent(one.coverage),
+                "target": amount(one.target, "zero_one" if least else one.loss, up=not least),
+            }
+        row["threshold"] = f"{threshold:.4g}" if math.isfinite(threshold) else "none"
+        rows.append(row | {"verdict": _verdict(one)})
+    return pd.DataFrame(rows)[[by, "n", "coverage", "threshold", "target", "verdict"]]
+
+
+def _verdict(certificate: Certificate | None) -> str:
+    """Return what a certificate says in a word or two."""
+    if certificate is None:
+        return "promises nothing"
+    if not certificate.n_accepted:
+        return "hands all over"
+    if certificate.is_certified:
+        return f"certified{mention_order([certificate])}"
+    return "measured" if certificate.exact and certificate.guarantee == "measured" else "estimate"
+
+
+def describe_certificates(certificates: Mapping[Any, Certificate | None]) -> dict[Any, str]:
+    """Return one text for all subgroups whose certificates differ in their numbers only.
+
+    Its key is the first of them; the text ends with the others.
+    """
+    alike: dict[Any, list[Any]] = {}
+    for group, one in certificates.items():
+        if one is not None:
+            same = (one.objective, one.loss, one.guarantee, one.why_not, one.notice, one.method,
+                    one.delta, one.looks, one.assumptions, one.n_accepted > 0)  # fmt: skip
+            alike.setdefault(same, []).append(group)
+    texts = {}
+    for first, *others in alike.values():
+        texts[first] = str(certificates[first])
+        if others:
+            names = ", ".join(map(str, others))
+            texts[first] += "\n" + wrap(f"The same, with the numbers in the table, for: {names}.")
+    return texts
+
+
+def describe_promises(
+    by: str, thresholds: Mapping[Any, float], certificates: Mapping[Any, Certificate | None]
+) -> list[str]:
+    """Return a table of the subgroups, and what their certificates say."""
+    table = tabulate_promises(by, thresholds, certificates).to_string(index=False)
+    texts = describe_certificates(certificates)
+    return [table, *(f"{by} {group!r}\n{text}" for group, text in texts.items())]
+
+
 def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     """Return the subgroup of each row as a code, -1 where it is missing, and the subgroups.
 
@@ -182,6 +252,8 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     keys : list
         Plain values, tuples where there are several attributes, in a fixed order.
     """
+    if n == 1 and (only := _only_key(subgroups)) is not None:
+        return np.zeros(1, dtype=np.int64), [only]
     frame = check_subgroups(subgroups, n, other="the table of predictions")
     if n == 0:  # pandas 2 cannot make a MultiIndex without rows
         return np.empty(0, dtype=np.int64), []
@@ -198,6 +270,27 @@ def subgroup_codes(subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
     place = np.full(len(uniques) + 1, -1)
     place[ordered] = np.arange(len(ordered))
     return np.where(missing, -1, place[codes]), [keys[code] for code in ordered]
+
+
+def _only_key(subgroups: Any) -> Any:
+    """Return the subgroup of a single row, None unless it is made of text and whole numbers.
+
+    A service asks about one row at a time, for which a data frame takes a millisecond.
+    """
+    columns = list(subgroups.values()) if type(subgroups) is dict else [subgroups]
+    if not columns or not all(map(_has_one_value, columns)):
+        return None
+    values = [column[0] for column in columns]
+    key = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    if any(type(part) not in (str, int, bool) for part in key):
+        return None
+    return key if len(key) > 1 else key[0]
+
+
+def _has_one_value(column: Any) -> bool:
+    if type(column) is np.ndarray:
+        return column.shape == (1,)
+    return type(column) is list and len(column) == 1
 
 
 def asks_for_answers(group_by: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,12 +22,17 @@ from skselect.inference.intervals import interval_around
 from skselect.metrics._arguments import Judged, judge
 from skselect.metrics._confusion import count_decisions
 from skselect.metrics._csr import run_csr_test
-from skselect.metrics._evaluate import evaluate, kernel_value
+from skselect.metrics._evaluate import kernel_value
 from skselect.metrics._table import SPECS, MetricSpec
 from skselect.monitoring.check import check_decided, chose_threshold
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
-from skselect.policy.subgroups import name_of_subgroups, subgroup_codes
+from skselect.policy.subgroups import (
+    describe_certificates,
+    name_of_subgroups,
+    subgroup_codes,
+    tabulate_promises,
+)
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -46,7 +52,7 @@ _TARGETS = (0.005, 0.01, 0.02, 0.05, 0.1)
 MOST_CLASSES = 10
 #: Bounds for all thresholds at once have at least this confidence.
 LEAST_LEVEL = 0.5
-_DRAWS = 999
+_DRAWS, _MANY_ROWS = 999, 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +112,9 @@ def make_case(
         return Case(name, raw, policy, single, judged, accepted)
     scores = check_has_proba(raw.y_proba, "a policy with a calibration")
     decisions = apply_policy(policy, scores, raw.y_pred, subgroups if own else None)
-    after = Predictions(
-        raw.y_true, decisions.y_pred, raw.classes, decisions.y_proba, rule=policy.rule
-    )
+    same = np.array_equal(decisions.y_pred, raw.y_pred)  # then kept in memory once
+    answers = raw.y_pred if same else decisions.y_pred
+    after = Predictions(raw.y_true, answers, raw.classes, decisions.y_proba, rule=policy.rule)
     judged = judge(after, confidence=decisions.confidence, claim=decisions.claim)
     return Case(name, raw, policy, single, judged, decisions.accepted)
 
@@ -319,13 +325,10 @@ def _coverages(case: Case) -> list[dict[str, float]]:
     curve = case.judged.curve
     rows: list[dict[str, float]] = []
     for wanted in _COVERAGES:
-        entry = int(np.searchsorted(curve.coverage, wanted - ROUNDING))
-        entry = min(entry, len(curve) - 1)
-        row = {
-            "coverage": float(curve.coverage[entry]),
-            "risk": float(curve.selective_risk[entry]),
-            "threshold": float(curve.thresholds[entry]),
-        }
+        entries = range(len(curve) - 1)  # the last one, if no other covers enough
+        entry = bisect_left(entries, wanted - ROUNDING, key=lambda e: curve.working_point(e + 1)[0])
+        coverage, risk = curve.working_point(entry + 1)
+        row = {"coverage": coverage, "risk": risk, "threshold": curve.threshold_at(entry)}
         rows += [row] if row not in rows else []  # ties may reach several coverages at once
     return rows
 
@@ -348,14 +351,21 @@ def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
     """Return how well the confidence is calibrated, before and after the policy's calibration."""
     if not is_unit(case.judged.claimed.outcomes):
         return []
+    known = case.judged.claimed  # whose curve may be sorted already
     return [
-        _measure_calibration(state, outcomes, level, seed) for state, outcomes in find_claims(case)
+        _measure_calibration(
+            state, known if outcomes is known.outcomes else judge(outcomes), level, seed
+        )
+        for state, outcomes in find_claims(case)
     ]
 
 
-def _measure_calibration(state: str, outcomes: Outcomes, level: float, seed: Any) -> dict[str, Any]:
-    values = evaluate(outcomes, ["ece", "smooth_ece", "top_label_brier", "csr"])
-    test = run_csr_test(outcomes, n_draws=_DRAWS, random_state=np.random.default_rng(seed))
+def _measure_calibration(state: str, judged: Judged, level: float, seed: Any) -> dict[str, Any]:
+    outcomes = judged.outcomes
+    names = ("ece", "smooth_ece", "top_label_brier", "csr")
+    values = {name: kernel_value(SPECS[name], judged, {}) for name in names}
+    n_draws = _count_draws(len(outcomes.loss), level)
+    test = run_csr_test(outcomes, n_draws=n_draws, random_state=np.random.default_rng(seed))
     found = {
         "state": state,
         "mean_confidence": float(np.mean(outcomes.confidence)),
@@ -363,7 +373,16 @@ def _measure_calibration(state: str, outcomes: Outcomes, level: float, seed: Any
         "csr_p_value": float(test.p_value),
         "answer": is_honest(outcomes, test.p_value, level, state).text,
     }
-    return found | {str(name): float(value) for name, value in values.items()}
+    return found | values
+
+
+def _count_draws(n_rows: int, level: float) -> int:
+    """Return how many classifiers to simulate: the p-value is exact with any number of them.
+
+    Of many rows each takes long, so that there are only as many as can tell a p-value of a tenth
+    of 1 - `level`.
+    """
+    return _DRAWS if n_rows <= _MANY_ROWS else min(_DRAWS, round(10.0 / (1.0 - level)) - 1)
 
 
 def _certificate(case: Case) -> dict[str, Any] | None:
@@ -371,16 +390,21 @@ def _certificate(case: Case) -> dict[str, Any] | None:
     policy = case.policy
     if policy is None:
         return None
+    by_subgroup = None
     if policy.groups is not None:
-        found = policy.groups.certificates
+        groups, found = policy.groups, policy.groups.certificates
         texts = {str(key): str(one) for key, one in found.items() if one is not None}
+        by_subgroup = {
+            "table": tabulate_promises(groups.by, groups.thresholds, found).to_dict("records"),
+            "texts": {str(key): text for key, text in describe_certificates(found).items()},
+        }
         certified = all(one is not None and one.is_certified for one in found.values())
     else:
         one = policy.certificate
         texts = {} if one is None else {"": str(one)}
         certified = one is not None and one.is_certified
     return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
-            "same_rows": _chose_threshold(case)}  # fmt: skip
+            "by_subgroup": by_subgroup, "same_rows": _chose_threshold(case)}  # fmt: skip
 
 
 def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:

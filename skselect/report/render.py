@@ -63,7 +63,7 @@ def _write_section(section: Section) -> list[str]:
         for title, table in section.tables.items()
     ]
     note = [wrap(section.note)] if section.note else []
-    parts = [*(["\n".join(map(wrap, section.said))] if section.said else []), *quotes, *tables]
+    parts = [*(["\n".join(map(wrap, section.said))] if section.said else []), *tables, *quotes]
     return [f"{section.title}\n{parts[0]}", *parts[1:], *note] if parts else []
 
 

@@ -80,10 +80,10 @@ class Section:
     title : str
     said : list of str, default=[]
         Paragraphs before the tables.
-    quotes : dict of str to str, default={}
-        Texts that are quoted line by line, each with the name of what it is about.
     tables : dict of str to Table, default={}
         Each with its title, "" where that of the section says it all.
+    quotes : dict of str to str, default={}
+        Texts below the tables, quoted line by line, each with the name of what it is about.
     note : str, default=""
         What explains the tables.
     """
@@ -91,8 +91,8 @@ class Section:
     key: str
     title: str
     said: list[str] = field(default_factory=list)
-    quotes: dict[str, str] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
+    quotes: dict[str, str] = field(default_factory=dict)
     note: str = ""
 
 
@@ -212,8 +212,10 @@ def _show_certificate(model: dict[str, Any]) -> Section:
         origin = f"The policy was made on {found['created'][:10]}{rows}.{promised}"
     trust = model["verdict"]["trust"]
     note = f"The verdict at the top says whether these rows confirm it. {trust}" if trust else ""
-    return Section("certificate", "The policy and its certificate", [origin], found["texts"],
-                   note=note)  # fmt: skip
+    grouped = found["by_subgroup"]
+    tables = {"": _plain_table(grouped["table"], 1)} if grouped else {}
+    quotes = (grouped or found)["texts"]
+    return Section("certificate", "The policy and its certificate", [origin], tables, quotes, note)
 
 
 def _show_classes(model: dict[str, Any], level: float) -> Section:

@@ -158,7 +158,8 @@ def selective_report(
         How many of the most confident errors are shown.
     title : str
     random_state : int, Generator or None, default=0
-        Seed of the simulated p-value.
+        Seed of the simulated p-value. It compares with 999 calibrated classifiers; where there
+        are more than a million rows with fewer (199 at the confidence level .95).
 
     Returns
     -------

@@ -16,7 +16,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.shortlist import PolicyShortlist
-from skselect.policy.subgroups import GroupThresholds
+from skselect.policy.subgroups import GroupThresholds, describe_promises
 from skselect.selection.goal import Goal
 
 
@@ -252,7 +252,10 @@ class GroupedSelection(NotebookText):
         return f"<GroupedSelection by {self.by}: {len(found)} subgroups, {refused} handed over>"
 
     def __str__(self) -> str:
-        parts = [f"{self.by} {group!r}\n{found}" for group, found in self.selections.items()]
+        if any(self.certificates.values()):
+            parts = describe_promises(self.by, self.thresholds, self.certificates)
+        else:
+            parts = [f"{self.by} {group!r}\n{found}" for group, found in self.selections.items()]
         if self.shortlist is not None:
             parts.append(str(self.shortlist))
         return "\n\n".join(parts)

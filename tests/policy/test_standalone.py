@@ -70,7 +70,7 @@ def gate_of(policy):
 
 
 def assert_same(found, table):
-    """Compare the answer of a gate with the table of a policy, to the last bit."""
+    """Compare arrays, of a gate or of a policy, with the policy's table, to the last bit."""
     assert list(found) == table.columns.tolist()
     assert found["label"].dtype == object
     assert found["label"].tolist() == [None if pd.isna(x) else x for x in table["label"]]
@@ -239,13 +239,14 @@ CASES = [calibrated_cases, plain_cases, labelled_cases, grouped_cases, learned_c
 
 @pytest.mark.filterwarnings("ignore:subgroups")
 @pytest.mark.parametrize("cases", CASES, ids=lambda cases: cases.__name__)
-def test_the_file_decides_alone_as_the_policy_does(tmp_path, rng, cases):
+def test_the_file_alone_and_the_arrays_decide_as_the_table_does(tmp_path, rng, cases):
     inputs, tables = [], []
     for i, (policy, given_inputs) in enumerate(cases(rng)):
         policy.to_python(tmp_path / f"gate_{i}.py")
         for scores, rest in given_inputs:
             inputs.append((f"gate_{i}", scores, rest))
             tables.append(policy.decide(scores, **rest))
+            assert_same(policy.decide_arrays(scores, **rest), tables[-1])
     (tmp_path / "inputs.pkl").write_bytes(pickle.dumps(inputs))
     subprocess.run([sys.executable, "-c", ALONE, str(tmp_path)], check=True)
     found = pickle.loads((tmp_path / "found.pkl").read_bytes())
@@ -444,9 +445,30 @@ ONE = [[0.5, 0.5]]
     ],
 )
 def test_both_refuse_what_does_not_fit(policy, scores, rest, message):
-    for decide in (policy.decide, gate_of(policy).decide):
+    for decide in (policy.decide, policy.decide_arrays, gate_of(policy).decide):
         with pytest.raises(ValueError, match=message):
             decide(scores, **rest)
+
+
+@pytest.mark.parametrize(
+    "sites", [["b", 1, None, "b", 2, np.nan] * 3, np.array(["b", "1", "c"] * 6), [pd.NA, 1.0] * 9]
+)
+def test_both_warn_of_the_same_rows_of_unknown_subgroups(sites):
+    found = []
+    policy = dataclasses.replace(PLAIN, groups=GroupThresholds("site", {1: 0.6, "b": 0.7}))
+    for decide in (policy.decide, gate_of(policy).decide):
+        with pytest.warns(UserWarning, match="rows belong to no") as warned:
+            found.append(decide([[0.9, 0.1]] * 18, subgroups=sites))
+        found.append(str(warned[0].message))
+    assert_same(found[2], found[0])
+    assert found[3] == found[1]
+
+
+def test_what_cannot_be_a_key_is_no_subgroup():
+    odd = np.array([1, None], dtype=object)
+    odd[1] = [1]
+    with pytest.raises(ValueError, match=r"subgroups must be .* got \[1\] of type list"):
+        gate_of(GROUPED).decide([[0.9, 0.1]] * 2, subgroups=odd)
 
 
 @pytest.mark.parametrize(
@@ -474,10 +496,11 @@ def test_no_rows_give_no_decisions_of_the_same_kinds(policy, row, rest):
     none_of = row.iloc[:0] if isinstance(row, pd.DataFrame) else np.asarray(row)[:0]
     for nothing in ([], none_of):
         pd.testing.assert_frame_equal(policy.decide(nothing, **no_rest), table.iloc[:0])
-        found = gate.decide(nothing, **no_rest)
-        assert {name: (x.shape, x.dtype) for name, x in found.items()} == {
-            name: ((0,), x.dtype) for name, x in arrays.items()
-        }
+        for decide in (policy.decide_arrays, gate.decide):
+            found = decide(nothing, **no_rest)
+            assert {name: (x.shape, x.dtype) for name, x in found.items()} == {
+                name: ((0,), x.dtype) for name, x in arrays.items()
+            }
     if policy is PLAIN:
         assert policy.accepts([]).tolist() == gate.accepts([]).tolist() == []
 

@@ -1,6 +1,7 @@
 """Which rows belong to which subgroup, and what a policy does with them."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skselect import AbstentionPolicy
+from skselect import AbstentionPolicy, Predictions, select_threshold, selective_report
 from skselect.policy.subgroups import GroupThresholds, subgroup_codes
 
 
@@ -46,6 +47,34 @@ def test_codes_of_several_attributes_and_of_numbers():
     assert subgroup_codes([10, 9, 10], 3)[1] == [9, 10]
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["F", "", "ä", "F\0", 3, 2**70, True, 2.5, None, np.nan, np.int8(3), np.str_("F"), pd.NA],
+)
+def test_a_single_row_has_the_subgroup_that_it_has_in_a_table(value):
+    expected = subgroup_codes(pd.DataFrame({"a": [value]}, dtype=object), 1)
+    column = np.array([value], dtype=object)
+    for alone in ([value], column, {"a": [value]}, pd.Series(column), (value,)):
+        codes, keys = subgroup_codes(alone, 1)
+        assert codes.tolist() == expected[0].tolist()
+        assert keys == expected[1]
+        assert [type(key) for key in keys] == [type(key) for key in expected[1]]
+    pair = pd.DataFrame({"a": [value], "b": ["x"]}, dtype=object)
+    codes, keys = subgroup_codes({"a": [value], "b": np.array(["x"])}, 1)
+    assert (codes.tolist(), keys) == (
+        subgroup_codes(pair, 1)[0].tolist(),
+        subgroup_codes(pair, 1)[1],
+    )
+
+
+@pytest.mark.parametrize(
+    "odd", [["F", "M"], [], np.array([["F"]]), np.array("F"), "F", {}, [["F"]]]
+)
+def test_a_single_row_needs_a_single_subgroup(odd):
+    with pytest.raises((ValueError, TypeError)):
+        policy(BY_SEX).decide(PROBA[:1], subgroups=odd)
+
+
 def test_each_row_is_held_to_the_threshold_of_its_subgroup():
     found = policy(BY_SEX).decide(PROBA, subgroups=["F", "M", "M", "F"])
     assert found["threshold"].tolist() == [0.6, 0.9, 0.9, 0.6]
@@ -72,6 +101,46 @@ def test_missing_or_superfluous_subgroups_are_errors():
     plain = AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.6)
     with pytest.raises(ValueError, match="subgroups: this policy has one threshold for all rows"):
         plain.decide(PROBA, subgroups=["F", "M", "M", "F"])
+
+
+def test_a_table_says_what_is_promised_of_each_and_one_text_what_is_alike():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([0.1, 0.1], 4000)
+    truth = (rng.random(4000) < proba[:, 1]).astype(int)
+    site = np.repeat(["east", "west", "tiny", "<b>"], [1900, 1500, 20, 580])
+    rows = Predictions.from_proba(truth, proba)
+    groups = pd.Series(site, name="site")
+    with pytest.warns(UserWarning, match="site 'tiny': No threshold meets"):
+        found = select_threshold(rows, objective="risk", target=0.1, subgroups=groups)
+    table, *texts = str(found).split("\n\n")
+    head, *lines = [re.split(r"  +", line.strip()) for line in table.splitlines()]
+    assert " ".join(head) == "site n coverage threshold target verdict"
+    expected = found.to_frame()
+    assert len(lines) == 4
+    for cells in lines:
+        name, n, *rest = " ".join(cells).split(" ")
+        row = expected.loc[name]
+        assert int(n.replace(",", "")) == row["n"]
+        assert float(rest[0]) == pytest.approx(100 * row["coverage"], rel=1e-3)
+        threshold = "none" if np.isinf(row["threshold"]) else f"{row['threshold']:.4g}"
+        assert rest[1:5] == ["%", threshold, "10", "%"]
+        assert " ".join(rest[5:]) == ("certified" if row["certified"] else "hands all over")
+    certified = [name for name in expected.index if expected["certified"][name]]
+    assert {"east", "west"} <= set(certified)
+    assert texts[-1].startswith("site 'tiny'\nESTIMATE, NOT CERTIFIED: no threshold")
+    alike = next(text for text in texts if f"site {certified[0]!r}" in text)
+    assert alike.splitlines()[1] == "CERTIFIED"
+    assert alike.endswith(f"for: {', '.join(certified[1:])}.")
+    assert table in str(found.policy)
+    report = selective_report(truth, proba, policy=found.policy, subgroups=site)
+    assert table in str(report)
+    page = report.to_html()
+    assert page.count("hands all over") == 1
+    assert "<b></td>" not in page
+
+
+def test_subgroups_without_a_certificate_promise_nothing():
+    assert re.search(r"F .*0\.6 .*promises nothing\n", str(policy(BY_SEX)))
 
 
 def test_answers_may_be_the_subgroups():

@@ -1,6 +1,7 @@
 """What a report says is what the library says."""
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -26,6 +27,7 @@ from skselect import (
 )
 from skselect.metrics import compare_models, metric_interval
 from skselect.predictions.decisions import DecisionRule
+from skselect.report import data
 
 
 @pytest.fixture(scope="module")
@@ -392,7 +394,10 @@ def test_answers_with_a_confidence_keep_the_promise_of_their_policy(rows):
         accepted = policy.accepts(confidence, subgroups=subgroups)
         assert model["decisions"]["n_accepted"] == accepted.sum()
         assert model["certificate"]["certified"]
-        assert str(said).count("CERTIFIED") == (1 if subgroups is None else 2)
+        assert str(said).count("CERTIFIED") == 1  # one text says it of both subgroups
+        assert len(re.findall("(east|west) .* certified\n", str(said))) == (
+            0 if subgroups is None else 2
+        )
 
 
 def _decided(y, proba, classes, threshold):
@@ -532,3 +537,10 @@ def test_features_of_any_table(make):
 def test_names_of_cases_are_checked(ids, message):
     with pytest.raises(ValueError, match=message):
         selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], ids=ids)
+
+
+@pytest.mark.parametrize(("level", "n_draws"), [(0.9, 99), (0.95, 199), (0.99, 999), (0.999, 999)])
+def test_many_rows_are_compared_with_fewer_classifiers(level, n_draws):
+    assert data._count_draws(1_000_000, level) == 999
+    assert data._count_draws(1_000_001, level) == n_draws
+    assert n_draws == 999 or 1 / (n_draws + 1) <= (1 - level) / 3  # it can still say no
