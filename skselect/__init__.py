@@ -5,89 +5,38 @@ Importing the package makes its metrics scoring strings for scikit-learn
 """
 
 import importlib
-from typing import Any
-
-from skselect.curve.curve import RiskCoverageCurve
-from skselect.display import (
-    ConfidenceHistogramDisplay,
-    ConfidenceWeightedRocDisplay,
-    MonitorDisplay,
-    ReliabilityDisplay,
-    RiskCoverageDisplay,
-    SelectiveConfusionDisplay,
-    ThresholdDisplay,
-    WorkloadDisplay,
-)
-from skselect.estimators.classifier import SelectiveClassifier
-from skselect.estimators.learned_confidence import LearnedConfidence
-from skselect.estimators.precomputed import PrecomputedClassifier
-from skselect.estimators.scoring import (
-    get_scorer,
-    on_accepted,
-    register_scorers,
-    selective_scoring,
-)
-from skselect.estimators.tuner import ThresholdTuner
-from skselect.exceptions import InfeasibleTargetError
-from skselect.metrics import evaluate
-from skselect.monitoring.check import PolicyCheck, check_policy
-from skselect.monitoring.monitor import SelectiveRiskMonitor
-from skselect.policy.certificate import Certificate
-from skselect.policy.policy import AbstentionPolicy
-from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
-from skselect.report import calibration_report, selective_report
-from skselect.selection.certify import certify
-from skselect.selection.select import select_threshold
-from skselect.streaming.parquet import evaluate_parquet
-from skselect.streaming.state import SelectiveState
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AbstentionPolicy",
-    "Certificate",
-    "ConfidenceHistogramDisplay",
-    "ConfidenceWeightedRocDisplay",
-    "InfeasibleTargetError",
-    "LearnedConfidence",
-    "MonitorDisplay",
-    "Outcomes",
-    "PolicyCheck",
-    "PrecomputedClassifier",
-    "Predictions",
-    "ReliabilityDisplay",
-    "RiskCoverageCurve",
-    "RiskCoverageDisplay",
-    "SelectiveClassifier",
-    "SelectiveConfusionDisplay",
-    "SelectiveRiskMonitor",
-    "SelectiveState",
-    "ThresholdDisplay",
-    "ThresholdTuner",
-    "WorkloadDisplay",
-    "calibration_report",
-    "certify",
-    "check_policy",
-    "evaluate",
-    "evaluate_parquet",
-    "get_scorer",
-    "on_accepted",
-    "select_threshold",
-    "selective_report",
-    "selective_scoring",
-]
 
-register_scorers()
+def _is_command() -> bool:
+    """Tell whether Python was started to run ``skselect ...`` or ``python -m skselect ...``."""
+    script = next(iter(sys.argv), "")
+    if script != "-m":  # what Python says as long as it looks for the module to run
+        return Path(script).stem == "skselect"
+    started = sys.orig_argv
+    return started[started.index("-m") + 1] == "skselect" if "-m" in started else False
+
+
+# The command line imports what a command uses: its help needs no scikit-learn.
+if TYPE_CHECKING or not _is_command():
+    from skselect._names import *  # noqa: F403
+    from skselect._names import __all__ as __all__
 
 
 def __getattr__(name: str) -> Any:
     """Import rooms that few need only when they are first used."""
     if name in ("datasets", "losses"):
         return importlib.import_module(f"skselect.{name}")
+    names = importlib.import_module("skselect._names")
+    if name == "__all__" or name in names.__all__:
+        return getattr(names, name)
     raise AttributeError(f"module 'skselect' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """List the public names, without submodules."""
-    return [*__all__, "__version__"]
+    return [*__getattr__("__all__"), "__version__"]

@@ -17,6 +17,8 @@ from typing import Any
 
 # Seconds before a progress bar appears.
 _BAR_DELAY = 1.0
+# Rows from which on a line says what is being computed.
+_MANY_ROWS = 100_000
 # Error numbers of a full disk, a full quota and a file above the size limit.
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -51,6 +53,14 @@ def row_bar(total: int | None, name: str, *, wanted: bool = True) -> Any:
         total=total, desc=name, unit=" rows", unit_scale=True, leave=False, delay=_BAR_DELAY,
         disable=None if wanted else True,
     )  # fmt: skip
+
+
+def waiting_line(text: str, n_rows: int) -> Any:
+    """Return a line that says what takes long for many rows, until it is closed, on a terminal."""
+    from tqdm import tqdm  # noqa: PLC0415 - not needed to import the library
+
+    wanted = n_rows >= _MANY_ROWS
+    return tqdm(desc=text, bar_format="{desc} ...", leave=False, disable=None if wanted else True)
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -17,20 +18,24 @@ import pandas as pd
 from skselect._checks.labels import check_classes, check_labels
 from skselect._checks.proba import check_class_columns
 from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
-from skselect._files import check_output, import_extra, whole_file, write_together
+from skselect._files import check_output, import_extra, waiting_line, whole_file, write_together
 from skselect._notebook import count
 from skselect._typing import LabelArray
 from skselect.cli.main import BROKEN, UNDECIDED
 from skselect.cli.tables import (
+    COMMAS,
     PARQUET,
     WORKBOOKS,
     Columns,
+    CsvLayout,
     TableFile,
     always_enough,
     check_table_file,
     find_classes,
     has_label,
     known_numbers,
+    naming_rows,
+    parse_times,
     read_booleans,
     read_known_labels,
     read_names,
@@ -40,17 +45,18 @@ from skselect.cli.tables import (
     resolve_columns,
     text_to_numbers,
 )
-from skselect.monitoring.check import check_decided
-from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.policy.policy import AbstentionPolicy, External, nullable
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.report import selective_report
-from skselect.report.selective import SelectiveReport
-from skselect.selection.engine import policy_facts
-from skselect.selection.select import select_threshold
-from skselect.thresholds import Shortlist
+
+if TYPE_CHECKING:
+    from skselect.monitoring.monitor import SelectiveRiskMonitor
+    from skselect.report.selective import SelectiveReport
+    from skselect.thresholds import Shortlist
+
+# A command imports what only it needs in its function: `apply` starts without reports and fitting.
+# ruff: noqa: PLC0415
 
 #: Stands between the labels of a shortlist in a table.
 _SEPARATOR = "|"
@@ -67,6 +73,8 @@ _FORMATS = {
 
 def evaluate(given: Namespace) -> int:
     """Report on a table, and whether a policy keeps its promise; return the exit code."""
+    from skselect.report import selective_report
+
     _check_outputs(
         [given.table, given.policy],
         {"--html": (given.html, [".html", ".htm"]), "--csv": (given.csv, [".csv"])},
@@ -74,7 +82,7 @@ def evaluate(given: Namespace) -> int:
     policy = None if given.policy is None else _read_policy(given.policy)
     if policy is not None:
         refuse_threshold_and_policy(given.threshold)
-    file = TableFile.open(given.table)
+    file = TableFile.open(given.table, layout=_read_layout(given))
     columns, classes = _resolve(file, given, policy)
     names, features = _read_cases(file, given)
     predictions, groups = read_predictions(file, columns, classes)
@@ -83,15 +91,17 @@ def evaluate(given: Namespace) -> int:
     _warn_if_swapped(columns, classes, predictions.y_true != predictions.y_pred)
     if policy is not None and predictions.y_proba is None:
         _refuse_uncalibrated_answers(policy)
+    line = waiting_line("computing the report", len(predictions))
     report = selective_report(
         None, predictions, policy=policy, threshold=given.threshold, ids=names, features=features,
         subgroups=_subgroups(groups), title=given.title or file.path.name,
     )  # fmt: skip
+    line.close()
     if given.html is not None:
         report.to_html(given.html)
     if given.csv is not None:
         with whole_file(given.csv) as part:
-            report.to_frame().to_csv(part, index=False)
+            report.to_frame().to_csv(part, index=False, **_read_layout(given).writes(given.csv))
     print(report)
     return 0 if policy is None else _say_if_kept(policy, report, _subgroups(groups))
 
@@ -110,6 +120,8 @@ def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd
 
 def _say_if_kept(policy: AbstentionPolicy, report: SelectiveReport, subgroups: Any) -> int:
     """Print whether a policy keeps its promise on the rows of its report; return the exit code."""
+    from skselect.monitoring.check import check_decided
+
     (case,), (model,) = report.cases, report.contents["models"].values()
     assert case.accepted is not None
     check = check_decided(
@@ -124,10 +136,13 @@ def _say_if_kept(policy: AbstentionPolicy, report: SelectiveReport, subgroups: A
 
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
+    from skselect.selection.engine import policy_facts
+    from skselect.selection.select import select_threshold
+
     _check_outputs(
         [given.table], {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
     )
-    file = TableFile.open(given.table)
+    file = TableFile.open(given.table, layout=_read_layout(given))
     columns, classes = _resolve(file, given, None)
     if given.label in columns.subgroups:
         raise ValueError(
@@ -142,6 +157,8 @@ def tune(given: Namespace) -> int:
         source = outcomes
     else:  # takes all probabilities at once
         shortlist = _parse_shortlist(given.shortlist)
+        if not columns.proba:
+            raise ValueError("--shortlist goes with --proba: it is made of the probabilities.")
         _refuse_unclear_lists(classes, "--shortlist")
         source, groups = read_predictions(file, columns, classes)
         confidence = given.confidence if columns.proba else None
@@ -149,12 +166,14 @@ def tune(given: Namespace) -> int:
         counts = np.bincount(source.y_true, minlength=len(classes))
     _warn_if_swapped(columns, classes, outcomes.loss)
     subgroups = _subgroups(groups)
+    line = waiting_line("choosing a threshold", len(source))
     found = select_threshold(
         source, objective=given.objective, target=given.target, delta=given.delta,
         looks=given.looks, method=given.method, min_coverage=given.min_coverage,
         threshold_range=given.threshold_range or "auto", subgroups=subgroups,
         confidence=confidence, shortlist=shortlist,
     )  # fmt: skip
+    line.close()
     accepted = found.accepts(outcomes.confidence, subgroups)
     policy = AbstentionPolicy(
         classes=classes,
@@ -186,13 +205,13 @@ def tune(given: Namespace) -> int:
 
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
-    _check_outputs([given.table, given.policy], {"--out": (given.out, [".csv", *PARQUET])})
+    _check_outputs([given.table, given.policy], {"--out": (given.out, [".csv", *PARQUET, ".tsv"])})
     policy = _read_policy(given.policy)
-    file = TableFile.open(given.table)
+    file = TableFile.open(given.table, layout=_read_layout(given))
     columns, _ = _resolve(file, given, policy)
     n_rows = n_accepted = 0
-    with _writer(given.out) as write:
-        for piece in file.rows():
+    with _writer(given.out, _read_layout(given)) as write:
+        for piece in file.rows(columns.proba):
             if len(piece) == 0:
                 continue
             decided = _decide(policy, piece, columns, file)
@@ -223,7 +242,7 @@ def monitor(given: Namespace) -> int:
     policy = _read_policy(given.policy)
     watched = _open_state(given, policy)
     before = watched.status_
-    file = TableFile.open(given.table)
+    file = TableFile.open(given.table, layout=_read_layout(given))
     columns, _ = _resolve(file, given, policy)
     if columns.answer is not None:
         _refuse_uncalibrated_answers(policy)
@@ -232,11 +251,13 @@ def monitor(given: Namespace) -> int:
     if policy.groups is not None and not policy.groups.by_answer and not columns.subgroups:
         raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
     parts = list(_read_log(file, given, columns, watched))
+    line = waiting_line("comparing decisions with labels", sum(map(len, parts)))
     if parts:
         _take_decisions(watched, pd.concat(parts), given, columns, file)
         _take_labels(watched, pd.concat(parts), given, file)
     if given.now is not None:
         watched.labelled([], [], when=_parse_now(given.now))
+    line.close()
     watched.to_json(given.state)
     status = watched.status_
     print(status)
@@ -251,6 +272,8 @@ def monitor(given: Namespace) -> int:
 
 def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMonitor:
     """Return the monitor of the state file, a new one if there is none."""
+    from skselect.monitoring.monitor import SelectiveRiskMonitor
+
     options = ("target", "delta", "mature_after", "silence", "min_audit_proba", "batch")
     new = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in options})
     if not given.state.exists():
@@ -276,12 +299,12 @@ def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMoni
 
 def _parse_now(text: Any) -> Any:
     """Return a time of the command line."""
-    try:
-        return read_times(pd.Series([text], name="--now"), "--now").iloc[0]
-    except ValueError as error:
+    time = parse_times(pd.Series([text])).iloc[0]
+    if pd.isna(time):
         raise ValueError(
             f"--now must be a number, or a date such as 2026-01-31T09:30, got {text!r}."
-        ) from error
+        )
+    return time
 
 
 def _read_log(
@@ -296,12 +319,12 @@ def _read_log(
     name = given.id or "id"
     named = [name, given.time, given.audited, given.audit_proba]
     waiting = watched.waiting_.set_index("id")["when"]
-    for piece in file.pieces([*filter(None, named), *columns.used]):
+    for piece in file.pieces([*filter(None, named), *columns.used], columns.numbers):
         if len(piece) == 0:
             continue
         rows = piece.assign(
-            name=read_names(piece[name], file.path.name),
-            when=read_times(piece[given.time], file.path.name),
+            name=read_names(piece[name], file),
+            when=read_times(piece[given.time], file),
         )
         rows["has label"] = has_label(rows[given.label], watched.policy.classes)
         rows["is new"] = watched.is_new(rows["name"], rows["when"])
@@ -323,25 +346,26 @@ def _take_decisions(
     """Hand over the decisions of new rows, in the order of time."""
     rows = log[log["is new"]].sort_values("when", kind="stable")
     inputs = columns.proba or (str(columns.confidence),)
-    _, known = known_numbers(rows, inputs, file.path.name)
+    _, known = known_numbers(rows, inputs, file)
     if columns.answer is not None:
         known &= has_label(rows[columns.answer], watched.policy.classes).to_numpy(dtype=bool)
     # Further rows of a case bring its label only.
     rows = rows[known].drop_duplicates(["name", "when"])
     if len(rows) == 0:
         return
-    numbers, _ = known_numbers(rows, inputs, file.path.name)
+    numbers, _ = known_numbers(rows, inputs, file)
     said: dict[str, Any] = {"y_proba": numbers}
     if columns.answer is not None:
         answers = read_known_labels(rows[columns.answer], watched.policy.classes, file)
         said = {"y_proba": None, "y_pred": answers, "confidence": numbers[:, 0]}
     if given.audited is not None:
-        said["audited"] = read_booleans(rows[given.audited], file.path.name)
+        said["audited"] = read_booleans(rows[given.audited], file)
     if given.audit_proba is not None:
-        proba, _ = known_numbers(rows, [given.audit_proba], file.path.name)
+        proba, _ = known_numbers(rows, [given.audit_proba], file)
         said["audit_proba"] = proba[:, 0]
     groups = _known_subgroups(watched.policy, rows[list(columns.subgroups)])
-    watched.decided(ids=rows["name"], when=rows["when"], subgroups=_subgroups(groups), **said)
+    with naming_rows(numbers, rows.index, columns.proba, file):
+        watched.decided(ids=rows["name"], when=rows["when"], subgroups=_subgroups(groups), **said)
 
 
 def _take_labels(
@@ -378,10 +402,12 @@ def _check_outputs(
                 "another name."
             )
         ending = path.suffix.lower()
-        if ending in _FORMATS and ending not in endings:
+        # Whoever names a table says by its ending what is written; other files have one format.
+        known = _FORMATS if PARQUET[0] not in endings else {ending, *_FORMATS} - {""}
+        if ending in known and ending not in endings:
             raise ValueError(
-                f"{option}: {path.name!r} has the ending of another format; choose a name "
-                f"that ends in {' or '.join(endings)}."
+                f"{option}: {path.name!r} has the ending of another format, and the ending says "
+                f"what is written; choose a name that ends in {' or '.join(endings)}."
             )
         taken.append(os.path.realpath(path))
 
@@ -410,6 +436,10 @@ def _check_remembered_columns(stored: Any) -> None:
 
 
 # Reading --------------------------------------------------------------------------------------
+
+
+def _read_layout(given: Namespace) -> CsvLayout:
+    return CsvLayout(given.separator, given.decimal, given.encoding)
 
 
 def _resolve(
@@ -512,6 +542,8 @@ def _parse_classes(file: TableFile, given: Namespace) -> LabelArray:
 
 
 def _parse_shortlist(numbers: list[float]) -> Shortlist:
+    from skselect.thresholds import Shortlist
+
     if len(numbers) > 2:
         raise ValueError(f"--shortlist takes a level and perhaps a share, got {numbers}.")
     return Shortlist(*numbers)
@@ -552,9 +584,10 @@ def _decide(
     """Return the decisions for some rows; rows with a missing number are handed over."""
     subgroups: Any = _subgroups(_known_subgroups(policy, piece[list(columns.subgroups)]))
     if columns.proba:
-        proba, known = known_numbers(piece, columns.proba, file.path.name)
+        proba, known = known_numbers(piece, columns.proba, file)
         proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are handed over
-        decided = policy.decide(proba, subgroups=subgroups)
+        with naming_rows(proba, piece.index, columns.proba, file):
+            decided = policy.decide(proba, subgroups=subgroups)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known
@@ -568,7 +601,7 @@ def _decide(
             "--policy: its shortlist is made of the probabilities of all classes; "
             f"{'call policy.decide in Python' if asks else 'name their columns, --proba'}."
         )
-    sure, known = known_numbers(piece, [str(columns.confidence)], file.path.name)
+    sure, known = known_numbers(piece, [str(columns.confidence)], file)
     answers = piece[str(columns.answer)]
     given = (answers.notna() & (answers.astype(object) != "")).to_numpy(dtype=bool)
     # Placeholders for missing answers, so that all pieces have the same type.
@@ -661,25 +694,39 @@ def _look_up(known: dict[Any, Any], value: Any) -> Any:
 
 
 @contextmanager
-def _writer(out: Path | None) -> Iterator[Callable[[pd.DataFrame], None]]:
+def _writer(out: Path | None, layout: CsvLayout) -> Iterator[Callable[[pd.DataFrame], None]]:
     """Yield a function that appends rows; the file appears once all are written."""
-    if out is None:
-        yield _make_csv_writer(sys.stdout)
+    if out is not None and out.suffix.lower() in PARQUET:
+        with whole_file(out) as part, _ParquetRows(part) as rows:
+            yield rows.write
         return
-    with whole_file(out) as part:
-        if out.suffix.lower() in PARQUET:
-            with _ParquetRows(part) as rows:
-                yield rows.write
-        else:
-            with part.open("w", encoding="utf-8", newline="") as file:
-                yield _make_csv_writer(file)
+    try:
+        with _open_text(out, layout.encoding) as file:
+            yield _make_csv_writer(file, layout.writes(out or Path()))
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, which "
+            "the decisions contain."
+        ) from error
 
 
-def _make_csv_writer(file: Any) -> Callable[[pd.DataFrame], None]:
+@contextmanager
+def _open_text(out: Path | None, encoding: str) -> Iterator[TextIO]:
+    """Open a file that appears once all is written, or standard output."""
+    if out is not None:
+        with whole_file(out) as part, part.open("w", encoding=encoding, newline="") as file:
+            yield file
+        return
+    if encoding != COMMAS.encoding and isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding=encoding)
+    yield sys.stdout
+
+
+def _make_csv_writer(file: TextIO, options: Mapping[str, Any]) -> Callable[[pd.DataFrame], None]:
     state = {"header": True}
 
     def write(rows: pd.DataFrame) -> None:
-        rows.to_csv(file, index=False, header=state["header"], lineterminator="\n")
+        rows.to_csv(file, index=False, header=state["header"], lineterminator="\n", **options)
         state["header"] = False
 
     return write

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from skselect._checks.labels import check_labels
 from skselect._checks.options import check_delta, check_number, check_risk_limit
 from skselect._files import whole_file
-from skselect.cli.tables import always_enough, read_table
+from skselect.cli.tables import COMMAS, CsvLayout, always_enough, read_table
 from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
@@ -56,6 +56,8 @@ class DemoOptions:
         Folder for the results.
     seed : int
         For the splits and the classifier.
+    layout : CsvLayout
+        How a CSV table is written.
     """
 
     data: Path | None
@@ -64,6 +66,7 @@ class DemoOptions:
     delta: float
     out: Path
     seed: int
+    layout: CsvLayout = COMMAS
 
 
 def run(options: DemoOptions) -> int:
@@ -187,7 +190,7 @@ def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
     if options.data is None:
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
-    frame = read_table(options.data, "--data")
+    frame = read_table(options.data, "--data", options.layout)
     if options.target is None or options.target not in frame.columns:
         names = list(map(str, frame.columns))
         near = difflib.get_close_matches(str(options.target), names) or names[:20]

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from skselect import __version__
 from skselect._files import naming_output
 from skselect.exceptions import InfeasibleTargetError
 
 #: Exit codes besides 0.
 WRONG_INPUT, INFEASIBLE, BROKEN, UNDECIDED, INTERRUPTED = 2, 3, 4, 5, 130
+
+#: What the library calls what a command takes by an option of another name.
+_OTHER_NAMES = {
+    "labels": "--classes", "y_true": "--label", "y_pred": "--answer", "y_proba": "--proba",
+    "level": "--shortlist", "share": "--shortlist",
+}  # fmt: skip
 
 _DEMO = """examples:
   skselect demo
@@ -34,6 +41,8 @@ examples:
   skselect evaluate llm.csv --label truth --answer said --confidence-column score --threshold 0.8
   skselect evaluate new.csv --label truth --policy policy.json --subgroups site --id case \\
       --features age site
+  skselect evaluate export.csv --label truth --separator ";" --decimal , --encoding cp1252
+  zcat answers.csv.gz | skselect evaluate - --label truth
 
 The last lines say whether the promise of a policy is still true, and so does the exit code:
   skselect evaluate later.csv --label truth --policy policy.json > check.txt; echo $?
@@ -58,7 +67,8 @@ appends a column shortlist: where a row is handed over, the probable classes, th
 first, with | between them. For answers with a confidence it appends decision and accepted. All
 other columns stay as they are. Rows that lack a probability, the answer or the confidence are
 handed over, and so are those of unknown subgroups. A number is missing where its cell is empty or
-contains NA, N/A, NaN, null, None or -. For a policy with a learned confidence that asks other
+contains NA, N/A, NaN, null, None or -. CSV is written with the separator, the decimal sign and the
+encoding that it is read with. For a policy with a learned confidence that asks other
 models, name the columns suggestion and confidence of policy.decide: --answer, --confidence-column.
 
 examples:
@@ -117,11 +127,44 @@ def _number(text: str) -> int | float | str:
     return text  # the monitor refuses what is no length of time
 
 
+def _separator(text: str) -> str:
+    """Return the sign between cells; a tab may be typed as backslash and t."""
+    sign = "\t" if text in ("\\t", "tab") else text
+    if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n.':
+        raise argparse.ArgumentTypeError(f'{text!r} is not one sign, such as ";" or "\\t"')
+    return sign
+
+
+def _encoding(text: str) -> str:
+    """Refuse a name that Python does not know."""
+    try:
+        "".encode(text)
+    except LookupError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no encoding that Python knows, such as utf-8, cp1252 or utf-16"
+        ) from error
+    return text
+
+
 Options = list[tuple[list[str], dict[str, Any]]]
 
 # fmt: off
+_CSV: Options = [
+    (["--separator"], {"type": _separator, "metavar": "SIGN",
+                       "help": "what stands between the cells of a CSV file, such as \";\" "
+                               "(default: a comma, in .tsv files a tab)"}),
+    (["--decimal"], {"choices": [".", ","], "default": ".", "metavar": "SIGN",
+                     "help": "the decimal sign of its numbers, . or , (default: a point)"}),
+    (["--encoding"], {"type": _encoding, "default": "utf-8", "metavar": "NAME",
+                      "help": "how its text is written, such as cp1252 (Windows), utf-16 or "
+                              "latin-1 (default: %(default)s, with or without a byte order "
+                              "mark)"}),
+]
 _TABLE: Options = [
-    (["table"], {"type": Path, "metavar": "TABLE", "help": "CSV (commas) or Parquet file"}),
+    (["table"], {"type": Path, "metavar": "TABLE",
+                 "help": "CSV file (.gz: packed), Parquet file (.parquet, .pq), or - for CSV on "
+                         "standard input"}),
+    *_CSV,
 ]
 _INPUTS: Options = [
     (["--proba"], {"nargs": "+", "metavar": "COLUMN",
@@ -142,6 +185,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
     "demo": ("train, calibrate and certify a classifier on one table", _DEMO, [
         (["--data"], {"type": Path, "metavar": "FILE",
                       "help": "CSV or Parquet table (default: scikit-learn's digits)"}),
+        *_CSV,
         (["--target"], {"metavar": "COLUMN", "help": "the column to predict, with --data"}),
         (["--max-risk"], {"type": float, "default": 0.02, "metavar": "R",
                           "help": "largest share of wrong answers (default: %(default)s)"}),
@@ -207,7 +251,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                         "help": "from skselect tune, or policy.to_json"}),
         *_INPUTS,
         (["--out"], {"type": Path, "metavar": "FILE",
-                     "help": "CSV or Parquet file (default: CSV on standard output)"}),
+                     "help": ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"}),
         (["--prefix"], {"default": "", "help": "text to put before the names of the new columns"}),
     ]),
     "monitor": ("watch whether a policy keeps its promise, from a log that grows", _MONITOR, [
@@ -253,7 +297,7 @@ def make_parser() -> argparse.ArgumentParser:
         prog="skselect",
         description="Selective classification: let a classifier say 'I don't know'.",
     )
-    parser.add_argument("--version", action="version", version=f"skselect {_version()}")
+    parser.add_argument("--version", action="version", version=f"skselect {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (purpose, epilog, options) in _COMMANDS.items():
         command = commands.add_parser(
@@ -281,14 +325,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("skselect: interrupted.", file=sys.stderr)
         return INTERRUPTED
     except InfeasibleTargetError as error:
-        print(
-            f"skselect: {error.reason} Nothing is written. Take fresh rows, for this target or for "
-            "a larger one, or improve the model.",
-            file=sys.stderr,
-        )
+        remedy = "Take fresh rows, for this target or for a larger one, or improve the model."
+        _say(f"{error.reason} Nothing is written. {remedy}", given)
         return INFEASIBLE
     except (ValueError, ImportError, OSError) as error:
-        print(f"skselect: {error}", file=sys.stderr)
+        _say(error, given)
         if isinstance(error, OSError):
             _abandon_output()
         return WRONG_INPUT
@@ -346,10 +387,17 @@ def _run(given: argparse.Namespace) -> int:
     """Call the command, which is imported late to keep --help fast."""
     if given.command == "demo":
         from skselect.cli.demo import DemoOptions, run  # noqa: PLC0415
+        from skselect.cli.tables import CsvLayout  # noqa: PLC0415
 
         return run(
             DemoOptions(
-                given.data, given.target, given.max_risk, given.delta, given.out, given.seed
+                given.data,
+                given.target,
+                given.max_risk,
+                given.delta,
+                given.out,
+                given.seed,
+                CsvLayout(given.separator, given.decimal, given.encoding),
             )
         )
     from skselect.cli import commands  # noqa: PLC0415
@@ -357,17 +405,34 @@ def _run(given: argparse.Namespace) -> int:
     command: Callable[[argparse.Namespace], int] = getattr(commands, given.command)
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = _say
+        warnings.showwarning = lambda message, *_, **__: _say(f"note: {message}", given)
         return command(given)
 
 
-def _say(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as one line."""
-    print(f"skselect: note: {message}", file=sys.stderr)
+def _say(message: object, given: argparse.Namespace) -> None:
+    """Print an error or a warning as one line that names options."""
+    print(f"skselect: {name_options(str(message), given)}", file=sys.stderr)
 
 
-def _version() -> str:
-    try:
-        return metadata.version("skselect")
-    except metadata.PackageNotFoundError:  # not installed, run from its folder
-        return "unknown"
+def name_options(message: str, given: argparse.Namespace) -> str:
+    """Return a message of the library with the options of a command for its arguments.
+
+    What is quoted stays as it is, and so do Python calls.
+    """
+    options = {name: f"--{name.replace('_', '-')}" for name in vars(given)} | _OTHER_NAMES
+    plain = "|".join(options)
+    unusual = "|".join(name for name in options if "_" in name)
+    pattern = (
+        r"(?<!\w)'[^']*'(?!\w)|\w+\((?:[^()]|\([^()]*\))*\)"
+        rf"|(?<![\w.-])(?P<value>{plain})=(?P<end>(?=\s))?"
+        rf"|(?:^|(?<=[.:] ))(?P<subject>{plain})(?=:| (?:must|is|has|needs|goes|lists|\(of)\b)"
+        rf"|(?<![\w.-])(?P<word>{unusual})\b"
+    )
+
+    def replace(found: re.Match[str]) -> str:
+        name = found["value"] or found["subject"] or found["word"]
+        if name is None:
+            return found[0]
+        return options[name] + (" " if found["value"] and found["end"] is None else "")
+
+    return re.sub(pattern, replace, message)

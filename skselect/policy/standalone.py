@@ -213,10 +213,18 @@ def _match_columns(names: list[Any], name: str) -> list[int]:
     wanted: list[Any] = POLICY["classes"]
     if not all(label in names for label in wanted):
         names, wanted = [str(column) for column in names], [str(label) for label in wanted]
-    if len(names) != len(wanted) or not all(label in names for label in wanted):
+    order = f"or pass an array with its columns in the order of {POLICY['classes']}."
+    missing = [label for label in wanted if label not in names]
+    if missing:
         raise ValueError(
-            f"{name}: the columns {names} are not the classes {POLICY['classes']}. Rename them, "
-            "or pass an array with its columns in the order of the classes."
+            f"{name}: the columns {names[:20]} do not name the classes {POLICY['classes'][:20]}: "
+            f"{missing[:20]} are missing. Rename the columns to the classes, {order}"
+        )
+    if len(names) != len(wanted):
+        extra = [column for column in names if column not in wanted]
+        raise ValueError(
+            f"{name}: beside the classes {POLICY['classes'][:20]} there are the columns "
+            f"{extra[:20]}. Leave them out, {order}"
         )
     return [names.index(label) for label in wanted]
 
@@ -238,12 +246,21 @@ def _check_proba(proba: Array, name: str) -> Array:
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"{name} has NaN or infinite values.")
     if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
-        raise ValueError(f"{name} must lie in [0, 1], got values from {low:g} to {high:g}.")
+        is_percent = low >= 0 and 1 < high <= 100
+        remedy = (
+            "Divide percentages by 100."
+            if is_percent
+            else "Turn logits or decision values into probabilities first."
+        )
+        raise ValueError(
+            f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. {remedy}"
+        )
     gap = np.abs(_row_sums(proba) - 1.0)
     if float(gap.max()) > SUM_TOLERANCE:
         row = int(np.argmax(gap))
         raise ValueError(
-            f"{name}: each row must sum to one, row {row} sums to {proba[row].sum():g}."
+            f"{name}: each row must sum to one, row {row} sums to {proba[row].sum():g}. Pass one "
+            "column for every class, or divide each row by its sum."
         )
     return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
 
@@ -381,23 +398,26 @@ def _check_answers(y_pred: Any, n: int) -> NDArray[np.int64] | None:
     if POLICY["decision"] != "estimator":
         if y_pred is not None:
             raise ValueError(
-                f"y_pred goes with decision='estimator'; decision={POLICY['decision']!r} finds its "
-                "own answers."
+                f"y_pred goes with decision='estimator'; decision={POLICY['decision']!r} chooses "
+                "its own classes."
             )
         return None
     if y_pred is None:
         raise ValueError("y_pred is missing: a policy with decision='estimator' needs it.")
     labels = np.asarray(y_pred, dtype=object)
     labels = labels.ravel() if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    if labels.shape != (n,):
-        raise ValueError(f"y_pred must hold one answer per row, {n}, got {labels.shape}.")
+    if labels.ndim != 1:
+        raise ValueError(f"y_pred must be one-dimensional, got the shape {labels.shape}.")
+    if len(labels) != n:
+        raise ValueError(f"y_pred has {len(labels)} rows, but y_proba has {n}.")
     place = {label: code for code, label in enumerate(POLICY["classes"])}
     given = labels.tolist()
     plain = _read_once(given, lambda label: _plain(label, "y_pred"))
     unknown = sorted({str(label) for label in plain.values() if label not in place})[:5]
     if unknown:
         raise ValueError(
-            f"y_pred has labels that are not among the classes {POLICY['classes'][:10]}: {unknown}."
+            f"y_pred has labels that are not among the classes {POLICY['classes'][:10]}: "
+            f"{unknown}. The policy was made for these classes only."
         )
     return np.array([place[label] for label in given], dtype=np.int64)
 

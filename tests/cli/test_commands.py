@@ -6,15 +6,17 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, Outcomes, Predictions, check_policy, select_threshold
+from skselect import AbstentionPolicy, Outcomes, Predictions, _files, check_policy, select_threshold
 from skselect.calibration import ClassCalibration
 from skselect.cli import commands, tables
 from skselect.cli.main import BROKEN, UNDECIDED, main
@@ -171,13 +173,131 @@ def test_evaluate_names_the_most_confident_errors(frame, table, capsys):
     named = ["--id", "case", "--features", "site", "p_yes"]
     assert main(["evaluate", table, *PROBA, *named]) == 0
     listed = capsys.readouterr().out.split("Most confident errors\n")[1].splitlines()
-    assert listed[0].split() == ["id", "row", "true", "answered", "confidence", "site", "p_yes"]
+    assert listed[0].split() == "case Row (from 0) true answer confidence site p_yes".split()
     wrong = frame[frame["truth"] != frame["said"]]
     worst = wrong.sort_values("score", ascending=False, kind="stable").head(10)
     assert [line.split()[0] for line in listed[1:11]] == worst["case"].tolist()
     assert [line.split()[5] for line in listed[1:11]] == worst["site"].tolist()
     assert main(["evaluate", table, *PROBA, "--id", "cases"]) == 2
     assert "has no column 'cases'" in capsys.readouterr().err
+
+
+def test_what_takes_long_is_told_on_a_terminal(frame, terminal, monkeypatch, capsys):
+    monkeypatch.setattr(_files, "_MANY_ROWS", 1000)
+    shown = terminal()
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1"]) == 0
+    assert "choosing a threshold ..." in shown.getvalue()
+    assert main(["evaluate", "t.csv", *PROBA]) == 0
+    assert "computing the report ..." in shown.getvalue()
+    assert "..." not in capsys.readouterr().out.splitlines()
+
+
+# Files as hospitals write them --------------------------------------------------------------
+
+
+@pytest.fixture
+def german(frame):
+    return frame.assign(site=frame["site"].replace("west", "Köln"), note="007")
+
+
+LAYOUT = ["--separator", ";", "--decimal", ",", "--encoding"]
+
+
+def write_german(frame, name, encoding="utf-8", sep=";"):
+    frame.to_csv(name, sep=sep, decimal=",", encoding=encoding, index=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "sep"),
+    [("g.csv", "cp1252", ";"), ("g.csv", "utf-8-sig", ";"), ("g.txt", "utf-16", "\t"),
+     ("g.tsv", "utf-8", "\t"), ("g.csv.gz", "cp1252", ";"), ("g.tsv.gz", "utf-8", "\t"),
+     ("-", "cp1252", ";"), ("-", "utf-8", ";")],
+)  # fmt: skip
+def test_tables_of_any_layout_are_the_same(german, name, encoding, sep, monkeypatch, capsys):
+    file = "stdin.csv" if name == "-" else name
+    write_german(german, file, encoding, sep)
+    german.to_csv("plain.csv", index=False)
+    shown = "\\t" if sep == "\t" else sep
+    layout = ["--decimal", ",", "--encoding", encoding]
+    layout += [] if ".tsv" in name else ["--separator", shown]
+    said = {}
+    for table, more in [("plain.csv", []), (name, layout)]:
+        for command, options in [
+            ("tune", [*PROBA, "--target", ".12", "--subgroups", "site", "--out", f"p{table}.json"]),
+            ("evaluate", [*PROBA, "--subgroups", "site", "--title", "T"]),
+            ("apply", ["--policy", f"p{table}.json", "--out", "d.csv"]),
+        ]:  # fmt: skip
+            with Path(file).open("rb") as raw:
+                monkeypatch.setattr(sys, "stdin", TextIOWrapper(raw))
+                assert main([command, table, *options, *more]) == 0
+            out = capsys.readouterr().out
+            said.setdefault(command, []).append(out.replace(f"p{table}.json", ""))
+        policy = AbstentionPolicy.from_json(f"p{table}.json")
+        marks = {"sep": shown.replace("\\t", "\t"), "decimal": ","} if more else {}
+        if name.startswith("g.tsv") and more:
+            marks["sep"] = ","  # of a file with the ending .csv
+        found = pd.read_csv("d.csv", dtype={"note": str}, encoding=encoding if more else None,
+                            **marks)  # fmt: skip
+        said.setdefault("policy", []).append(policy.groups.thresholds)
+        said.setdefault("found", []).append(found["accepted"].tolist())
+        assert found["site"].tolist() == german["site"].tolist()
+        assert found["note"].eq("007").all()
+    for one, two in said.values():
+        assert one == two
+    assert not list(Path(tempfile.gettempdir()).glob("skselect-*.csv"))
+
+
+@pytest.mark.parametrize(
+    ("write", "options", "message"),
+    [
+        ({"sep": ";"}, [], 'It looks as if a semicolon separates its cells: --separator ";".'),
+        ({"sep": "\t"}, [], r'It looks as if a tab separates its cells: --separator "\t".'),
+        ({}, ["--separator", ";"], 'if a comma separates its cells: --separator ",".'),
+        ({"sep": ";", "decimal": ","}, ["--separator", ";"], "For decimal commas say --decimal ,."),
+        ({"sep": ";"}, LAYOUT[:4], "It has a decimal point: leave --decimal out."),
+        ({"encoding": "cp1252"}, [], "has the byte 0xf6. Name its encoding, such as --encoding "
+         "cp1252"),
+        ({"encoding": "utf-16"}, [], "such as --encoding utf-16."),
+        ({"encoding": "utf-8"}, ["--encoding", "ascii"], "--encoding: bad.csv is not written in"),
+    ],
+)  # fmt: skip
+def test_another_layout_is_told_and_not_guessed(german, write, options, message, capsys):
+    german.to_csv("bad.csv", index=False, **write)
+    assert main(["evaluate", "bad.csv", *PROBA, *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--separator", ";;"), ("--separator", "é"), ("--encoding", "ansi-x"),
+                          ("--decimal", ";")]
+)  # fmt: skip
+def test_layouts_that_do_not_exist(frame, option, value, capsys):
+    with pytest.raises(SystemExit):
+        main(["evaluate", "t.csv", *PROBA, option, value])
+    assert f"argument {option}: " in capsys.readouterr().err
+
+
+def test_a_damaged_packed_table(frame, capsys):
+    Path("t.csv.gz").write_bytes(b"no gzip")
+    assert main(["evaluate", "t.csv.gz", *PROBA]) == 2
+    assert "TABLE: t.csv.gz cannot be unpacked" in capsys.readouterr().err
+
+
+def test_decisions_that_an_encoding_cannot_write(frame, capsys):
+    frame.assign(truth=frame["truth"].replace("yes", "是")).to_csv("t.csv", index=False)
+    assert main(["tune", "t.csv", *PROBA[:-1], "是", "--target", "0.1"]) == 0
+    frame[["p_no", "p_yes"]].to_csv("new.csv", index=False)
+    arguments = ["apply", "new.csv", "--policy", "policy.json", "--encoding", "cp1252"]
+    assert main([*arguments, "--out", "d.csv"]) == 2
+    assert "--encoding: cp1252 has no sign for '是'" in capsys.readouterr().err
+    assert not Path("d.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["d.txt", "d.json", "d.csv.gz"])
+def test_decisions_are_written_as_the_ending_says(frame, name, capsys):
+    main(["tune", "t.csv", *PROBA, "--target", "0.1"])
+    assert main(["apply", "t.csv", "--policy", "policy.json", "--out", name]) == 2
+    assert "and the ending says what is written" in capsys.readouterr().err
 
 
 def test_evaluate_writes_page_and_table(frame, capsys):
@@ -215,7 +335,7 @@ def test_classes_of_numbers(frame, capsys):
 def test_out_of_reach_exits_with_three_and_writes_nothing(frame, capsys, tmp_path):
     before = sorted(tmp_path.iterdir())
     assert main(["tune", "t.csv", *PROBA, "--target", "0.0001"]) == 3
-    assert "No threshold meets target=0.0001" in capsys.readouterr().err
+    assert "No threshold meets --target 0.0001 for --objective 'risk'" in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -256,10 +376,7 @@ def test_a_bad_row_leaves_no_half_file(frame, capsys, tmp_path):
         p_no=frame["p_no"].where(frame.index != 2500, "?")
     ).to_csv("bad.csv", index=False)
     assert main(["apply", "bad.csv", "--policy", "policy.json", "--out", "d.csv"]) == 2
-    assert (
-        "column 'p_no' must hold numbers, but row 2500 (counted from 0) holds '?'"
-        in capsys.readouterr().err
-    )
+    assert "column 'p_no' must hold numbers, but line 2502 holds '?'" in capsys.readouterr().err
     assert not list(tmp_path.glob("d.csv*"))
 
 
@@ -704,7 +821,7 @@ def test_usual_words_for_missing_numbers_hand_over(frame, word, columns, capsys)
                     ["evaluate", "gaps.csv", *columns]]:  # fmt: skip
         assert main(command) == 2
         column = "score" if columns == ANSWER else "p_no"
-        message = f"gaps.csv: column '{column}' has 1 missing values, the first in row 3 "
+        message = f"gaps.csv: column '{column}' has 1 missing values, the first in line 5;"
         assert message in capsys.readouterr().err
 
 
@@ -714,12 +831,13 @@ def test_infinite_numbers_are_named_by_file_row_and_column(frame, capsys):
     frame.to_csv("inf.csv", index=False)
     frame.to_parquet("inf.parquet", index=False)
     for table in ["inf.csv", "inf.parquet"]:
+        place = "line 1502 " if table == "inf.csv" else "row 1500 "
         for arguments in [["apply", table, "--policy", "policy.json"], ["evaluate", table, *PROBA],
                           ["tune", table, *PROBA, "--target", ".1"]]:  # fmt: skip
             capsys.readouterr()
             assert main(arguments) == 2
             told = capsys.readouterr().err
-            assert f"{table}: column 'p_no' must hold finite numbers, but row 1500 " in told
+            assert f"{table}: column 'p_no' must hold finite numbers, but {place}" in told
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -856,10 +974,10 @@ import os, sys
 import skselect.cli.tables as tables
 from skselect.cli.main import main
 rows = tables.TableFile.rows
-def stopped(file):
-    yield next(rows(file))
+def stopped(file, numbers):
+    yield next(rows(file, numbers))
     os.kill(os.getpid(), {int(number)})
-    yield from rows(file)
+    yield from rows(file, numbers)
 tables.TableFile.rows = stopped
 sys.exit(main(["apply", "t.csv", "--policy", "policy.json", "--out", "d.csv"]))
 """
@@ -901,6 +1019,7 @@ def test_closed_and_full_output(frame, capsys):
     code, _, told = closed("apply t.csv --policy policy.json", ">&-")
     assert (code, told.count("\n")) == (2, 1)
     assert "standard output is closed; name a file" in told
+    assert "standard input is closed; name a file" in closed("evaluate - --label truth", "<&-")[2]
     if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # numpy 2.0 itself writes to it
         code, out, _ = closed("apply t.csv --policy policy.json", "2>&-")
         assert (code, out.count("\n")) == (0, 3001)  # no message has strayed into the table

@@ -1,12 +1,14 @@
 """The command line: help, errors and exit codes."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import skselect
-from skselect.cli.main import main, make_parser
+from skselect.cli.main import main, make_parser, name_options
 
 
 def test_help_has_an_example(capsys):
@@ -51,3 +53,55 @@ def test_module_runs_as_a_program():
         [sys.executable, "-m", "skselect", "--help"], capture_output=True, text=True, check=True
     )
     assert "demo" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], ["numpy", "pandas", "sklearn", "scipy", "matplotlib"]),
+        (["apply", "--help"], ["numpy", "pandas", "sklearn", "scipy", "matplotlib"]),
+        (["--version"], ["numpy", "pandas", "sklearn", "scipy", "matplotlib"]),
+        (["apply", "none.csv", "--policy", "none.json"],
+         ["matplotlib", "sklearn.metrics", "skselect.estimators", "skselect.report"]),
+    ],
+)  # fmt: skip
+def test_a_command_imports_what_it_uses(arguments, heavy):
+    code = f"""
+import sys
+sys.argv = ["skselect", *{arguments}]
+from skselect.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+print([name for name in {heavy} if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_script_of_that_name_has_all_names(tmp_path):
+    script = tmp_path / "skselect"
+    script.write_text("import skselect\nfrom skselect import certify\nprint(dir(skselect))")
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(skselect.__file__).parents[1])},
+    )  # fmt: skip
+    assert done.stdout.strip() == str(sorted(dir(skselect)))
+
+
+def test_messages_name_options():
+    given = make_parser().parse_args(["tune", "t.csv", "--label", "x", "--min-coverage", ".1"])
+    for message, expected in [
+        ("target must be at most 0.5, got 2: the target is", "--target must be at most 0.5, got 2: "
+         "the target is"),
+        ("y_true has labels. Pass labels= with every class.", "--label has labels. Pass --classes "
+         "with every class."),
+        ("No threshold (delta=0.05); at least min_coverage=0.1; raise min_coverage.",
+         "No threshold (--delta 0.05); at least --min-coverage 0.1; raise --min-coverage."),
+        ("column 'y_true' of the user's table", "column 'y_true' of the user's table"),
+        ("--target is missing: objective='risk'", "--target is missing: --objective 'risk'"),
+        ("in Python: select_threshold(..., target=.1, among=('true', x))",
+         "in Python: select_threshold(..., target=.1, among=('true', x))"),
+    ]:  # fmt: skip
+        assert name_options(message, given) == expected

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions
 from skselect.cli import tables
-from skselect.cli.tables import Columns, TableFile, find_classes, read_outcomes, read_predictions
+from skselect.cli.tables import (
+    Columns,
+    CsvLayout,
+    TableFile,
+    find_classes,
+    read_outcomes,
+    read_predictions,
+)
 
 PROBA = Columns("truth", ("p_no", "p_yes"), subgroups=("site",))
 ANSWER = Columns("truth", answer="said", confidence="score")
@@ -112,11 +119,16 @@ def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda t: t.assign(truth=t["truth"].where(t.index != 9)), "'truth' has 1 missing .* 9 "),
-        (lambda t: t.assign(p_no=t["p_no"].where(t.index != 12)), "'p_no' has 1 missing .* row 12"),
+        (lambda t: t.assign(truth=t["truth"].where(t.index != 9)),
+         "'truth' has 1 missing .* (line 11|row 9 )"),
+        (lambda t: t.assign(p_no=t["p_no"].where(t.index != 12)),
+         "'p_no' has 1 missing .* (line 14|row 12 )"),
         (lambda t: t.assign(p_no=t["p_no"].astype(str).where(t.index != 8, "high")),
-         "column 'p_no' must hold numbers, but row"),
-        (lambda t: t.assign(p_no=t["p_no"] + 1), "y_proba"),
+         r"column 'p_no' must hold numbers, but (line 10|row 8 .*) holds 'high'\."),
+        (lambda t: t.assign(p_no=t["p_no"].where(t.index != 8, 7)),
+         r"column 'p_no' must hold .* from 0 to 1, but (line 10|row 8 .*) holds 7\. Divide"),
+        (lambda t: t.assign(p_no=0.4, p_yes=np.where(t.index < 8, 0.6, 0.7)),
+         r"\['p_no', 'p_yes'\] must sum to one, but in (line 10|row 8 .*) they sum to 1\.1\."),
         (lambda t: t.drop(columns="p_yes"), "no column 'p_yes'"),
         (lambda t: t.iloc[:0], "has no rows"),
     ],
@@ -134,11 +146,11 @@ def test_usual_words_for_missing_numbers(word, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     file = TableFile.open(tmp_path / "t.csv")
     pieces = list(file.rows())
-    found = [tables.known_numbers(piece, ["p_no", "p_yes"], "t.csv") for piece in pieces]
+    found = [tables.known_numbers(piece, ["p_no", "p_yes"], file) for piece in pieces]
     assert np.concatenate([known for _, known in found]).tolist() == [True, False, True]
     numbers = np.concatenate([numbers for numbers, _ in found])
     np.testing.assert_array_equal(numbers[[0, 2]], [[0.75, 0.25], [0.5, 0.5]])
-    message = r"t\.csv: column 'p_no' has 1 missing values, the first in row 1 "
+    message = r"t\.csv: column 'p_no' has 1 missing values, the first in line 3;"
     with pytest.raises(ValueError, match=message):
         read_predictions(file, Columns("truth", ("p_no", "p_yes")), np.array(["no", "yes"]))
 
@@ -150,23 +162,24 @@ def test_missing_numbers_of_any_type(value, dtype, tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"p_no": p_no, "p_yes": [0.25, 0.5, 0.5]}).to_parquet(path)
     for piece in [*TableFile.open(path).rows(), TableFile.open(path).whole()]:
-        numbers, known = tables.known_numbers(piece, ["p_no", "p_yes"], "t.parquet")
+        numbers, known = tables.known_numbers(piece, ["p_no", "p_yes"], TableFile.open(path))
         np.testing.assert_array_equal(known, numbers[:, 0] == numbers[:, 0])
     assert pd.isna(p_no[1])
 
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("inf", "must hold finite numbers, but row 1 .* holds '?inf'?"),
-     ("-Infinity", "must hold finite numbers, but row 1 .* holds"),
-     ("0,93", "must hold numbers, but row 1 .* holds '0,93'"),
-     ("missing", "must hold numbers, but row 1 .* holds 'missing'")],
+    [("inf", "must hold finite numbers, but line 3 holds '?inf'?"),
+     ("-Infinity", "must hold finite numbers, but line 3 holds"),
+     ("0,93", "must hold numbers, but line 3 holds '0,93'"),
+     ("missing", "must hold numbers, but line 3 holds 'missing'")],
 )  # fmt: skip
 def test_what_is_no_number_is_named(word, message, tmp_path):
     (tmp_path / "t.csv").write_text(f'truth,p_no,p_yes\nno,NA,.25\nyes,"{word}",.5\nno,.5,.5\n')
-    (piece,) = [pd.concat(TableFile.open(tmp_path / "t.csv").rows())]
+    file = TableFile.open(tmp_path / "t.csv")
+    piece = pd.concat(file.rows())
     with pytest.raises(ValueError, match=rf"t\.csv: column 'p_no' {message}"):
-        tables.known_numbers(piece, ["p_no", "p_yes"], "t.csv")
+        tables.known_numbers(piece, ["p_no", "p_yes"], file)
 
 
 def test_files_that_are_none(tmp_path):
@@ -344,3 +357,54 @@ def test_subgroups_are_typed_by_the_whole_column(tmp_path):
     )
     assert groups["site"].isna().sum() == 1
     assert groups["site"].dropna().tolist() == frame["site"].drop(3).tolist()
+
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.from_regex(r"-?0\.[0-9]{1,40}", fullmatch=True),
+    st.integers(-(10**25), 10**25).map(str),
+    st.sampled_from(["007", " .5", "5.", "+1", "1_0", "1E-400", "4.9e-324", "-0.0", "", "n/A"]),
+)
+
+
+@settings(max_examples=40, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@given(texts=st.lists(NUMBERS, min_size=1, max_size=20))
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_numbers_are_those_of_python_to_the_last_bit(decimal, texts, tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [f"{text.replace('.', decimal)};007" for text in texts]
+    path.write_text("\n".join(["p;id", *lines]))
+    file = TableFile.open(path, layout=CsvLayout(";", decimal))
+    pieces = list(file.pieces(["p", "id"], ["p"]))
+    found = np.concatenate([tables.known_numbers(piece, ["p"], file)[0] for piece in pieces])[:, 0]
+    missing = [text in ("", "NA", "n/A") for text in texts]
+    expected = [np.nan if no else float(x) for x, no in zip(texts, missing, strict=True)]
+    np.testing.assert_array_equal(found.view(np.int64), np.array(expected).view(np.int64))
+    assert all((piece["id"] == "007").all() for piece in pieces)
+
+
+@pytest.mark.parametrize("word", ["True", "FALSE", "", "x"])
+def test_words_are_no_numbers(word, tmp_path):
+    (tmp_path / "t.csv").write_text(f"p,id\n{word},1\nTrue,1\n")
+    file = TableFile.open(tmp_path / "t.csv")
+    piece = pd.concat(file.pieces(["p"], ["p"]))
+    line = 2 if word else 3
+    with pytest.raises(ValueError, match=f"must hold numbers, but line {line} holds '"):
+        tables.known_numbers(piece, ["p"], file)
+
+
+def test_lines_are_those_of_an_editor(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('\n"a\nb",c\n\n1,"x\ny"\n  \n2,z\n3,"w"\n')
+    file = TableFile.open(path)
+    assert [file.place(row) for row in range(3)] == ["line 5", "line 8", "line 9"]
+    assert pd.concat(file.rows())["c"].tolist() == ["x\ny", "z", "w"]
+
+
+def test_whole_tables_of_another_layout(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    frame = pd.DataFrame({"a": [0.5, 1.25], "b": ["ö", "x"]})
+    frame.to_csv(path, sep=";", decimal=",", encoding="cp1252", index=False)
+    found = tables.read_table(path, layout=CsvLayout(";", ",", "cp1252"))
+    pd.testing.assert_frame_equal(found, frame)

@@ -585,3 +585,25 @@ def test_run_as_a_program_it_says_what_it_is_for(tmp_path):
     )
     assert done.returncode == 1
     assert b"Import `decide` from this file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "scores", "rest"),
+    [
+        (PLAIN, [[0.5, 0.2, 0.3]], {}), (PLAIN, [[0.9, 0.2]], {}), (PLAIN, [[90, 10]], {}),
+        (PLAIN, [[1.5, -0.5]], {}), (PLAIN, [[np.nan, 0.2]], {}), (PLAIN, [0.2, 0.8], {}),
+        (PLAIN, pd.DataFrame({"no": [0.5], "maybe": [0.5]}), {}),
+        (PLAIN, pd.DataFrame({"no": [0.5], "yes": [0.5], "z": 0}), {}),
+        (PLAIN, ONE, {"y_pred": ["no"]}), (PLAIN, ONE, {"subgroups": ["a"]}),
+        (GIVEN, ONE, {}), (GIVEN, ONE, {"y_pred": ["no", "no"]}),
+        (GIVEN, ONE, {"y_pred": ["maybe"]}), (GROUPED, ONE, {}),
+        (GROUPED, ONE, {"subgroups": [2]}), (ANSWERED, ONE, {"subgroups": ["no"]}),
+    ],
+)  # fmt: skip
+def test_both_refuse_in_the_same_words(policy, scores, rest):
+    messages = []
+    for decide in (policy.decide, gate_of(policy).decide):
+        with pytest.raises(ValueError, match=r"\.") as error:
+            decide(scores, **rest)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
