@@ -11,8 +11,9 @@ import re
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+collect_ignore = ["docs/conf.py", "docs/links.py"]  # parts of Sphinx, without doctests
 if importlib.util.find_spec("torch") is None:
-    collect_ignore = ["skselect/losses/_torch.py"]
+    collect_ignore += ["skselect/losses/_torch.py"]
 
 # The numbers of a fitted model depend on the processor and on versions. An example that shows
 # them is marked `# doctest: +DIGITS_VARY`: its words are compared, its numbers are not.

@@ -3,10 +3,14 @@
 import sys
 from pathlib import Path
 
+from sphinx.transforms.post_transforms.code import TrimDoctestFlagsTransform
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import make_api  # noqa: E402  (docs/ is no package)
+import links  # noqa: E402  (docs/ is no package)
+import make_api  # noqa: E402
+import make_command_line  # noqa: E402
 
 import skselect  # noqa: E402
 
@@ -21,14 +25,22 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
+    "sphinx.ext.intersphinx",
+    "sphinx_codeautolink",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "links",
 ]
 exclude_patterns = ["_build", "README.md"]
 templates_path = ["_templates"]
 default_role = "code"
 smartquotes = False  # quotes in docstrings are Python's
 nitpicky = True
-# Objects of other libraries: the site is built without a network, so they are no links.
-nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|pandas|scipy|dask)\..*")]
+intersphinx_mapping = links.write_inventories(HERE / "_build" / "inventories")
+codeautolink_concat_default = True  # blocks of a page go on where the one before ended
+suppress_warnings = ["codeautolink.match_name"]  # the gallery has linked its names by itself
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # lines with a prompt are copied, without it
+copybutton_prompt_is_regexp = True
 
 # Named one by one: pages that are new since the last build have their stubs written, too.
 autosummary_generate = [f"api/{room.replace('.', '_')}.rst" for room in make_api.ROOMS]
@@ -38,6 +50,7 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence"]
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -57,7 +70,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
-html_title = "skselect"
+html_title = f"skselect {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
@@ -79,7 +92,19 @@ def drop_last_blank_line(_app, _name, source):
     source[0] = source[0].replace("\n\n```\n", "\n```\n")
 
 
+def drop_doctest_flags(_app, doctree):
+    """Drop doctest's flags from code before it is linked; Sphinx does so afterwards."""
+    TrimDoctestFlagsTransform(doctree).apply()
+
+
+def write_pages(_app, _config):
+    """Write what is made from the code before Sphinx looks for sources."""
+    make_api.write_pages(HERE / "api")
+    make_command_line.write_page(HERE / "api" / "command_line.rst")
+
+
 def setup(app):
-    """Write the API pages before Sphinx looks for sources."""
-    app.connect("config-inited", lambda *_: make_api.write_pages(HERE / "api"), priority=100)
+    """Tell Sphinx."""
+    app.connect("config-inited", write_pages, priority=100)
     app.connect("source-read", drop_last_blank_line)
+    app.connect("doctree-read", drop_doctest_flags, priority=100)

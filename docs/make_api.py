@@ -1,4 +1,4 @@
-"""Write docs/api/ from the public names of the code, room by room.
+"""Write docs/api/ from the public names of the code: an index by task, and a page per room.
 
 The site's build calls `write_pages`. Pages group names by the module that defines them, under the
 first line of its docstring, so that a new public name shows up by itself.
@@ -30,6 +30,21 @@ ROOMS = (
     "skselect.datasets",
     "skselect.dask",
 )
+
+#: What users come for, and the modules that serve it; in the index the headings of a room that
+#: has several stand below.
+TASKS = {
+    "Wrap a classifier": "estimators",
+    "Tune a threshold": "estimators.tuner selection policy thresholds exceptions",
+    "Measure": "metrics inference estimators.scoring",
+    "Calibrate": "calibration",
+    "Report and draw": "report display",
+    "Watch it run": "monitoring",
+    "Tables that do not fit into memory": "streaming dask",
+    "Data": "datasets",
+    "Train by losses of papers": "losses",
+    "Pieces to build with": "predictions curve bounds",
+}
 
 #: Heading of the metrics that their table sets apart.
 COMPARISON = "For comparison with published values"
@@ -143,22 +158,58 @@ def grouped(room: str) -> dict[str, list[str]]:
     return groups
 
 
+def _summaries(names: list[str], *options: str) -> list[str]:
+    return [".. autosummary::", *(f"   :{option}" for option in options), "",
+            *(f"   {name}" for name in names), ""]  # fmt: skip
+
+
 def _entries(room: str, names: list[str]) -> list[str]:
     constants = [name for name in names if is_constant(room, name)]
-    rest = [name for name in names if name not in constants]
-    lines = []
-    if rest:
-        lines += [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
-        lines += [*(f"   ~{home(room, name)}.{name}" for name in rest), ""]
+    rest = [f"~{home(room, name)}.{name}" for name in names if name not in constants]
+    lines = _summaries(rest, "toctree: generated", "nosignatures:") if rest else []
     for name in constants:
         lines += [f".. py:data:: {name}", f"   :module: {room}", ""]
         lines += [f"   {comment(room, name)[1]}", ""]
     return lines
 
 
+def task(room: str, name: str) -> str:
+    """Return what users need a name for: the task of its module, or of the room it is public in."""
+    chosen = {module: task for task, modules in TASKS.items() for module in modules.split()}
+    module = _defining_module(room, name).__name__
+    module = (module if module.startswith(room) else room).removeprefix("skselect.")
+    while module not in chosen:
+        module = module.rpartition(".")[0]
+    return chosen[module]
+
+
+def _index() -> str:
+    """Return the page that lists everything public by task."""
+    tables: dict[str, dict[str, list[str]]] = {title: {} for title in TASKS}
+    for room in ROOMS:
+        for heading, names in grouped(room).items():
+            part = f"{room}: {heading}" if heading in HEADINGS.get(room, {}) else room
+            part = "" if room == "skselect" else part
+            for name in names:
+                if home(room, name) == room:
+                    tables[task(room, name)].setdefault(part, []).append(f"{room}.{name}")
+    lines = ["API", "===", "", ".. currentmodule:: skselect", ""]
+    lines += ["Everything public. Names without a dot are imported from ``skselect``.", ""]
+    for title, parts in tables.items():
+        lines += [title, "-" * len(title), ""]
+        for part, names in parts.items():
+            lines += [f".. rubric:: {part}", ""] if part else []
+            constants = [name for name in names if is_constant(*name.rsplit(".", 1))]
+            shown = [name.removeprefix("skselect.") for name in names if name not in constants]
+            lines += _summaries(shown, "nosignatures:") if shown else []
+            lines += [f"- :py:data:`{name}`" for name in constants] + [""]
+    lines += ["By module", "---------", "", ".. toctree::", "   :maxdepth: 1", ""]
+    return "\n".join([*lines, *(f"   {room.replace('.', '_')}" for room in ROOMS)]) + "\n"
+
+
 def _page(room: str) -> str:
-    lines = [room, "=" * len(room), ""]
-    lines += [inspect.getdoc(importlib.import_module(room)), ""]
+    lines = [f".. py:module:: {room}", "", room, "=" * len(room), ""]
+    lines += [inspect.getdoc(importlib.import_module(room)), "", ".. py:currentmodule:: None", ""]
     for group, names in grouped(room).items():
         lines += [group, "-" * len(group), "", *_entries(room, names)]
     return "\n".join(lines)
@@ -175,9 +226,7 @@ def write_pages(folder: Path) -> None:
         if page.stem.replace("_", ".", 1) not in ROOMS:
             page.unlink()
     files = {room.replace(".", "_"): _page(room) for room in ROOMS}
-    index = ["API", "===", "", "Everything public, by the room that it is imported from.", ""]
-    index += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in files)]
-    files["index"] = "\n".join(index) + "\n"
+    files["index"] = _index()
     for name, text in files.items():
         path = folder / f"{name}.rst"
         # An unchanged file keeps its time stamp, so that Sphinx need not read it again.

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import skselect
+from skselect.cli.main import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -47,6 +48,17 @@ def test_every_public_name_is_on_the_page_of_its_room(make_api, tmp_path):
         shown = set(re.findall(r"(?m)^(?:   ~|\.\. py:data:: )(?:[\w.]*\.)?(\w+)$", text))
         assert shown == set(make_api.public_names(room))
         assert shown >= set(getattr(module, "__all__", ()))
+
+
+def test_every_command_and_option_is_on_the_page_of_the_command_line(tmp_path, capsys):
+    script("make_command_line").write_page(tmp_path / "page.rst")
+    text = (tmp_path / "page.rst").read_text()
+    for command in ("demo", "evaluate", "tune", "apply", "monitor"):
+        with pytest.raises(SystemExit):
+            make_parser().parse_args([command, "--help"])
+        part = text.split(f"\n{command}\n")[1].split("\n.. program:: ")[1]
+        shown = set(re.findall(r"(?m)^\.\. option:: (--[a-z-]+)", part))
+        assert shown == set(re.findall(r"(?m)^  (--[a-z-]+)", capsys.readouterr().out))
 
 
 @pytest.mark.parametrize("table", ["metrics", "datasets"])

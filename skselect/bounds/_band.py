@@ -93,8 +93,14 @@ def band_accepts(
 
     Parameters
     ----------
-    n, target, delta, min_coverage
-        As in :func:`walk_band`.
+    n : int
+        Calibration rows.
+    target : float in (0, 1)
+        Largest selective risk.
+    delta : float in (0, 0.5]
+        Allowed probability of failure.
+    min_coverage : float in [0, 1]
+        Smaller accepted sets are not considered.
     errors : callable
         Takes the ranks and returns the errors among as many rows.
 
@@ -241,11 +247,19 @@ def union_limits(
 ) -> tuple[IntArray, IntArray]:
     """Return 20 ranks and their critical error counts by the union bound (Bonferroni).
 
+    :func:`walk_band` allows more errors: the union bound adds up the probabilities of failures
+    that mostly happen together.
+
     Parameters
     ----------
-    n, target, delta, min_coverage
-        As in :func:`walk_band`, whose limits allow more errors: the union bound adds up the
-        probabilities of failures that mostly happen together.
+    n : int
+        Calibration rows.
+    target : float in (0, 1)
+        Largest selective risk.
+    delta : float in (0, 0.5]
+        Allowed probability of failure.
+    min_coverage : float in [0, 1]
+        Smaller accepted sets are not considered.
 
     Returns
     -------

@@ -61,7 +61,7 @@ def clopper_pearson_interval(n_errors: Any, n: Any, confidence_level: float = 0.
     Parameters
     ----------
     n_errors, n : int or array-like of int
-        As in :func:`clopper_pearson_upper`.
+        Errors, 0 <= n_errors <= n, and independent rows; they broadcast.
     confidence_level : float in (0, 1), default=0.95
         Each end fails with probability at most (1 - confidence_level)/2.
 
@@ -103,7 +103,7 @@ def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     Parameters
     ----------
     n_errors, n : int or array-like of int
-        As in :func:`clopper_pearson_upper`.
+        Errors, 0 <= n_errors <= n, and independent rows; they broadcast.
     delta : float in (0, 0.5]
         Nominal probability that the bound lies below the true rate.
 

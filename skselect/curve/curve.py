@@ -158,7 +158,21 @@ class RiskCoverageCurve:
 
     @classmethod
     def from_proba(cls, y_true: Any, y_proba: Any, **options: Any) -> RiskCoverageCurve:
-        """Build the curve from probabilities; `options` as in :meth:`Outcomes.from_proba`.
+        """Build the curve from class probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_proba : array-like of shape (n, K) or (n,)
+            Class probabilities, or the probability of the positive one of two classes.
+        **options
+            `labels`, `pos_label`, `confidence`, `loss` and `sample_weight`: the keywords of
+            :meth:`Outcomes.from_proba`.
+
+        Returns
+        -------
+        RiskCoverageCurve
 
         Examples
         --------
@@ -364,7 +378,7 @@ class RiskCoverageCurve:
         Parameters
         ----------
         max_points : int, default=None
-            As in :meth:`arrays`.
+            Return the exact values of this many entries only, evenly spread, both ends included.
 
         Returns
         -------
@@ -559,7 +573,17 @@ class RiskCoverageCurve:
         return self._cwsa("cwsa", thresholds)
 
     def cwsa_plus(self, thresholds: Any = None) -> FloatArray:
-        """Return CWSA+ at each threshold; arguments as in :meth:`cwsa`.
+        """Return CWSA+ at each threshold; see :func:`metrics.cwsa_plus_score`.
+
+        Parameters
+        ----------
+        thresholds : float or array-like in [0, 1), default=None
+            None: one value per entry of the curve, at its own threshold (at a confidence of
+            exactly 1 the limit from below).
+
+        Returns
+        -------
+        ndarray of shape (m,) or (B,)
 
         Examples
         --------

@@ -139,7 +139,7 @@ def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
     Parameters
     ----------
     data_home : str or Path, default=None
-        As for :func:`load_dataset`.
+        Folder of Parquet files, one per data set, in which is looked first.
 
     Returns
     -------

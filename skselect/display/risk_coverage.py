@@ -172,7 +172,25 @@ class RiskCoverageDisplay(CurveDisplay):
         confidence_level: float | None = None,
         ax: Any = None,
     ) -> RiskCoverageDisplay:
-        """Draw the curve of class probabilities; arguments as in the metrics."""
+        """Draw the curve of class probabilities; other keywords are those of the class.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_proba : array-like of shape (n, K) or (n,)
+            Class probabilities, or the probability of the positive one of two classes.
+        labels : array-like of shape (K,), default=None
+            All classes, in the order of the columns. Default: the sorted labels in `y_true`.
+        pos_label : label, default=None
+            The positive one of two classes.
+        confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
+            How sure the classifier is of each row. None means "max_proba".
+        loss : {"zero_one"} or callable, default="zero_one"
+            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+        """
         curve = RiskCoverageCurve.from_proba(
             y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
             loss=loss, sample_weight=sample_weight,

@@ -132,7 +132,7 @@ class SelectiveClassifier(
         Folds of `cv` fitted at the same time.
     verbose : int, default=0
         Print how many fits there will be, and the time of each. From scikit-learn 1.9 on
-        ``set_callbacks(ProgressBar())`` shows bars instead (:mod:`sklearn.callback`).
+        ``set_callbacks(ProgressBar())`` shows bars instead (``sklearn.callback``).
 
     Attributes
     ----------

@@ -203,7 +203,7 @@ class ThresholdTuner(
         Folds of `cv` fitted at the same time. (Those of a SelectiveClassifier have their own.)
     verbose : int, default=0
         Print how many fits there will be, and the time of each part. From scikit-learn 1.9 on
-        ``set_callbacks(ProgressBar())`` shows bars instead (:mod:`sklearn.callback`).
+        ``set_callbacks(ProgressBar())`` shows bars instead (``sklearn.callback``).
     random_state : int, RandomState or None, default=None
         For the split that holds rows out. None: another one at each call of `fit`.
 

@@ -112,7 +112,7 @@ def metrics_by_group(
     confidence_level : float in (0, 1) or None, default=0.95
         None leaves the intervals out.
     method : {"analytic", "bootstrap"}, default="analytic"
-        As in :func:`metric_interval`.
+        "analytic": closed forms where there are any, else the bootstrap.
     n_resamples : int, default=999
         Draws of the bootstrap.
     random_state : int, Generator or None, default=None

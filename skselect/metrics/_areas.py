@@ -372,7 +372,9 @@ def accuracy_rejection_auc_score(
     ----------
     %(data)s
     estimator : {"empirical", "integral", "ln"}, default="empirical"
-        As in :func:`aurc_score`.
+        "empirical": the mean over rows of the accuracy among the rows at least as sure.
+        "integral": the integral of selective accuracy over coverage, which does not depend on
+        the scale of the weights. "ln": less biased where errors sit at the top; unweighted only.
     %(options)s
 
     Returns

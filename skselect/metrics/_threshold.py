@@ -453,7 +453,7 @@ def cwsa_contributions(
     threshold : float in [0, 1), default=0.5
         Rows with confidence >= threshold are accepted.
     normalize : {"selected", "all"}, default="selected"
-        As in :func:`cwsa_score`.
+        Divide by the weight of the accepted rows, or of all rows.
     %(options)s
 
     Returns

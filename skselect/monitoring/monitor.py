@@ -224,15 +224,19 @@ class SelectiveRiskMonitor:
         Parameters
         ----------
         y_proba : array-like of shape (n, K) or (n,)
-            The classifier's raw output, as for ``policy.decide``. None with `confidence`.
+            The classifier's raw output, columns in the order of the policy's classes, or the
+            probability of the second of two classes. None with `confidence`.
         ids : array-like of shape (n,)
             One name per case, by which its label will be found. Compared as text. No case that
             waits, or was decided at the same instant as the last one, has the same name.
         when : array-like of shape (n,) or a single value, default=None
             When the cases were decided: dates, or numbers. It must not go back. None: there are
             no times, only the order.
-        y_pred, subgroups : array-like, default=None
-            As for ``policy.decide``.
+        y_pred : array-like of shape (n,), default=None
+            The classifier's own answers, for a policy with ``decision="estimator"`` or with
+            `confidence`.
+        subgroups : array-like of shape (n,) or DataFrame, default=None
+            The subgroup of each row, for a policy with a threshold per subgroup.
         audited : array-like of bool, shape (n,), default=None
             The cases whose label will be found out, drawn at random. None: all of them.
         audit_proba : float or array-like of shape (n,), default=None
@@ -241,7 +245,8 @@ class SelectiveRiskMonitor:
             Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
             confidence of your own, as ``policy.accepts`` does, or a learned one.
         witnesses : dict, default=None
-            For a policy with a learned confidence, as for ``policy.decide``.
+            For a policy with a learned confidence, what it asks, by name: of each witness its raw
+            probabilities for these rows, of each further column its values.
 
         Returns
         -------
@@ -331,10 +336,29 @@ class SelectiveRiskMonitor:
         y : array-like of shape (n,)
             True labels. A case whose label is missing (None, NaN) waits for it; labels of cases
             that were handed over, or not drawn, are not read, others must be classes.
-        y_proba, when, y_pred, subgroups, audited, audit_proba, confidence, witnesses
-            As for :meth:`decided`. The labels were known at `when`.
+        y_proba : array-like of shape (n, K) or (n,)
+            The classifier's raw output, columns in the order of the policy's classes, or the
+            probability of the second of two classes. None with `confidence`.
         ids : array-like of shape (n,), default=None
-            Needed where an accepted case has no label yet.
+            One name per case, needed where an accepted case has no label yet.
+        when : array-like of shape (n,) or a single value, default=None
+            When the cases were decided, and their labels known: dates, or numbers. It must not
+            go back. None: there are no times, only the order.
+        y_pred : array-like of shape (n,), default=None
+            The classifier's own answers, for a policy with ``decision="estimator"`` or with
+            `confidence`.
+        subgroups : array-like of shape (n,) or DataFrame, default=None
+            The subgroup of each row, for a policy with a threshold per subgroup.
+        audited : array-like of bool, shape (n,), default=None
+            The cases whose label will be found out, drawn at random. None: all of them.
+        audit_proba : float or array-like of shape (n,), default=None
+            The probability with which each case was drawn. None: `min_audit_proba`.
+        confidence : array-like of shape (n,), default=None
+            Instead of `y_proba`, with the answers in `y_pred`: for a policy that reads a
+            confidence of your own, as ``policy.accepts`` does, or a learned one.
+        witnesses : dict, default=None
+            For a policy with a learned confidence, what it asks, by name: of each witness its raw
+            probabilities for these rows, of each further column its values.
 
         Returns
         -------
@@ -531,7 +555,7 @@ class SelectiveRiskMonitor:
         Parameters
         ----------
         ids, when : array-like of shape (n,)
-            As for :meth:`decided`.
+            The names of the cases, and when they were decided.
 
         Returns
         -------

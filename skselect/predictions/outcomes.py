@@ -178,7 +178,28 @@ class Outcomes:
         loss: LossSpec = "zero_one",
         sample_weight: Any = None,
     ) -> Outcomes:
-        """Build outcomes from probabilities; arguments as in :meth:`Predictions.from_proba`.
+        """Build outcomes from class probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_proba : array-like of shape (n, K) or (n,)
+            Class probabilities, or the probability of the positive one of two classes.
+        labels : array-like of shape (K,), default=None
+            All classes, in the order of the columns. Default: the sorted labels in `y_true`.
+        pos_label : label, default=None
+            The positive one of two classes.
+        confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
+            How sure the classifier is of each row. None means "max_proba".
+        loss : {"zero_one"} or callable, default="zero_one"
+            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        Outcomes
 
         Examples
         --------
@@ -204,7 +225,23 @@ class Outcomes:
         loss: LossSpec = "zero_one",
         sample_weight: Any = None,
     ) -> Outcomes:
-        """Build outcomes from labels; arguments as in :meth:`Predictions.from_labels`."""
+        """Build outcomes from predicted labels and one confidence per row.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n,)
+            True and predicted labels.
+        confidence : array-like of shape (n,)
+            One finite number per row; larger is surer.
+        loss : {"zero_one"} or callable, default="zero_one"
+            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        Outcomes
+        """
         predictions = Predictions.from_labels(
             y_true, y_pred, confidence, sample_weight=sample_weight
         )

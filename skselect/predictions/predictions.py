@@ -191,7 +191,8 @@ class Predictions:
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
         cost_matrix : array-like of shape (K, K) or DataFrame, default=None
-            What each prediction costs; as in :meth:`from_proba`.
+            What each prediction costs, in any unit: rows are true classes, columns predicted
+            ones, in the order of the classes (a DataFrame is matched by name).
 
         Returns
         -------

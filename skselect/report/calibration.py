@@ -79,14 +79,15 @@ def calibration_report(
     Parameters
     ----------
     estimator : classifier
-        As in :class:`SelectiveClassifier`. A FrozenEstimator is not fitted again, so the rows
-        must be fresh.
+        Anything with ``fit`` and ``predict_proba`` or ``decision_function``. A FrozenEstimator
+        is not fitted again, so the rows must be fresh.
     X : array-like, data frame or sparse matrix of shape (n, n_features)
     y : array-like of shape (n,)
     calibrations : list of names, or mapping of str to name or calibrator, default=None
         What to compare with the raw probabilities. None: all named ones.
     calibration_scope : {"probabilities", "confidence"}, default="probabilities"
-        As in :class:`SelectiveClassifier`.
+        What is calibrated: the class probabilities, or the confidence alone, which leaves
+        probabilities and answers as they are.
     cv : int, splitter or iterable, default=5
         Folds: the classifier and the calibration of a row are fitted without its fold.
     sample_weight : array-like of shape (n,), default=None

@@ -51,7 +51,7 @@ def certify(
         Probability that the bound fails.
     looks : int, default=1
         How often the policy will be checked at most on the same growing rows, this check
-        included; see :func:`select_threshold`.
+        included; each check may fail with probability ``delta / looks``.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row, for a policy with a threshold per subgroup. The certificate
         is about all rows together; pass the rows of one subgroup for a promise about it.

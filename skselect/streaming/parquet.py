@@ -41,7 +41,8 @@ def evaluate_parquet(
     paths : str, Path or iterable of them
         Files, folders (all ``*.parquet`` below them) or patterns such as ``"run-*.parquet"``.
     metrics : iterable of str, or mapping of str to dict
-        As in :func:`skselect.evaluate`; those that read classes are refused.
+        Short names, or a dict of parameters for each, such as
+        ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
     y_true, y_proba : str and str or list of str, default=None
         Columns of the true label and of the class probabilities, in the order of `labels`; one
         column is the probability of the second of two classes.
@@ -50,7 +51,8 @@ def evaluate_parquet(
     labels : array-like of shape (K,), default=None
         All classes; needed with `y_proba`.
     mode : {"exact", "certified"}, default="exact"
-        As for :class:`SelectiveState`.
+        "exact" counts each confidence; "certified" counts cells of them, in less memory, and
+        gives bounds.
     thresholds : array-like in [0, 1], default=None
         For "certified": the thresholds at which `metrics` asks for coverage, risk and CWSA.
     progress : bool, default=True
@@ -112,9 +114,21 @@ def parquet_state(
     Parameters
     ----------
     paths : str, Path or iterable of them
-        Files, folders or patterns.
-    y_true, y_proba, confidence, loss, labels, mode, thresholds, progress
-        As in :func:`skselect.evaluate_parquet`.
+        Files, folders (all ``*.parquet`` below them) or patterns such as ``"run-*.parquet"``.
+    y_true, y_proba : str and str or list of str, default=None
+        Columns of the true label and of the class probabilities, in the order of `labels`; one
+        column is the probability of the second of two classes.
+    confidence, loss : str and str, default=None
+        Instead of them: columns of a confidence in [0, 1] and of the error, 0 or 1.
+    labels : array-like of shape (K,), default=None
+        All classes; needed with `y_proba`.
+    mode : {"exact", "certified"}, default="exact"
+        "exact" counts each confidence; "certified" counts cells of them, in less memory, and
+        gives bounds.
+    thresholds : array-like in [0, 1], default=None
+        For "certified": the thresholds at which you will ask for coverage, risk and CWSA.
+    progress : bool, default=True
+        Whether to show a progress bar, on a terminal.
 
     Returns
     -------

@@ -129,8 +129,10 @@ class SelectiveState:
         Parameters
         ----------
         y_true : array-like of shape (n,)
+            True labels.
         y_proba : array-like of shape (n, K) or (n,)
-            As in :meth:`Predictions.from_proba`.
+            Class probabilities, columns in the order of `labels`, or the probability of the
+            second of two classes.
 
         Returns
         -------
@@ -312,7 +314,8 @@ class SelectiveState:
         Parameters
         ----------
         metrics : iterable of str, or mapping of str to dict
-            As in :func:`skselect.evaluate`; those that read classes are refused.
+            Short names, or a dict of parameters for each, such as
+            ``{"cwsa": {"threshold": .8}, "aurc": {}}``; metrics that read classes are refused.
 
         Returns
         -------

@@ -58,8 +58,11 @@ class SubgroupStates:
 
         Parameters
         ----------
-        y_true, y_proba
-            As in :meth:`skselect.SelectiveState.update`.
+        y_true : array-like of shape (n,)
+            True labels.
+        y_proba : array-like of shape (n, K) or (n,)
+            Class probabilities, columns in the order of `labels`, or the probability of the
+            second of two classes.
         subgroups : array-like of shape (n,)
             Missing values form the subgroup None.
 
@@ -84,8 +87,10 @@ class SubgroupStates:
 
         Parameters
         ----------
-        confidence, loss
-            As in :meth:`skselect.SelectiveState.update_confidence`.
+        confidence : array-like of shape (n,)
+            In [0, 1].
+        loss : array-like of shape (n,)
+            1 for an error, 0 for a right answer.
         subgroups : array-like of shape (n,)
 
         Returns

@@ -373,8 +373,10 @@ def least_band_target(
         Accepted rows, and the errors among them.
     n : int
         All rows.
-    delta, min_coverage : float
-        As in :func:`~skselect.bounds.walk_band`.
+    delta : float in (0, 0.5]
+        Allowed probability of failure.
+    min_coverage : float in [0, 1]
+        Smaller accepted sets are not considered.
 
     Returns
     -------
