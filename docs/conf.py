@@ -67,6 +67,8 @@ sphinx_gallery_conf = {
     "doc_module": ("skselect",),
     "backreferences_dir": "api/backreferences",
     "inspect_global_variables": False,
+    "reset_modules": ("matplotlib", "make_images.use_style"),
+    "thumbnail_size": (720, 480),
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -42,6 +42,12 @@ RiskCoverageDisplay.from_selection(tuner.selection_)
 plt.show()
 
 # %%
+# The bound that holds for all thresholds at once is above the curve, and wider where few cases are
+# accepted.
+RiskCoverageDisplay.from_selection(tuner.selection_, band=True)
+plt.show()
+
+# %%
 # A target out of reach is refused, and the error says what would help.
 try:
     ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.001).fit(X_fresh, y_fresh)

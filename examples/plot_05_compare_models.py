@@ -39,14 +39,14 @@ table.round(4)
 # %%
 # Models can differ although their intervals overlap: rows that are hard for both cancel out in the
 # comparison of pairs.
-figure, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 3.2))
 shown = table.iloc[::-1]
 reach = [shown["estimate"] - shown["low"], shown["high"] - shown["estimate"]]
-ax.errorbar(shown["estimate"], shown.index, xerr=reach, fmt="o", color="#0072B2", capsize=4)
+ax.errorbar(shown["estimate"], shown.index, xerr=reach, fmt="o", capsize=4)
 ax.set(xscale="log", xlabel="AUGRC with 95 % interval (lower is better)")
 for name, row in shown.iterrows():
     if not row["tied_with_best"]:
-        at = {"xytext": (6, -3), "textcoords": "offset points", "fontsize": 8}
+        at = {"xytext": (6, -3), "textcoords": "offset points"}
         ax.annotate("worse than the best", (row["high"], name), **at)
 ax.set_xlim(right=5 * table["high"].max())
 ax.margins(y=0.2)

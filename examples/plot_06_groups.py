@@ -7,54 +7,54 @@ threshold and a certificate of its own.
 """
 
 import matplotlib.pyplot as plt
-from sklearn.ensemble import HistGradientBoostingClassifier
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from skselect import RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner
-from skselect.datasets import DatasetNotFoundError, load_dataset
+from skselect import SelectiveClassifier, ThresholdTuner
 
-try:
-    X, y = load_dataset("adult", download_if_missing=False, return_X_y=True)
-    group = X["education-num"].ge(13).map({True: "degree", False: "no degree"})
-    print("UCI Adult: people with and without a degree")
-except DatasetNotFoundError:
-    X, digit = load_dataset("digits", return_X_y=True)
-    y = digit.lt(5).map({True: "low", False: "high"})
-    group = X.mean(axis=1).gt(4.9).map({True: "more ink", False: "less ink"})
-    print("adult is not on this machine (see skselect.datasets): digits, by how much ink they took")
-X = X.assign(group=group.astype("category"))
+# Handwritten digits from two sites. The second one has a bad scanner: its pixels are noisy.
+X, y = load_digits(return_X_y=True, as_frame=True)
+pixels = list(X)
+rng = np.random.default_rng(0)
+bad = rng.random(len(X)) < 0.5
+X[bad] += rng.normal(scale=5, size=X[bad].shape)
+X["scanner"] = np.where(bad, "bad", "good")
 
-X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.6, random_state=0)
+X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.75, random_state=0)
 X_fresh, X_new, y_fresh, y_new = train_test_split(X_rest, y_rest, test_size=0.5, random_state=0)
-trees = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
-model = SelectiveClassifier(trees, calibration="temperature", cv=2).fit(X_train, y_train)
-
-
-# %%
-# One threshold for all: at most 6 % wrong is promised, on average over both groups.
-def by_group(tuner):
-    """Return the coverage of each group, and the share of errors among what is answered."""
-    table = tuner.decide(X_new).rename(columns={"accepted": "coverage"})
-    wrong = (table["suggestion"] != y_new).astype(float)
-    table["risk"] = wrong.where(table["coverage"])
-    return table.groupby(X_new["group"], observed=True)[["coverage", "risk"]].mean()
-
-
-pooled = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.06).fit(X_fresh, y_fresh)
-by_group(pooled).round(3)
+scaled = make_column_transformer((StandardScaler(), pixels))
+linear = make_pipeline(scaled, LogisticRegression(C=0.1))
+model = SelectiveClassifier(linear, calibration="temperature").fit(X_train, y_train)
 
 # %%
-# Each group has a curve of its own:
-proba = model.predict_proba(X_new)
-RiskCoverageDisplay.from_subgroups(y_new, proba, X_new["group"], labels=model.classes_, target=0.06)
+# At most 8 % wrong, certified twice: with one threshold for all, and with one for each scanner.
+shared = {"objective": "risk", "target": 0.08}
+tuners = {
+    "one for all": ThresholdTuner(FrozenEstimator(model), **shared),
+    "one each": ThresholdTuner(FrozenEstimator(model), **shared, group_by="scanner"),
+}
+coverage, risk = {}, {}
+for name, tuner in tuners.items():
+    decided = tuner.fit(X_fresh, y_fresh).decide(X_new)
+    wrong = (decided["suggestion"] != y_new).where(decided["accepted"]).astype(float)
+    coverage[name] = decided["accepted"].groupby(X_new["scanner"]).mean()
+    risk[name] = wrong.groupby(X_new["scanner"]).mean()
+tuners["one each"].selection_.to_frame().round(3)
+
+# %%
+# With one threshold for all more than 8 % are wrong at the bad scanner; the good one makes up for
+# it. With one each both keep the promise; the price is paid where the pictures are bad.
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.8))
+drawn = {"Wrong among accepted, %": risk, "Accepted, %": coverage}
+for ax, (title, shares) in zip(axes, drawn.items(), strict=True):
+    (100 * pd.DataFrame(shares)).plot.bar(ax=ax, rot=0, title=title, legend=False)
+axes[0].axhline(8, color="grey", linestyle="--")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 plt.show()
-
-# %%
-tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=0.06, group_by="group")
-tuner.fit(X_fresh, y_fresh)
-tuner.selection_.to_frame().round(3)
-
-# %%
-# On the new rows each group keeps the promise.
-by_group(tuner).round(3)

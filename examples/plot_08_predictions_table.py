@@ -13,9 +13,9 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.neural_network import MLPClassifier
 
 from skselect import (
+    ConfidenceHistogramDisplay,
     PrecomputedClassifier,
     Predictions,
-    RiskCoverageDisplay,
     ThresholdTuner,
     evaluate,
     select_threshold,
@@ -38,7 +38,12 @@ predictions = Predictions.from_proba(table["truth"], table[digits].to_numpy())
 print(evaluate(predictions, ["augrc", "failure_auroc", "csr"]).round(4).to_string())
 selection = select_threshold(predictions, objective="risk", target=0.02)
 print(selection.certificate)
-RiskCoverageDisplay.from_selection(selection)
+
+# %%
+# How sure the net is where it is right, and where it is wrong. Right of the line it decides alone.
+ConfidenceHistogramDisplay.from_predictions(
+    table["truth"], table[digits].to_numpy(), threshold=selection.threshold
+)
 plt.show()
 
 # %%

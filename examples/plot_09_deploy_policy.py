@@ -54,6 +54,6 @@ for name, table in {"now": decisions, "with noise": noisy}.items():
     print(f"answered {name}: {table['accepted'].mean():.1%}")
     plt.ecdf(table["confidence"], label=name)
 plt.axvline(policy.threshold, color="grey", linestyle="--", label="threshold")
-plt.gca().set(xlabel="confidence", ylabel="share of cases below")
-plt.legend(frameon=False)
+plt.gca().set(xlabel="Confidence", ylabel="Share of cases below")
+plt.legend()
 plt.show()

@@ -23,9 +23,8 @@ models = {"forest": RandomForestClassifier(50, random_state=0), "naive Bayes": G
 # The forest is seldom sure, and right when it is: a higher threshold costs coverage, and CWSA and
 # CWSA+ coincide. Naive Bayes is nearly always sure, and often wrong: its confident errors keep CWSA
 # far below CWSA+, and no threshold helps.
-figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
-for ax, (name, model) in zip(axes, models.items(), strict=True):
-    ThresholdDisplay.from_estimator(model.fit(X_train, y_train), X_test, y_test, name=name, ax=ax)
+for name, model in models.items():
+    ThresholdDisplay.from_estimator(model.fit(X_train, y_train), X_test, y_test, name=name)
 plt.show()
 
 # %%

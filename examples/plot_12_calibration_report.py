@@ -21,11 +21,11 @@ report[["honest", "log_loss", "csr", "csr_p_value", "smooth_ece", "aurc"]].round
 
 # %%
 # In a picture: log loss of calibrations that are not honest, and of the others.
-others = report["honest"] != "no"
-figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.barh(report.index[others], report["log_loss"][others], color="#0072B2", label="no sign of that")
-ax.barh(report.index[~others], report["log_loss"][~others], color="#D55E00", label="not honest")
+dishonest = report["honest"] == "no"
+_, ax = plt.subplots()
+ax.barh(report.index[~dishonest], report["log_loss"][~dishonest], label="honest as far as tested")
+ax.barh(report.index[dishonest], report["log_loss"][dishonest], color="C4", label="not honest")
 ax.set(xlabel="log loss (lower is better)")
 ax.invert_yaxis()
-ax.legend(frameon=False)
+ax.legend()
 plt.show()

@@ -71,8 +71,13 @@ def test_tables_are_what_the_code_says(table):
 def test_links_between_pages_lead_somewhere(page):
     prose = re.sub(r"(?s)```.*?```|`[^`\n]*`", "", page.read_text())
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
+        example = re.search(
+            r"gallery/(?:images/sphx_glr_)?(plot\w+?)(?:_\d{3}\.png|\.rst)$", target
+        )
+        if example:
+            assert (ROOT / "examples" / f"{example[1]}.py").exists(), target
         # API and gallery are written by the build.
-        if "://" not in target and not re.search(r"(^|/)(api|gallery)/", target):
+        elif "://" not in target and not re.search(r"(^|/)(api|gallery)/", target):
             assert (page.parent / target).exists(), target
 
 

@@ -139,7 +139,7 @@ class MonitorDisplay:
             )[0]
             for column, (ax, color, label, given) in lines.items()
         }  # fmt: skip
-        top.set(yscale="log", ylabel="Evidence of a broken promise")
+        top.set(yscale="log", ylabel="Evidence of a breach")
         if len(course):
             line = course["alarm_line"].iloc[0]
             top.axhline(line, color=MARK, linestyle="--", linewidth=1, label=f"alarm at {line:g}")
