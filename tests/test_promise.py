@@ -82,6 +82,10 @@ def profiles(r):
 
 CERTIFYING = {
     name: METHODS["risk"][name] for name in ("band", "combined", "fixed_sequence", "bonferroni")
+} | {
+    "sparse": thresholds.Combined(0.2, sparse=True),
+    "sparse, later": thresholds.Combined(0.4, 0.5, sparse=True),
+    "all ranks": thresholds.Combined(0.1, 0.5),
 }
 
 
@@ -118,15 +122,16 @@ def test_quick_path_is_the_public_one(rng):
     population = profiles(0.05)["sharp"]
     for _ in range(20):
         outcomes = population.draw(600, rng)
-        for method in CERTIFYING:
+        for method, rule in CERTIFYING.items():
             options = {"target": 0.05, "delta": 0.1, "method": method}
             quick = quick_threshold(outcomes, **options)
             if quick < np.inf:
-                public = select_threshold(outcomes, objective="risk", **options)
+                named = options | {"method": method if method in METHODS["risk"] else rule}
+                public = select_threshold(outcomes, objective="risk", **named)
                 assert public.threshold == quick
 
 
-@pytest.mark.parametrize("method", CERTIFYING)
+@pytest.mark.parametrize("method", [*list(CERTIFYING)[:4], "sparse"])
 @pytest.mark.parametrize("name", profiles(0.05))
 @pytest.mark.parametrize("n", [300, 1000])
 def test_certificates_keep_their_promise(name, n, method):

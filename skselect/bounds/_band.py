@@ -328,11 +328,47 @@ def combined_limits(
     first = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
     if len(first) == 0:
         return first, first, first
-    band_ranks, limits = walk_band(n, target, BAND_SHARE * delta, min_coverage)
-    ranks, band, sequence = _join_sequence(first, band_ranks, limits, target, delta)
-    sequence = np.minimum.accumulate(sequence[::-1])[::-1]  # rising, as the proof requires
+    ranks, band, sequence = _both_limits(first, n, target, delta, min_coverage, BAND_SHARE)
     start = _surest_start(first, sequence[np.searchsorted(ranks, first)], n, target)
     return ranks, band, np.where(ranks >= start, sequence, -1)
+
+
+@lru_cache(maxsize=1024)
+def limits_from_start(
+    n: int, target: float, delta: float, min_coverage: float, band_share: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return ranks with the critical counts of a band and of a sequence that starts anywhere.
+
+    As :func:`combined_limits`, but the share of `delta` that the band gets is an argument, and the
+    sequence has a count at every rank from `min_coverage` on: it may start at any of them, and
+    leave out any, as long as neither was chosen by looking at the rows.
+
+    Returns
+    -------
+    ranks, band, sequence : ndarray of shape (m,)
+        -1 where one of them cannot accept; all empty when `n` rows cannot certify the target.
+
+    Examples
+    --------
+    >>> from skselect.bounds import limits_from_start
+    >>> ranks, band, sequence = limits_from_start(1000, 0.05, 0.05, 0.1, 0.5)
+    >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
+    (1000, 32, 37)
+    """
+    ranks = even_ranks(n, target, delta, min_coverage)
+    if len(ranks) == 0:
+        return ranks, ranks, ranks
+    return _both_limits(ranks, n, target, delta, min_coverage, band_share)
+
+
+def _both_limits(
+    first: IntArray, n: int, target: float, delta: float, min_coverage: float, band_share: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the ranks `first` and those of the band, and the counts of band and sequence."""
+    band_ranks, limits = walk_band(n, target, band_share * delta, min_coverage)
+    ranks, band, sequence = _join_sequence(first, band_ranks, limits, target, delta)
+    # Rising, so that the count of a rank may be used between it and the next one.
+    return ranks, band, np.minimum.accumulate(sequence[::-1])[::-1]
 
 
 def _join_sequence(

@@ -76,7 +76,7 @@ from skselect.selection.order import TAKE_LATEST, note_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import rows_among
 from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
-from skselect.thresholds import Betting, FixedSequence, Shortlist
+from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
 
 # The share of the rows that certifies under cv="auto".
 _HELD_OUT = 0.4
@@ -116,11 +116,12 @@ class ThresholdTuner(
         How often at most you will call `fit` while adding rows to the same set. Plan this
         number, and how many rows each call takes, before the first call. Each look uses
         `delta` / `looks`. Calls with fresh rows only need no plan.
-    method : str, FixedSequence or Betting, default="auto"
+    method : str, FixedSequence, Combined or Betting, default="auto"
         How the threshold is found, and what is promised; "auto" takes the first one.
 
-        - "risk", certified: "combined" usually accepts most; "band" is for classifiers that
-          are worst where they are surest; "fixed_sequence" begins at 25 % of the rows, or where
+        - "risk", certified: "combined" usually accepts most, and its start may be chosen by other
+          rows (:class:`~skselect.thresholds.Combined`); "band" is for classifiers that are worst
+          where they are surest; "fixed_sequence" begins at 25 % of the rows, or where
           a :class:`~skselect.thresholds.FixedSequence` says; "bonferroni"; "betting", or a
           :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
           ("auto" takes it for costs of several sizes and for a callable `loss`).
@@ -289,7 +290,7 @@ class ThresholdTuner(
         target: Any = None,
         delta: float = 0.05,
         looks: int = 1,
-        method: str | FixedSequence | Betting = "auto",
+        method: str | FixedSequence | Combined | Betting = "auto",
         min_coverage: float | str = "auto",
         threshold_range: tuple[float, float] | str = "auto",
         constraint: Any = None,

@@ -24,7 +24,14 @@ from skselect._checks.options import (
 from skselect.bounds import rows_for_betting, rows_for_certificate
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.predictions.decisions import DecisionRule
-from skselect.thresholds import AT_LEAST, AT_MOST, TUNABLE_METRICS, Betting, FixedSequence
+from skselect.thresholds import (
+    AT_LEAST,
+    AT_MOST,
+    TUNABLE_METRICS,
+    Betting,
+    Combined,
+    FixedSequence,
+)
 
 #: The rule of each objective and method; for losses of 0 and 1 "auto" is the first method.
 METHODS: dict[str, dict[str, Callable[..., Any]]] = {
@@ -85,6 +92,8 @@ class Goal:
     constraints : tuple of (str, float)
     starts : tuple of float
         Where a fixed sequence begins.
+    combined : Combined or None
+        The options of "combined", where they were given.
     largest_weight : float or None
         Upper bound of every importance weight, None where it is not known.
     loss : {"zero_one", "cost", "graded"}
@@ -107,6 +116,7 @@ class Goal:
     looks: int = 1
     constraints: tuple[tuple[str, float], ...] = ()
     starts: tuple[float, ...] = FixedSequence().starts
+    combined: Combined | None = None
     largest_weight: float | None = None
     loss: str = "zero_one"
     unit: float = 1.0
@@ -158,7 +168,7 @@ class Goal:
             loss=loss if isinstance(loss, str) else "graded",
             unit=rule.unit if costly else 1.0,
             graded_costs=costly and rule.has_graded_costs,
-            **({} if isinstance(method, str) else vars(method)),
+            **_find_options(method),
         )
 
     def with_target(self, target: Any, *, n_subgroups: int = 1, cases: str = "") -> Goal:
@@ -190,6 +200,8 @@ class Goal:
     @property
     def rule(self) -> Callable[..., int]:
         """The function that counts the entries of a curve (for betting: of outcomes) to accept."""
+        if self.combined is not None:
+            return self.combined
         rule = METHODS[self.objective][self.method]
         if self.method == "betting":
             return partial(rule, largest_weight=self.largest_weight)
@@ -239,13 +251,20 @@ class Goal:
 
 def _check_method(objective: str, method: Any) -> str:
     """Return the name of a method, or of a method object."""
-    name = method.name if isinstance(method, FixedSequence | Betting) else method
+    name = method.name if isinstance(method, FixedSequence | Combined | Betting) else method
     known = ["auto", *METHODS[objective]]
     if not isinstance(name, str) or name not in known:
         raise ValueError(
             f"method (of objective={objective!r}) must be one of {known}, got {shown(method)}."
         )
     return name
+
+
+def _find_options(method: Any) -> dict[str, Any]:
+    """Return the options of a method object; a name has none."""
+    if isinstance(method, Combined):
+        return {"combined": method}
+    return {} if isinstance(method, str) else vars(method)
 
 
 def _check_target(objective: str, target: Any, unit: float) -> float:

@@ -71,7 +71,7 @@ def _find_assumptions(goal: Goal, *, weighted: bool) -> list[str]:
     assumed = [certificates.WEIGHED] if weighted else []
     if weighted and goal.largest_weight is not None:
         assumed.append(f"no case weighs more than {goal.largest_weight:g}")
-    if goal.method == "fixed_sequence":
+    if goal.method == "fixed_sequence" or goal.combined is not None:
         assumed.append(certificates.STARTS)
     return assumed
 

@@ -6,6 +6,7 @@ be accepted, so no rule looks inside one.
 
 from skselect.curve.curve import threshold_below
 from skselect.thresholds._betting import Betting, betting_generalized_risk, betting_risk
+from skselect.thresholds._combined import Combined, best_combined
 from skselect.thresholds._metric import (
     AT_LEAST,
     AT_MOST,
@@ -44,10 +45,12 @@ __all__ = [
     "BAND_TARGETS",
     "TUNABLE_METRICS",
     "Betting",
+    "Combined",
     "FixedSequence",
     "MetricOptimum",
     "Shortlist",
     "band_risk",
+    "best_combined",
     "best_metric",
     "best_start",
     "betting_generalized_risk",

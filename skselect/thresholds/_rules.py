@@ -60,14 +60,14 @@ def mean_risk(curve: RiskCoverageCurve, target: float, _: float, min_coverage: f
 
 def band_risk(curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float) -> int:
     """Accept the most that the band certifies; see :func:`~skselect.bounds.walk_band`."""
-    return _last_in_band(curve, *walk_band(curve.n_rows, target, delta, min_coverage))
+    return last_in_band(curve, *walk_band(curve.n_rows, target, delta, min_coverage))
 
 
 def bonferroni_risk(
     curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float
 ) -> int:
     """Accept what the union bound certifies; see :func:`~skselect.bounds.union_limits`."""
-    return _last_in_band(curve, *union_limits(curve.n_rows, target, delta, min_coverage))
+    return last_in_band(curve, *union_limits(curve.n_rows, target, delta, min_coverage))
 
 
 def combined_risk(
@@ -77,9 +77,9 @@ def combined_risk(
     if _is_refused(curve, target, delta, min_coverage):
         return 0
     ranks, band, sequence = combined_limits(curve.n_rows, target, delta, min_coverage)
-    by_band = _last_in_band(curve, ranks, band)
+    by_band = last_in_band(curve, ranks, band)
     begun = sequence >= 0
-    return max(by_band, _passed_in_sequence(curve, ranks[begun], sequence[begun]))
+    return max(by_band, passed_in_sequence(curve, ranks[begun], sequence[begun]))
 
 
 @dataclass(frozen=True, init=False)
@@ -124,7 +124,7 @@ class FixedSequence:
         """Return how many entries of a curve to accept."""
         n, share = curve.n_rows, delta / len(self.starts)
         return max(
-            _passed_in_sequence(curve, *sequence_limits(n, target, share, max(start, min_coverage)))
+            passed_in_sequence(curve, *sequence_limits(n, target, share, max(start, min_coverage)))
             for start in self.starts
         )
 
@@ -265,13 +265,13 @@ def chow(curve: RiskCoverageCurve, abstention_cost: float) -> tuple[float, int]:
 # Parts of the rules ------------------------------------------------------------------------
 
 
-def _last_in_band(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
+def last_in_band(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
     """Return how many entries there are up to the last one that passes."""
     begin, end = passing_runs(curve, ranks, limits)
     return int(np.max(end[end > begin], initial=0))
 
 
-def _passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
+def passed_in_sequence(curve: RiskCoverageCurve, ranks: IntArray, limits: IntArray) -> int:
     """Return how many entries a sequence accepts that stops at the first failure.
 
     A tie block must keep the limit at the rank before it, because the risk may turn bad inside
@@ -328,17 +328,17 @@ def least_risk_target(
     high = _pointwise_least(
         curve.n_accepted, curve.accepted_loss, curve.n_rows, delta, min_coverage
     )
-    quick = _MEETS.get(rule, rule)
+    quick = getattr(rule, "meets", _MEETS.get(rule, rule))
     return _least(lambda target: quick(curve, target, delta, min_coverage) > 0, high)
 
 
 def _band_meets(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
-    return band_accepts(curve.n_rows, target, delta, least, partial(_errors_at, curve))
+    return band_accepts(curve.n_rows, target, delta, least, partial(find_errors, curve))
 
 
 def _combined_meets(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
     """Tell whether band or sequence accepts anything; limits are computed only to decide it."""
-    n, errors = curve.n_rows, partial(_errors_at, curve)
+    n, errors = curve.n_rows, partial(find_errors, curve)
     by_sequence = sequence_accepts(n, target, delta, least, errors)
     if by_sequence or band_accepts(n, target, BAND_SHARE * delta, least, errors):
         return True
@@ -347,13 +347,13 @@ def _combined_meets(curve: RiskCoverageCurve, target: float, delta: float, least
 
 def _is_refused(curve: RiskCoverageCurve, target: float, delta: float, least: float) -> bool:
     """Tell whether neither band nor sequence accepts anything, where no limits have to say it."""
-    n, errors = curve.n_rows, partial(_errors_at, curve)
+    n, errors = curve.n_rows, partial(find_errors, curve)
     if band_may_accept(n, target, BAND_SHARE * delta, least, errors):
         return False
     return sequence_accepts(n, target, delta, least, errors) is False
 
 
-def _errors_at(curve: RiskCoverageCurve, ranks: IntArray) -> FloatArray:
+def find_errors(curve: RiskCoverageCurve, ranks: IntArray) -> FloatArray:
     """Return the errors of the smallest sets that accept so many rows."""
     return curve.accepted_loss[curve.first_reaching(ranks)]
 

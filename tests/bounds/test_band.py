@@ -12,6 +12,7 @@ from skselect.bounds import (
     combined_limits,
     critical_counts,
     crossing_probability,
+    limits_from_start,
     sequence_accepts,
     sequence_limits,
     staying_probability,
@@ -139,8 +140,10 @@ def union_probability(ranks, band, risk, m, count):
     ("n", "risk", "delta", "least"),
     [(60, 0.2, 0.1, 0.1), (90, 0.1, 0.2, 0.0), (50, 0.3, 0.05, 0.4)],
 )
-def test_sequence_and_band_together_spend_at_most_delta(n, risk, delta, least):
-    ranks, band, sequence = combined_limits(n, risk, delta, least)
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_sequence_and_band_together_spend_at_most_delta(n, risk, delta, least, share):
+    given = (n, risk, delta, least)
+    ranks, band, sequence = limits_from_start(*given, share) if share else combined_limits(*given)
     assert np.all(np.diff(sequence) >= 0)
     assert np.all(np.diff(ranks) > 0)
     tight = 0
@@ -161,6 +164,7 @@ def test_combined_agrees_with_simulated_walks(rng):
 
 def test_combined_is_empty_when_the_rows_cannot_do():
     assert len(combined_limits(148, 0.02, 0.05, 0.1)[0]) == 0
+    assert len(limits_from_start(148, 0.02, 0.05, 0.1, 0.5)[0]) == 0
     ranks, band, sequence = combined_limits(149, 0.02, 0.05, 0.1)
     assert (ranks.tolist(), band.tolist(), sequence.tolist()) == ([149], [-1], [0])
 

@@ -6,7 +6,7 @@ import pytest
 
 from skselect import InfeasibleTargetError, Outcomes, Predictions, certify, select_threshold
 from skselect._notebook import unwrap
-from skselect.thresholds import Betting, FixedSequence
+from skselect.thresholds import Betting, Combined, FixedSequence
 
 COSTS = [[0, 1], [10, 0]]
 
@@ -245,7 +245,7 @@ def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
         ("combined", "high_probability", True), ("band", "high_probability", True),
         ("fixed_sequence", "high_probability", True), ("bonferroni", "high_probability", True),
         ("betting", "high_probability", True), ("sgr", "high_probability", False),
-        ("mean", "mean", False),
+        ("mean", "mean", False), (Combined(0.3, 0.5, sparse=True), "high_probability", True),
     ],
 )  # fmt: skip
 def test_what_each_method_says(good, method, guarantee, certified):
@@ -253,11 +253,11 @@ def test_what_each_method_says(good, method, guarantee, certified):
     assert certificate.guarantee == guarantee
     assert certificate.is_certified == certified
     assert str(certificate).startswith("CERTIFIED" if certified else "ESTIMATE, NOT CERTIFIED: ")
-    assert certificate.method == method
+    assert certificate.method == getattr(method, "name", method)
     assert certificate.risk <= 0.05
     if method == "mean":
         assert "on average over such calibrations at most 5 %" in unwrap(str(certificate))
-    if method == "fixed_sequence":
+    if method == "fixed_sequence" or isinstance(method, Combined):
         assert any("starts of the sequence were fixed" in a for a in certificate.assumptions)
     assert certificate.pointwise_bound <= certificate.least_target <= 0.05 or method in (
         "sgr",

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.stats import binom
 
 from skselect import Outcomes, RiskCoverageCurve, thresholds
-from skselect.bounds import combined_limits, walk_band
+from skselect.bounds import combined_limits, limits_from_start, walk_band
 from tests.thresholds.cases import curves, profile
 
 
@@ -52,6 +52,70 @@ def test_combined_takes_the_better_of_band_and_sequence(case, target, delta):
             best = max(best, b + 1) if running else best
         before = k
     assert thresholds.combined_risk(curve, target, delta, 0.1) == best
+
+
+@profile
+@given(
+    curves(max_rows=80), st.sampled_from([0.1, 0.3, 0.5]), st.sampled_from([0.05, 0.2]),
+    st.sampled_from([0.0, 0.2, 0.6]), st.sampled_from([0.2, 0.5]),
+)  # fmt: skip
+def test_a_sparse_sequence_tests_only_where_its_limit_rises(case, target, delta, start, share):
+    """Row by row: a rank is tested with all errors of its block, and accepted at its end."""
+    curve, (confidence, loss, _) = case
+    n = len(confidence)
+    ranks, band, sequence = limits_from_start(n, target, delta, 0.1, share)
+    accepted, running, before = 0, True, -1
+    falling = np.sort(confidence)[::-1]
+    for k, b, c in zip(ranks.tolist(), band, sequence, strict=True):
+        block = confidence >= falling[k - 1]
+        rises, before = c > before, c
+        if rises and k >= start * n:
+            running = running and loss[block].sum() <= c
+            if running and block.sum() == k:
+                accepted = max(accepted, k)
+        following = ranks[ranks > k].min(initial=n + 1)
+        for t in curve.thresholds:  # the band holds up to the next rank
+            kept = confidence >= t
+            if k <= kept.sum() < following and loss[kept].sum() <= b:
+                accepted = max(accepted, int(kept.sum()))
+    found = thresholds.Combined(start, share, sparse=True)(curve, target, delta, 0.1)
+    assert (curve.n_accepted[found - 1] if found else 0) == accepted
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_rows_that_are_not_certified_on_choose_a_better_start(rng, sparse):
+    """The surest quarter errs as often as allowed, the others hardly ever."""
+
+    def draw(n):
+        u = rng.random(n)
+        wrong = rng.random(n) < np.where(u < 0.25, 0.045, np.where(u < 0.7, 0.01, 0.4))
+        confidence = 1 - u if sparse else 1 - np.floor(20 * u) / 20
+        return RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
+
+    suited = thresholds.best_combined(draw(3000), 300, 0.05, 0.1, 0.1)
+    assert suited.sparse == sparse
+    assert suited.start >= 0.25
+    own, default = [], []
+    for _ in range(40):
+        curve = draw(300)
+        own.append(curve.n_accepted_by(suited(curve, 0.05, 0.1, 0.1)))
+        default.append(curve.n_accepted_by(thresholds.combined_risk(curve, 0.05, 0.1, 0.1)))
+    assert np.mean(own) > np.mean(default) + 30
+    assert thresholds.best_combined(draw(3000), 20, 0.05, 0.1, 0.1) is None
+
+
+def test_least_target_of_a_combined_rule_is_met_and_a_smaller_one_is_not(rng):
+    rule = thresholds.Combined(0.3, 0.5, sparse=True)
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) < 0.1, rng.random(500)))
+    least = thresholds.least_risk_target(rule, curve, 0.05, 0.1)
+    assert rule(curve, least, 0.05, 0.1) > 0
+    assert rule(curve, 0.99 * least, 0.05, 0.1) == 0
+
+
+@pytest.mark.parametrize("options", [{"start": 1.2}, {"start": 0.2, "band_share": 0.1}])
+def test_options_of_a_combined_rule_are_checked(options):
+    with pytest.raises(ValueError, match=list(options)[-1]):
+        thresholds.Combined(**options)
 
 
 def test_least_combined_target_is_met_and_a_smaller_one_is_not(rng):
