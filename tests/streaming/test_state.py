@@ -358,3 +358,51 @@ def test_a_state_of_another_version_is_refused():
     fields = state.__getstate__() | {"version": 99}
     with pytest.raises(ValueError, match="version 99"):
         SelectiveState().__setstate__(fields)
+
+
+# Map and reduce elsewhere -----------------------------------------------------------------
+
+
+def spark_task(batches):
+    """What `mapInPandas` runs on a worker: batches in, at most one row with a pickled state out."""
+    state = SelectiveState("certified")
+    for batch in batches:
+        state.update_confidence(batch["confidence"], batch["error"])
+    if state.n_rows:
+        yield pd.DataFrame({"state": [pickle.dumps(state)]})
+
+
+def test_states_travel_as_in_spark_with_empty_partitions(rng):
+    confidence = rng.random(5000).astype(np.float32)
+    error = rng.random(5000) > confidence
+    table = pd.DataFrame({"confidence": confidence, "error": error})
+    partitions = [table[:0], table[:1800], table[1800:1801], table[1801:]]
+    collected = [
+        row
+        for part in partitions
+        for frame in spark_task(part[k : k + 700] for k in range(0, len(part), 700))
+        for row in frame.to_dict("records")
+    ]
+    states = [pickle.loads(row["state"]) for row in collected]
+    assert len(states) == 3
+    whole = SelectiveState("certified").update_confidence(confidence, error)
+    found = states[0].merge(*states[1:]).evaluate(["aurc", "augrc"])
+    assert found.equals(whole.evaluate(["aurc", "augrc"]))
+
+
+def ray_task(confidence, error):
+    """What a remote function of Ray runs: it sees its arrays read-only, and returns a state."""
+    return SelectiveState().update_confidence(confidence, error)
+
+
+def test_states_travel_as_in_ray_from_read_only_arrays(rng):
+    confidence = rng.random(5000).astype(np.float32)
+    error = rng.random(5000) > confidence
+    expected = SelectiveState().update_confidence(confidence, error).evaluate()
+    confidence.flags.writeable = error.flags.writeable = False
+    sent = [
+        pickle.dumps(ray_task(confidence[rows], error[rows]), protocol=5)
+        for rows in np.array_split(np.arange(5000), 7)
+    ]
+    states = list(map(pickle.loads, sent))
+    assert states[0].merge(*states[1:]).evaluate().equals(expected)
