@@ -84,7 +84,7 @@ WHOLE_WEIGHTS = {"tce"}
 COUNT_DOORS = {
     "auroc_aurc_score", "cw_auc_score", "cw_confusion_matrix", "cw_f1_score",
     "cw_matthews_corrcoef", "cw_precision_score", "cw_recall_score", "cw_roc_curve",
-    "cw_specificity_score",
+    "cw_specificity_score", "metrics_by_class", "selective_confusion_matrix",
 }  # fmt: skip
 CLASS_DOORS = {"cau_components", "cau_score", "classwise_calibration_error"}
 CALLS = [
@@ -550,9 +550,9 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
         if name.endswith("Display") and hasattr(getattr(skselect, name), "from_predictions")
     ]
     for name in displays:
-        with pytest.raises(TypeError, match=rf"^{name}\.from_predictions\(\) got"):
+        with pytest.raises(TypeError, match=rf"^{name}\.(from_predictions|plot)\(\) got"):
             getattr(skselect, name).from_predictions(Y, P, smaple_weight=[1, 1])
-    assert len(displays) == 5
+    assert len(displays) == 7
 
 
 # Values at the edge ----------------------------------------------------------------------
