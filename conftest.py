@@ -1,4 +1,4 @@
-"""One thread per test process, set before anything is imported; and what doctests need.
+"""One thread per test process, set before anything is imported; quick tests; what doctests need.
 
 Two test processes that each use all cores would mostly wait for one another.
 """
@@ -7,6 +7,9 @@ import doctest
 import importlib.util
 import os
 import re
+from pathlib import Path
+
+import pytest
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -14,6 +17,36 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 collect_ignore = ["docs/conf.py", "docs/links.py"]  # parts of Sphinx, without doctests
 if importlib.util.find_spec("torch") is None:
     collect_ignore += ["skselect/losses/_torch.py"]
+
+#: What `-m quick` runs: of every room the files that show soonest that something is broken.
+ROOT = Path(__file__).parent
+QUICK = {
+    ROOT / "tests" / file
+    for file in [
+        "bounds/test_binomial.py", "calibration/test_monotone.py", "cli/test_main.py",
+        "curve/test_areas.py", "curve/test_packing.py", "curve/test_scan.py",
+        "datasets/test_registry.py", "display/test_thresholds.py",
+        "estimators/test_precomputed.py", "estimators/test_shortlist.py",
+        "inference/test_by_group.py", "losses/test_kernels.py", "metrics/test_threshold.py",
+        "monitoring/test_evidence.py", "policy/test_certificate.py",
+        "predictions/test_predictions.py", "report/test_calibration.py", "selection/test_select.py",
+        "streaming/test_certified.py", "test_checks.py", "thresholds/test_metric.py",
+    ]
+}  # fmt: skip
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the other files unread: to collect all tests takes longer than the quick ones."""
+    others = collection_path.is_file() and collection_path not in QUICK
+    return (config.getoption("markexpr") == "quick" and others) or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests in them."""
+    for item in items:
+        if item.path in QUICK and not item.get_closest_marker("slow"):
+            item.add_marker("quick")
+
 
 # The numbers of a fitted model depend on the processor and on versions. An example that shows
 # them is marked `# doctest: +DIGITS_VARY`: its words are compared, its numbers are not.

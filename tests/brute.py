@@ -9,6 +9,7 @@ test file needs stand there.
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 from skselect import Outcomes, RiskCoverageCurve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 class Row(NamedTuple):
@@ -445,8 +446,19 @@ CONFIDENCES = {"max_proba": max_proba, "margin": margin, "entropy": entropy, "gi
 
 
 def examples(n: int) -> settings:
-    """Return settings for n examples, the same ones in every run."""
-    return settings(derandomize=True, deadline=None, max_examples=n)
+    """Return settings for n percent of the profile's examples, the same ones in every run."""
+    most = n * settings().max_examples // 100
+    return settings(derandomize=True, deadline=None, max_examples=max(most, 4))
+
+
+@contextmanager
+def named(*case: Any) -> Iterator[None]:
+    """Name the case in the message of what fails inside."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"The case: {case}")
+        raise
 
 
 POOLS = {

@@ -7,10 +7,16 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from skselect import _files
 
 mpl.use("Agg")
+
+# Random cases: the tests say how many in percent of these.
+settings.register_profile("few", max_examples=40)
+settings.register_profile("many", max_examples=100)
+settings.load_profile("few")
 
 #: Real data sets beside the checkout; tests that need them say so when they are absent.
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -8,6 +8,7 @@ risk of the chosen threshold. A short version runs by default; the full one with
 
 import warnings
 import zlib
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,7 @@ class Population:
         return float(np.interp(u, self.grid, self.errors)) / u if u > 0 else 0.0
 
 
+@cache
 def profiles(r):
     return {
         "flat": Population(lambda u: np.full_like(u, 1.0001 * r)),
@@ -89,24 +91,24 @@ CERTIFYING = {
 }
 
 
-def violations(population, n, r, delta, draws, seed, method="combined"):
+def violations(population, n, r, delta, draws, seed, methods=tuple(CERTIFYING)):
+    """Return how often each method breaks its promise; all of them see the same rows."""
     rng = np.random.default_rng(seed)
-    count = 0
+    count = dict.fromkeys(methods, 0)
     for _ in range(draws):
-        options = {"objective": "risk", "target": r, "delta": delta, "method": method}
-        # Refusals are expected and count as kept promises; computing advice would take time.
-        threshold = quick_threshold(population.draw(n, rng), **options)
-        count += threshold < np.inf and population.risk(threshold) > r
-    return count / draws
+        curve = RiskCoverageCurve.from_outcomes(population.draw(n, rng))
+        for method in methods:
+            # Refusals are expected and count as kept promises; computing advice would take time.
+            threshold = quick_threshold(curve, r, delta, method)
+            count[method] += threshold < np.inf and population.risk(threshold) > r
+    return {method: broken / draws for method, broken in count.items()}
 
 
-def quick_threshold(outcomes, **options):
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    if options["method"] == "empirical":
-        blocks = thresholds.empirical_risk(curve, options["target"], 0.1, 0.0)
+def quick_threshold(curve, target, delta, method):
+    if method == "empirical":
+        blocks = thresholds.empirical_risk(curve, target, 0.1, 0.0)
     else:
-        rule = CERTIFYING[options["method"]]
-        blocks = rule(curve, options["target"], options["delta"], 0.1)
+        blocks = CERTIFYING[method](curve, target, delta, 0.1)
     return thresholds.threshold_below(curve, blocks)
 
 
@@ -122,22 +124,23 @@ def test_quick_path_is_the_public_one(rng):
     population = profiles(0.05)["sharp"]
     for _ in range(20):
         outcomes = population.draw(600, rng)
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
         for method, rule in CERTIFYING.items():
             options = {"target": 0.05, "delta": 0.1, "method": method}
-            quick = quick_threshold(outcomes, **options)
+            quick = quick_threshold(curve, **options)
             if quick < np.inf:
                 named = options | {"method": method if method in METHODS["risk"] else rule}
                 public = select_threshold(outcomes, objective="risk", **named)
                 assert public.threshold == quick
 
 
-@pytest.mark.parametrize("method", [*list(CERTIFYING)[:4], "sparse"])
 @pytest.mark.parametrize("name", profiles(0.05))
 @pytest.mark.parametrize("n", [300, 1000])
-def test_certificates_keep_their_promise(name, n, method):
-    seed = seed_of("short", name, n, method)
-    rate = violations(profiles(0.05)[name], n, 0.05, 0.1, 500, seed, method)
-    assert rate <= allowed(0.1, 500)
+def test_certificates_keep_their_promise(name, n):
+    methods = ["band", "combined", "fixed_sequence", "bonferroni", "sparse"]
+    seed = seed_of("short", name, n)
+    rates = violations(profiles(0.05)[name], n, 0.05, 0.1, 500, seed, methods)
+    assert max(rates.values()) <= allowed(0.1, 500), rates
 
 
 @pytest.mark.slow
@@ -148,7 +151,7 @@ def test_certificates_keep_their_promise(name, n, method):
 @pytest.mark.parametrize("n", [300, 1000, 5000])
 def test_certificates_keep_their_promise_in_full(name, delta, r, n, method):
     seed = seed_of("full", name, delta, r, n, method)
-    rate = violations(profiles(r)[name], n, r, delta, 2000, seed, method)
+    rate = violations(profiles(r)[name], n, r, delta, 2000, seed, [method])[method]
     print(f"{method}, {name}: n={n} r={r} delta={delta}: {rate:.4f}")  # noqa: T201 - with -s
     assert rate <= allowed(delta, 2000)
 
@@ -175,7 +178,8 @@ def test_no_random_risk_curve_breaks_the_promise(method, tied):
     for i in range(30):
         n, r = int(rng.choice([60, 150, 400])), float(rng.choice([0.1, 0.2]))
         population = random_population(rng, r, tied)
-        rates.append(violations(population, n, r, delta, draws, seed_of(method, tied, i), method))
+        seed = seed_of(method, tied, i)
+        rates.append(violations(population, n, r, delta, draws, seed, [method])[method])
     print(f"{method}, tied={tied}: worst {max(rates):.4f} of {len(rates)}")  # noqa: T201
     # Thirty populations were looked at, so the largest may lie four standard errors above.
     assert max(rates) <= delta + 4 * np.sqrt(delta * (1 - delta) / draws)
@@ -192,7 +196,8 @@ def test_how_much_it_answers_of_a_calibrated_population(n, least):
     for _ in range(draws):
         confidence = 0.5 + 0.5 * rng.beta(4, 0.7, n)
         outcomes = Outcomes(rng.random(n) < 0.9 * (1 - confidence), confidence)
-        threshold = quick_threshold(outcomes, target=0.02, delta=0.05, method="combined")
+        curve = RiskCoverageCurve.from_outcomes(outcomes)
+        threshold = quick_threshold(curve, 0.02, 0.05, "combined")
         accepted = len(population) - int(np.searchsorted(population, threshold))
         covered += accepted / len(population)
         broken += accepted > 0 and risk[accepted - 1] > 0.02
@@ -201,19 +206,18 @@ def test_how_much_it_answers_of_a_calibrated_population(n, least):
     assert broken / draws <= allowed(0.05, draws)
 
 
-@pytest.mark.parametrize("method", ["band", "combined"])
-def test_the_flat_profile_uses_most_of_delta(method):
+def test_the_flat_profile_uses_most_of_delta():
     # Otherwise the test above could not fail: the worst case must come near delta.
-    rate = violations(profiles(0.05)["flat"], 1000, 0.05, 0.1, 500, seed_of("tight"), method)
-    assert rate >= 0.05
+    methods, seed = ["band", "combined"], seed_of("tight")
+    rates = violations(profiles(0.05)["flat"], 1000, 0.05, 0.1, 500, seed, methods)
+    assert min(rates.values()) >= 0.05, rates
 
 
 def test_negative_control_the_empirical_rule_fails():
     for name in ("flat", "sharp", "overconfident top", "tied flat"):
-        rate = violations(
-            profiles(0.05)[name], 1000, 0.05, 0.1, 300, seed_of("control", name), "empirical"
-        )
-        assert rate > allowed(0.1, 300) + 0.1
+        population, seed = profiles(0.05)[name], seed_of("control", name)
+        rates = violations(population, 1000, 0.05, 0.1, 300, seed, ["empirical"])
+        assert rates["empirical"] > allowed(0.1, 300) + 0.1
 
 
 def test_negative_control_training_rows_certify_nonsense(rng):
@@ -341,7 +345,7 @@ def broken_promises(draws, cv, n, kind="isotonic"):
 
 @pytest.mark.parametrize("cv", [0.5, 5], ids=["a separate part", "inside the folds"])
 def test_a_calibrated_classifier_keeps_its_promise(cv):
-    assert broken_promises(150, cv, 400) <= 0.05
+    assert broken_promises(60, cv, 400) <= 0.05
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Random calibration rows, with ties and whole weights."""
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from skselect.calibration import (
@@ -12,6 +11,7 @@ from skselect.calibration import (
     TemperatureCalibrator,
     VennAbersCalibrator,
 )
+from tests.brute import examples
 
 ALL = [
     IsotonicCalibrator, SmoothIsotonicCalibrator, VennAbersCalibrator,
@@ -20,7 +20,7 @@ ALL = [
 SMOOTH = [kind for kind in ALL if kind is not IsotonicCalibrator]
 PARAMETRIC = [PlattCalibrator, TemperatureCalibrator, BetaCalibrator]
 
-profile = settings(derandomize=True, deadline=None, max_examples=60)
+profile = examples(60)
 
 
 @st.composite

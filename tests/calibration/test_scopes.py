@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from importlib.resources import files
+from itertools import product
 
 import jsonschema
 import numpy as np
@@ -240,27 +241,25 @@ def test_a_frozen_classifier_is_calibrated_on_the_rows_given():
 # Saved, and read by others --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scope", ["probabilities", "confidence"])
-def test_a_fresh_process_decides_bit_by_bit_the_same(scope, tmp_path):
-    """Every built-in calibration, from its JSON file, for two and three classes."""
+def test_a_fresh_process_decides_bit_by_bit_the_same(tmp_path):
+    """Every built-in calibration of either scope, from its JSON file, for two and three classes."""
     schema = json.loads(files("skselect.policy").joinpath("policy.schema.json").read_text())
     expected = {}
-    for kind in KINDS:
-        for n_classes in (2, 3):
-            X, y = rows(n_classes)
-            model = SelectiveClassifier(
-                GaussianNB(), calibration=kind, calibration_scope=scope, cv=3, threshold=0.8
-            ).fit(X, y)
-            name = f"{kind}-{n_classes}"
-            jsonschema.validate(json.loads(model.policy_.to_json()), schema)
-            model.policy_.to_json(tmp_path / f"{name}.json")
-            np.save(tmp_path / f"{name}.npy", model.raw_scores(X))
-            decided = model.decide(X)
-            expected[name] = [
-                decided["confidence"].to_numpy().tobytes().hex(),
-                decided["accepted"].tolist(),
-                decided["suggestion"].tolist(),
-            ]
+    for scope, kind, n_classes in product(["probabilities", "confidence"], KINDS, [2, 3]):
+        X, y = rows(n_classes)
+        model = SelectiveClassifier(
+            GaussianNB(), calibration=kind, calibration_scope=scope, cv=3, threshold=0.8
+        ).fit(X, y)
+        name = f"{scope}-{kind}-{n_classes}"
+        jsonschema.validate(json.loads(model.policy_.to_json()), schema)
+        model.policy_.to_json(tmp_path / f"{name}.json")
+        np.save(tmp_path / f"{name}.npy", model.raw_scores(X))
+        decided = model.decide(X)
+        expected[name] = [
+            decided["confidence"].to_numpy().tobytes().hex(),
+            decided["accepted"].tolist(),
+            decided["suggestion"].tolist(),
+        ]
     code = (
         "import json, sys, pathlib, numpy as np\n"
         "from skselect import AbstentionPolicy\n"

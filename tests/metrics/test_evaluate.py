@@ -1,6 +1,7 @@
 """evaluate: many metrics for one sort, each equal to its own function."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -147,9 +148,27 @@ class Fixed(ClassifierMixin, BaseEstimator):
         return self.classes_[X.argmax(axis=1)]
 
 
-def paths(name, y_true, y_proba, how, confidence):
+def judged_rows():
+    rng = np.random.default_rng(0)
+    p = np.round(rng.random(200), 3)
+    return (rng.random(200) < p**2).astype(int), np.column_stack([1 - p, p])
+
+
+@cache
+def fit_and_report(judged):
+    """Return a model that judges rows in this way, and the metrics in its report."""
+    y_true, y_proba = judged_rows()
+    how, confidence = JUDGED[judged]
+    model = SelectiveClassifier(Fixed(), threshold=0.5, confidence=confidence or "auto", **how)
+    report = selective_report(y_true, y_proba, policy=model.fit(y_proba, y_true).policy_)
+    return model, report.to_frame().set_index("metric")["value"]
+
+
+def paths(name, judged):
     """Yield what each way to a metric returns, and what the way is called."""
     spec, parameters = SPECS[name], REQUIRED[name]
+    y_true, y_proba = judged_rows()
+    how, confidence = JUDGED[judged]
     predictions = Predictions.from_proba(y_true, y_proba, **how)
     asked = {} if confidence is None else {"confidence": confidence}
     yield "evaluate", evaluate(predictions, {name: parameters}, **asked)[name]
@@ -172,23 +191,17 @@ def paths(name, y_true, y_proba, how, confidence):
             metric_params=parameters, **asked,
         )  # fmt: skip
         yield "comparison", table["estimate"]["a"]
-    model = SelectiveClassifier(Fixed(), threshold=0.5, confidence=confidence or "auto", **how)
-    model.fit(y_proba, y_true)
+    model, reported = fit_and_report(judged)
     yield "scorer", get_scorer(spec.scorer_name, **parameters)(model, y_proba, y_true)
-    report = selective_report(y_true, y_proba, policy=model.policy_)
-    values = report.to_frame().set_index("metric")["value"]
-    if name in values.index:
-        yield "report", values[name]
+    if name in reported.index:
+        yield "report", reported[name]
 
 
-@pytest.mark.parametrize("how", JUDGED)
+@pytest.mark.parametrize("judged", JUDGED)
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_every_way_to_a_metric_ends_in_the_same_number(name, how):
-    rng = np.random.default_rng(0)
-    p = np.round(rng.random(200), 3)
-    y_true, y_proba = (rng.random(200) < p**2).astype(int), np.column_stack([1 - p, p])
-    found = dict(paths(name, y_true, y_proba, *JUDGED[how]))
+def test_every_way_to_a_metric_ends_in_the_same_number(name, judged):
+    found = dict(paths(name, judged))
     scored, value = found.pop("scorer"), found["evaluate"]
     assert_close(scored, SPECS[name].as_score(value))
     assert_close(list(found.values()), [value] * len(found))

@@ -8,6 +8,7 @@ import inspect
 import math
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ import skselect
 from skselect import Outcomes, Predictions, evaluate, get_scorer, metrics
 from skselect.metrics import SPECS
 from skselect.predictions.confidence import CONFIDENCES
-from tests.brute import WEIGHTS, assert_close, examples, proba_cases, repeated
+from tests.brute import WEIGHTS, assert_close, examples, named, proba_cases, repeated
 
 NAN = float("nan")
 
@@ -318,10 +319,9 @@ SCALE_FREE = [call for call in CALLS if SPECS[call[0]].scale_free]
 
 
 @pytest.mark.parametrize(("name", "parameters"), SCALE_FREE)
-@pytest.mark.parametrize("scale", [0.125, 3.0, 1000.0])
-@examples(8)
-@given(data=st.data())
-def test_the_scale_of_weights_does_not_matter(name, parameters, scale, data):
+@examples(24)
+@given(data=st.data(), scale=st.sampled_from([0.125, 3.0, 1000.0]))
+def test_the_scale_of_weights_does_not_matter(name, parameters, data, scale):
     case = data.draw(cases_of(name, weights=["none", "integer"]))
     weight = np.ones(len(case.y_true)) if case.weight is None else case.weight
     scaled = score(
@@ -411,31 +411,32 @@ CONTAINERS = {
 
 
 @each_metric
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_two_classes_may_have_labels_of_every_kind(name, container):
+def test_two_classes_may_have_labels_of_every_kind(name):
     codes, y_proba = some_predictions(2)
     expected = score(name, codes, y_proba)
     of_one = score(name, codes, y_proba, pos_label=1)
-    for kind, labels in TWO.items():
-        y_true = CONTAINERS[container](labels[codes])
-        weight = pd.Series(np.ones(60), index=INDEX)
-        assert score(name, y_true, y_proba, sample_weight=weight) == expected, kind
-        one = score(name, y_true, y_proba[:, 1], pos_label=labels[1])
-        assert_close(one, of_one)
-        if kind in ("{0, 1}", "{-1, 1}", "floats", "booleans"):
-            assert_close(score(name, y_true, y_proba[:, 1]), expected)
+    weight = pd.Series(np.ones(60), index=INDEX)
+    for container, kind in product(CONTAINERS, TWO):
+        with named(container, kind):
+            y_true = CONTAINERS[container](TWO[kind][codes])
+            assert score(name, y_true, y_proba, sample_weight=weight) == expected
+            one = score(name, y_true, y_proba[:, 1], pos_label=TWO[kind][1])
+            assert_close(one, of_one)
+            if kind in ("{0, 1}", "{-1, 1}", "floats", "booleans"):
+                assert_close(score(name, y_true, y_proba[:, 1]), expected)
 
 
 @each_metric_of_many_classes
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_three_classes_may_have_labels_of_every_kind(name, container):
+def test_three_classes_may_have_labels_of_every_kind(name):
     codes, y_proba = some_predictions(3)
     expected = score(name, codes, y_proba)
-    for kind, labels in THREE.items():
-        y_true = CONTAINERS[container](labels[codes])
-        assert score(name, y_true, y_proba) == expected, kind
-        assert score(name, y_true, y_proba, labels=labels) == expected, kind
-        assert score(name, y_true, y_proba, labels=labels.tolist()) == expected, kind
+    for container, kind in product(CONTAINERS, THREE):
+        with named(container, kind):
+            labels = THREE[kind]
+            y_true = CONTAINERS[container](labels[codes])
+            assert score(name, y_true, y_proba) == expected
+            assert score(name, y_true, y_proba, labels=labels) == expected
+            assert score(name, y_true, y_proba, labels=labels.tolist()) == expected
 
 
 @pytest.mark.parametrize("name", sorted(TWO_CLASSES))
@@ -470,12 +471,13 @@ TABLES = {
 
 
 @each_metric_of_many_classes
-@pytest.mark.parametrize("table", TABLES)
-def test_probabilities_may_come_in_every_kind_of_table(name, table):
+def test_probabilities_may_come_in_every_kind_of_table(name):
     codes, y_proba = some_predictions(3)
     y_true = np.array(["a", "b", "c"])[codes]
     expected = score(name, y_true, y_proba)
-    assert score(name, y_true, TABLES[table](y_proba)) == expected
+    for table, make in TABLES.items():
+        with named(table):
+            assert score(name, y_true, make(y_proba)) == expected
 
 
 @each_metric
@@ -502,15 +504,16 @@ def test_one_column_may_come_as_a_series(name):
 
 
 @pytest.mark.parametrize("name", [name for name in SPECS if takes(name, "confidence")])
-@pytest.mark.parametrize("confidence", ["margin", "entropy", "gini"])
-def test_a_confidence_may_be_a_name_an_array_or_a_function(name, confidence):
+def test_a_confidence_may_be_a_name_an_array_or_a_function(name):
     y_true, y_proba = some_predictions(most_classes(name))
-    function = CONFIDENCES[confidence]
-    expected = score(name, y_true, y_proba, confidence=function)
-    assert score(name, y_true, y_proba, confidence=function(y_proba)) == expected
-    if SPECS[name].reads_probability:  # a name of another confidence is no probability
-        expected = score(name, y_true, y_proba)
-    assert score(name, y_true, y_proba, confidence=confidence) == expected
+    for confidence in ["margin", "entropy", "gini"]:
+        with named(confidence):
+            function = CONFIDENCES[confidence]
+            expected = score(name, y_true, y_proba, confidence=function)
+            assert score(name, y_true, y_proba, confidence=function(y_proba)) == expected
+            if SPECS[name].reads_probability:  # a name of another confidence is no probability
+                expected = score(name, y_true, y_proba)
+            assert score(name, y_true, y_proba, confidence=confidence) == expected
 
 
 @pytest.mark.parametrize("name", [name for name in SPECS if takes(name, "loss")])
@@ -727,21 +730,21 @@ EDGES = {
 
 
 @each_metric
-@pytest.mark.parametrize("edge", EDGES)
-def test_an_undefined_value_is_nan_and_never_without_a_warning(name, edge):
-    y_true, y_proba, labels = EDGES[edge]
-    if name in TWO_CLASSES and len(y_proba[0]) != 2:
-        return
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        value = SPECS[name].function(y_true, y_proba, labels=labels, **REQUIRED[name])
-    assert [w for w in caught if not issubclass(w.category, UserWarning)] == []
-    assert isinstance(value, float)
-    told = [str(w.message) for w in caught if "nan" in str(w.message)]
-    if math.isnan(value):
-        assert told
-    else:
-        assert all("left out of the average" in text for text in told)
+def test_an_undefined_value_is_nan_and_never_without_a_warning(name):
+    for edge, (y_true, y_proba, labels) in EDGES.items():
+        if name in TWO_CLASSES and len(y_proba[0]) != 2:
+            continue
+        with named(edge):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                value = SPECS[name].function(y_true, y_proba, labels=labels, **REQUIRED[name])
+            assert [w for w in caught if not issubclass(w.category, UserWarning)] == []
+            assert isinstance(value, float)
+            told = [str(w.message) for w in caught if "nan" in str(w.message)]
+            if math.isnan(value):
+                assert told
+            else:
+                assert all("left out of the average" in text for text in told)
 
 
 # Bad input -------------------------------------------------------------------------------
@@ -773,15 +776,13 @@ BAD = {
 
 
 @each_metric
-@pytest.mark.parametrize("case", BAD)
-def test_every_metric_names_a_bad_argument(name, case):
-    arguments, options, message = BAD[case]
-    if not {"confidence", "loss"} & set(options) <= set(
-        shared_arguments(SPECS[name].function.__name__)
-    ):
-        return
-    with pytest.raises(ValueError, match=message):
-        SPECS[name].function(*arguments, **options, **REQUIRED[name])
+def test_every_metric_names_a_bad_argument(name):
+    for case, (arguments, options, message) in BAD.items():
+        if {"confidence", "loss"} & set(options) <= set(
+            shared_arguments(SPECS[name].function.__name__)
+        ):
+            with named(case), pytest.raises(ValueError, match=message):
+                SPECS[name].function(*arguments, **options, **REQUIRED[name])
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.reads_probability])
@@ -807,39 +808,43 @@ def by_hand(name, X, y, **options):
     return values
 
 
+def scores_of_folds(scorer, y):
+    return cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
+
+
 @each_metric
-@pytest.mark.parametrize("labels", [[0, 1], [-1, 1], ["no", "yes"], [False, True]], ids=str)
-def test_a_metric_is_a_scorer_of_two_classes(name, labels):
-    y = np.array(labels)[np.minimum(CODES, 1)]
-    spec = SPECS[name]
-    scorer = make_scorer(
-        spec.function, response_method="predict_proba",
-        greater_is_better=spec.greater_is_better, pos_label=labels[1], **REQUIRED[name],
-    )  # fmt: skip
-    values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
-    sign = 1 if spec.greater_is_better else -1
-    assert_close(sign * values, by_hand(name, X, y, pos_label=labels[1]))
+def test_a_metric_is_a_scorer_of_two_classes(name):
+    for labels in [[0, 1], [-1, 1], ["no", "yes"], [False, True]]:
+        with named(labels):
+            y = np.array(labels)[np.minimum(CODES, 1)]
+            spec = SPECS[name]
+            scorer = make_scorer(
+                spec.function, response_method="predict_proba",
+                greater_is_better=spec.greater_is_better, pos_label=labels[1], **REQUIRED[name],
+            )  # fmt: skip
+            sign = 1 if spec.greater_is_better else -1
+            assert_close(
+                sign * scores_of_folds(scorer, y), by_hand(name, X, y, pos_label=labels[1])
+            )
 
 
 @each_metric
 def test_a_metric_is_a_scorer_of_zero_and_one_without_more_words(name):
     y = np.minimum(CODES, 1)
     scorer = make_scorer(SPECS[name].function, response_method="predict_proba", **REQUIRED[name])
-    values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
-    assert_close(values, by_hand(name, X, y))
+    assert_close(scores_of_folds(scorer, y), by_hand(name, X, y))
 
 
 @each_metric_of_many_classes
-@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]], ids=str)
-@pytest.mark.parametrize("named", [True, False], ids=["with labels=", "all classes seen"])
-def test_a_metric_is_a_scorer_of_three_classes(name, labels, named):
-    y = np.array(labels)[CODES]
-    options = {"labels": labels} if named else {}
-    scorer = make_scorer(
-        SPECS[name].function, response_method="predict_proba", **options, **REQUIRED[name]
-    )
-    values = cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=FOLDS, error_score="raise")
-    assert_close(values, by_hand(name, X, y))
+def test_a_metric_is_a_scorer_of_three_classes(name):
+    for labels, said in product([[0, 1, 2], ["a", "b", "c"]], [True, False]):
+        with named(labels, said):
+            y = np.array(labels)[CODES]
+            options = {"labels": labels} if said else {}
+            scorer = make_scorer(
+                SPECS[name].function, response_method="predict_proba", **options, **REQUIRED[name]
+            )
+            assert_close(scores_of_folds(scorer, y), by_hand(name, X, y))
 
 
 @each_metric

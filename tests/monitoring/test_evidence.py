@@ -4,7 +4,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect.monitoring.evidence import (
@@ -15,6 +15,7 @@ from skselect.monitoring.evidence import (
     risk_interval,
     wealth_of,
 )
+from tests.brute import examples
 
 unit = st.floats(0, 1, width=32)
 
@@ -64,7 +65,7 @@ def test_no_bet_loses_more_than_half(target):
     assert np.all(1 + stakes * (0 - target) >= 0.5 - 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(st.tuples(unit, unit), min_size=1, max_size=700),
     st.floats(0.01, 0.9),

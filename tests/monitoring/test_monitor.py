@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import (
@@ -27,6 +27,7 @@ from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import LearnedScore
+from tests.brute import examples
 
 CLASSES = np.array(["no", "yes"])
 COSTS = np.array([[0.0, 1.0], [4.0, 0.0]])
@@ -89,7 +90,7 @@ def test_costs_are_watched_in_their_own_units(rng):
         SelectiveRiskMonitor(policy_of(), target=0.98)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 400), max_size=5))
 def test_splits_of_cases_and_any_order_of_labels_change_no_bit(seed, cuts):
     rng = np.random.default_rng(seed)
@@ -164,7 +165,7 @@ def test_silence_counts_as_right_at_the_age_that_was_said_and_not_before():
     assert "2 cases counted as right because no label came" in unwrap(str(status))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 40))
 def test_silence_counts_the_same_however_often_one_looks(seed, step, later_step):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 
-from skselect import Outcomes
+from skselect import Outcomes, RiskCoverageCurve
 from skselect.metrics import _csr, ecd_score
 from skselect.metrics._csr import csr_z
 from tests.paper.kernels import of_rows
@@ -64,10 +64,9 @@ ERRORS = {
 }  # fmt: skip
 
 
-def standard_errors(rows: Outcomes) -> dict[str, float]:
+def standard_errors(rows: Outcomes, a: float, w: float) -> dict[str, float]:
     """Return the standard errors of accuracy, cwA, gain (in percent) and CSR, by linearising."""
     c, right = rows.confidence, 1.0 - rows.loss
-    a, w = accuracy(rows, 0.0), cw_accuracy(rows)
     d_acc, d_cwa = right - a, c * (right - w) / np.mean(c)
     d_gain = 100 * (d_cwa - d_acc * (1 - w) / (1 - a)) / (1 - a)
     d_csr = rows.loss / (1 - c)
@@ -81,31 +80,34 @@ def standard_errors(rows: Outcomes) -> dict[str, float]:
 def test_perfect_calibration(law):
     rng = stream("perfect", law, 200_000)
     rows = judge(rng, "Perfect", LAWS[law](rng, 200_000))
-    error = standard_errors(rows)
-    a, w = PERFECT[law]
-    assert accuracy(rows, 0.0) == pytest.approx(a, abs=4.5 * error["Acc"] + ROUNDED)
-    assert cw_accuracy(rows) == pytest.approx(w, abs=4.5 * error["cwA"] + ROUNDED)
+    curve = RiskCoverageCurve.from_outcomes(rows)
+    a, w = accuracy(curve, 0.0), cw_accuracy(curve)
+    error, (known_a, known_w) = standard_errors(rows, a, w), PERFECT[law]
+    assert a == pytest.approx(known_a, abs=4.5 * error["Acc"] + ROUNDED)
+    assert w == pytest.approx(known_w, abs=4.5 * error["cwA"] + ROUNDED)
 
 
+@pytest.mark.parametrize("n", [200_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("law", LAWS)
-def test_population_values(law, reference):
+def test_population_values(law, n, reference):
     expected = reference("csr_population.csv").set_index(["dist", "mode"])
-    rng = stream("population", law, 1_000_000)
-    confidence = LAWS[law](rng, 1_000_000)
+    rng = stream("population", law, n)
+    confidence = LAWS[law](rng, n)
     for mode in MODES:
         known = expected.loc[(law, mode)]
         rows = judge(rng, mode, confidence)
-        error = standard_errors(rows)
+        curve = RiskCoverageCurve.from_outcomes(rows)
         found = {
-            "Acc": accuracy(rows, 0.0), "cwA": cw_accuracy(rows), "gain": 100 * cw_gain(rows),
+            "Acc": accuracy(curve, 0.0), "cwA": cw_accuracy(curve), "gain": 100 * cw_gain(curve),
         }  # fmt: skip
         if DENSITY[law] + ERRORS[mode] > 2:  # elsewhere the mean of many rows says nothing
-            found["E_CSR"] = csr(rows, 0.0)
+            found["E_CSR"] = csr(curve, 0.0)
+        error = standard_errors(rows, found["Acc"], found["cwA"])
         for name, value in found.items():
             wanted = pytest.approx(known[name], abs=4.5 * error[name] + 1e-5)
             assert value == wanted, (mode, name)
     # The law itself: the mean confidence is exact to a few standard errors as well.
-    spread = float(np.std(confidence)) / 1000
+    spread = float(np.std(confidence)) / math.sqrt(n)
     assert np.mean(confidence) == pytest.approx(known["mean_conf"], abs=4.5 * spread + 1e-5)
 
 
@@ -114,11 +116,12 @@ def test_population_values(law, reference):
 
 def measure(rows: Outcomes) -> list[float]:
     """Return the eight published numbers of one repetition; nothing is clipped."""
-    value, sigma = csr(rows, 0.0), csr_sigma(rows, 0.0)
+    curve = RiskCoverageCurve.from_outcomes(rows)
+    value, sigma = csr(curve, 0.0), csr_sigma(curve, 0.0)
     z = csr_z(value, sigma)
     return [
-        accuracy(rows, 0.0), cw_accuracy(rows), 100 * cw_gain(rows), value, sigma,
-        100.0 * (z > 1), 100.0 * (z > 3), 100 * p_risk(rows, 0.0),
+        accuracy(curve, 0.0), cw_accuracy(curve), 100 * cw_gain(curve), value, sigma,
+        100.0 * (z > 1), 100.0 * (z > 3), 100 * p_risk(curve, 0.0),
     ]  # fmt: skip
 
 

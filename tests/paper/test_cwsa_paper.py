@@ -34,9 +34,10 @@ def test_sharpening_alone_raises_both(temperature, plus, signed, accuracy):
     p = 1 / (1 + np.exp(-z))
     c = 1 / (1 + np.exp(-z / temperature))
     rows = Outcomes(np.repeat([0.0, 1.0], len(z)), np.tile(c, 2), np.concatenate([p, 1 - p]))
-    assert cwsa_plus(rows, 0.8) == pytest.approx(plus, abs=0.02)
-    assert cwsa(rows, 0.8) == pytest.approx(signed, abs=0.02)
-    assert selective_accuracy(rows, 0.8) == pytest.approx(accuracy, abs=0.01)
+    curve = RiskCoverageCurve.from_outcomes(rows)
+    assert cwsa_plus(curve, 0.8) == pytest.approx(plus, abs=0.02)
+    assert cwsa(curve, 0.8) == pytest.approx(signed, abs=0.02)
+    assert selective_accuracy(curve, 0.8) == pytest.approx(accuracy, abs=0.01)
 
 
 def test_cwsa_plus_never_exceeds_the_selective_accuracy(rng):
@@ -183,14 +184,14 @@ def test_table_2_describes_one_sample_at_the_thresholds_of_the_code():
 # The models behind the tables ------------------------------------------------------------
 
 
-def draw(table: int, rng: np.random.Generator, n: int) -> Outcomes:
+def draw(table: int, rng: np.random.Generator, n: int) -> RiskCoverageCurve:
     """Draw the synthetic classifier of a table, as far as the text describes it."""
     right = rng.random(n) < (1 / 3 if table == 3 else 0.9)
     if table == 1:
         confidence = np.where(right, rng.uniform(0.8, 1.0, n), rng.uniform(0.5, 0.7, n))
     else:
         confidence = rng.uniform(0.9 if table == 2 else 0.3, 1.0, n)
-    return Outcomes(~right, confidence)
+    return RiskCoverageCurve.from_outcomes(Outcomes(~right, confidence))
 
 
 def population(table: int, t: float) -> tuple[float, ...]:
@@ -213,17 +214,17 @@ def population(table: int, t: float) -> tuple[float, ...]:
     return cov, p / cov, p * phi / cov, signed / cov, signed
 
 
-def measure(rows: Outcomes, t: float) -> list[float]:
+def measure(curve: RiskCoverageCurve, t: float) -> list[float]:
     return [
-        coverage(rows, t), selective_accuracy(rows, t), cwsa_plus(rows, t), cwsa(rows, t),
-        cwsa(rows, t, "all"),
+        coverage(curve, t), selective_accuracy(curve, t), cwsa_plus(curve, t), cwsa(curve, t),
+        cwsa(curve, t, "all"),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("table", [1, 2, 3])
 def test_the_models_in_the_large(table):
     n = 400_000
-    rows = draw(table, np.random.default_rng(table), n)
+    curve = draw(table, np.random.default_rng(table), n)
     for row in PRINTED:
         if row.table != table:
             continue
@@ -237,7 +238,7 @@ def test_the_models_in_the_large(table):
             math.sqrt(cov * (1 - cov) / n), math.sqrt(accuracy * (1 - accuracy) / kept),
             0.5 / math.sqrt(kept), 1 / math.sqrt(kept), math.sqrt(cov / n),
         ]  # fmt: skip
-        for found, value, error in zip(measure(rows, t), wanted, errors, strict=True):
+        for found, value, error in zip(measure(curve, t), wanted, errors, strict=True):
             assert found == pytest.approx(value, abs=4.5 * error + 1e-12), t
 
 
@@ -297,11 +298,12 @@ def test_printed_rows_that_no_sample_of_the_model_gives(table, threshold, what):
     assert abs(distances(ROWS[table, threshold])[what]) > 4
 
 
-def draw_as_published(table: int, rng: np.random.Generator, n: int = 1000) -> Outcomes:
+def draw_as_published(table: int, rng: np.random.Generator, n: int = 1000) -> RiskCoverageCurve:
     """Draw as the authors' code does: a third of what is meant to be wrong is right by luck."""
     meant = rng.random(n) < (0.9 if table == 2 else 0.0)
     lucky = rng.random(n) < 1 / 3
-    return Outcomes(~(meant | lucky), rng.uniform(0.9 if table == 2 else 0.3, 1.0, n))
+    confidence = rng.uniform(0.9 if table == 2 else 0.3, 1.0, n)
+    return RiskCoverageCurve.from_outcomes(Outcomes(~(meant | lucky), confidence))
 
 
 @pytest.mark.parametrize("key", USED)

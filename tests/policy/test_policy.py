@@ -30,6 +30,7 @@ from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.policy.policy import VERSION, apply_policy
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
+from tests.brute import named
 
 
 @pytest.fixture
@@ -188,33 +189,38 @@ def test_thresholds_survive_json(threshold):
     assert restored.abstain_label == -1
 
 
-@pytest.mark.parametrize("kind", ["isotonic", "platt", None])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_fresh_process_accepts_the_same_float32_rows(tmp_path, rng, kind, n_classes):
+def test_a_fresh_process_accepts_the_same_float32_rows(tmp_path, rng):
     from xgboost import XGBClassifier
 
-    X = rng.normal(size=(600, 5)).astype(np.float32)
-    y = (X[:, 0] + rng.normal(scale=0.7, size=600) > 0).astype(int) + (X[:, 1] > 1) * (
-        n_classes - 2
-    )
-    base = XGBClassifier(n_estimators=15, max_depth=2, n_jobs=1)
-    tuner = ThresholdTuner(
-        SelectiveClassifier(base, calibration=kind, cv=3), objective="risk", target=0.2, cv=3
-    ).fit(X, y)
-    raw = tuner.estimator_.estimator_.predict_proba(X)
-    assert raw.dtype == np.float32
-    tuner.policy_.to_json(tmp_path / "policy.json")
-    np.save(tmp_path / "raw.npy", raw)
+    decided = {}
+    for n_classes, kind in itertools.product([2, 3], ["isotonic", "platt", None]):
+        X = rng.normal(size=(600, 5)).astype(np.float32)
+        y = (X[:, 0] + rng.normal(scale=0.7, size=600) > 0).astype(int) + (X[:, 1] > 1) * (
+            n_classes - 2
+        )
+        base = XGBClassifier(n_estimators=15, max_depth=2, n_jobs=1)
+        tuner = ThresholdTuner(
+            SelectiveClassifier(base, calibration=kind, cv=3), objective="risk", target=0.2, cv=3
+        ).fit(X, y)
+        raw = tuner.estimator_.estimator_.predict_proba(X)
+        assert raw.dtype == np.float32
+        folder = tmp_path / f"{n_classes} {kind}"
+        folder.mkdir()
+        tuner.policy_.to_json(folder / "policy.json")
+        np.save(folder / "raw.npy", raw)
+        decided[folder] = tuner.decide(X)
     code = (
         "import numpy as np, sys; from skselect import AbstentionPolicy\n"
-        "policy = AbstentionPolicy.from_json(sys.argv[1] + '/policy.json')\n"
-        "table = policy.decide(np.load(sys.argv[1] + '/raw.npy'))\n"
-        "table.to_pickle(sys.argv[1] + '/table.pkl')\n"
+        "for folder in sys.argv[1:]:\n"
+        "    policy = AbstentionPolicy.from_json(folder + '/policy.json')\n"
+        "    policy.decide(np.load(folder + '/raw.npy')).to_pickle(folder + '/table.pkl')\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
-    there = pd.read_pickle(tmp_path / "table.pkl")
-    pd.testing.assert_frame_equal(there, tuner.decide(X), check_exact=True)
-    assert 0 < there["accepted"].mean() < 1
+    subprocess.run([sys.executable, "-c", code, *map(str, decided)], check=True)
+    for folder, here in decided.items():
+        with named(folder.name):
+            there = pd.read_pickle(folder / "table.pkl")
+            pd.testing.assert_frame_equal(there, here, check_exact=True)
+            assert 0 < there["accepted"].mean() < 1
 
 
 def test_published_schema_describes_the_file(rng):

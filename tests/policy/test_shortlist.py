@@ -8,14 +8,14 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import AbstentionPolicy, Predictions, certify
 from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.policy.policy import VERSION
 from skselect.policy.shortlist import PolicyShortlist
-from tests.brute import proba_cases
+from tests.brute import examples, proba_cases
 from tests.policy.test_standalone import assert_same, gate_of, in_all_layouts, raw_scores
 
 LABELS = {
@@ -54,7 +54,7 @@ def test_a_list_is_empty_where_no_class_is_probable_enough():
     assert decided["shortlist"].tolist() == [(), (3, -1)]
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@examples(80)
 @given(
     proba_cases(weights=("none",), classes=(3, 3)),
     st.sampled_from(list(LABELS)),

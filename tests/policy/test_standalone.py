@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 from sklearn.linear_model import LogisticRegression
@@ -34,6 +34,7 @@ from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import LEAST_PROBA, OWN_FEATURES, LearnedScore
+from tests.brute import examples, named
 
 #: Imports every gate of a folder where the named packages do not exist, and lets it decide.
 ALONE = """
@@ -238,20 +239,22 @@ CASES = [calibrated_cases, plain_cases, labelled_cases, grouped_cases, learned_c
 
 
 @pytest.mark.filterwarnings("ignore:subgroups")
-@pytest.mark.parametrize("cases", CASES, ids=lambda cases: cases.__name__)
-def test_the_file_alone_and_the_arrays_decide_as_the_table_does(tmp_path, rng, cases):
+def test_the_file_alone_and_the_arrays_decide_as_the_table_does(tmp_path, rng):
     inputs, tables = [], []
-    for i, (policy, given_inputs) in enumerate(cases(rng)):
-        policy.to_python(tmp_path / f"gate_{i}.py")
-        for scores, rest in given_inputs:
-            inputs.append((f"gate_{i}", scores, rest))
-            tables.append(policy.decide(scores, **rest))
-            assert_same(policy.decide_arrays(scores, **rest), tables[-1])
+    for cases in CASES:
+        for i, (policy, given_inputs) in enumerate(cases(rng)):
+            gate = f"{cases.__name__}_{i}"
+            policy.to_python(tmp_path / f"{gate}.py")
+            for scores, rest in given_inputs:
+                inputs.append((gate, scores, rest))
+                tables.append(policy.decide(scores, **rest))
+                assert_same(policy.decide_arrays(scores, **rest), tables[-1])
     (tmp_path / "inputs.pkl").write_bytes(pickle.dumps(inputs))
     subprocess.run([sys.executable, "-c", ALONE, str(tmp_path)], check=True)
     found = pickle.loads((tmp_path / "found.pkl").read_bytes())
-    for decisions, table in zip(found, tables, strict=True):
-        assert_same(decisions, table)
+    for (gate, *_), decisions, table in zip(inputs, found, tables, strict=True):
+        with named(gate):
+            assert_same(decisions, table)
 
 
 # Any number -------------------------------------------------------------------------------------
@@ -271,7 +274,7 @@ def decision_gates():
     return [(policy, gate_of(policy)) for policy in policies]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
 def test_any_decision_value_gives_the_same_bits(decision_gates, values):
     for policy, gate in decision_gates:

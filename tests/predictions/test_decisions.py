@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Outcomes, Predictions
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.decisions import DecisionRule
+from tests.brute import examples
 
 COSTS = np.array([[0.0, 1.0, 4.0], [10.0, 0.0, 2.0], [3.0, 3.0, 1.0]])
 CLASSES = np.array(["a", "b", "c"])
@@ -19,7 +20,7 @@ def proba(rng, n=50):
     return rng.dirichlet([1, 1, 1], n)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(0, 10**6))
 def test_the_cheapest_answer_has_the_least_expected_cost(seed):
     rng = np.random.default_rng(seed)

@@ -129,8 +129,8 @@ def test_in_a_browser(page, width, tmp_path):
     assert all(letter * shown / natural >= 11 for shown, natural in found["images"])
 
 
-@pytest.mark.parametrize("name", ["price $5_$6", "$\\frac$", "_hidden", "日本", "a & <b>"])
-def test_names_of_every_kind(name):
+def test_names_of_every_kind():
+    names = ["price $5_$6", "$\\frac$", "_hidden", "日本", "a & <b>"]
     p = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
-    page = selective_report([0, 1, 1], {name: p, "other": p}).to_html()
-    assert html.escape(name) in page
+    page = selective_report([0, 1, 1], dict.fromkeys(names, p)).to_html()
+    assert [name for name in names if html.escape(name) not in page] == []

@@ -76,7 +76,7 @@ def test_many_rows_go_through_runs_and_pages_to_the_same_bits(kind, monkeypatch)
     monkeypatch.setattr(counters, "PAGED_FROM", 1000)
     monkeypatch.setattr(counters, "SORTED_TOGETHER", 3000)
     rng = np.random.default_rng(0)
-    n = 60_000
+    n = 24_000
     confidence = {
         "float32": lambda: rng.uniform(0.5, 1, n).astype(np.float32),
         "float64": lambda: rng.random(n),

@@ -1,12 +1,12 @@
 """Small curves with ties, and the rows behind them."""
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve
+from tests.brute import examples
 
-profile = settings(derandomize=True, deadline=None, max_examples=120)
+profile = examples(120)
 
 
 @st.composite

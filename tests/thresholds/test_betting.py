@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve, thresholds
 from skselect.bounds import betting_log_wealth, betting_stakes, rows_for_betting
+from tests.brute import examples
 
 
 def graded(rng, n=2000, rate=0.05):
@@ -45,7 +46,7 @@ def accepted_by_definition(outcomes, target, delta, min_coverage):
     return accepted
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(0, 10**6), st.integers(1, 60), st.booleans(), st.sampled_from([5, 1000]),
        st.sampled_from([0.2, 0.5]))  # fmt: skip
 def test_what_is_accepted_follows_the_definition(seed, n, weighted, levels, target):
@@ -60,7 +61,7 @@ def test_what_is_accepted_follows_the_definition(seed, n, weighted, levels, targ
     assert size == accepted_by_definition(outcomes, target, 0.3, 0.1)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(0, 10**6), st.integers(1, 60), st.sampled_from([5, 1000]))
 def test_silent_losses_are_charged_and_every_row_credited(seed, n, levels):
     rng = np.random.default_rng(seed)

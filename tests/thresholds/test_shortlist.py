@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect.thresholds import Shortlist, least_listed, list_labels
-from tests.brute import proba_cases
+from tests.brute import examples, proba_cases
 
 LABELS = {
     "int": np.array([3, -1, 7, 0, 2]),
@@ -30,7 +30,7 @@ def list_by_definition(row, classes, least):
     return tuple(found)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@examples(150)
 @given(cases, st.sampled_from(list(LABELS)), st.sampled_from([0.0, 0.1, 0.25, 0.4, 1.0, None]))
 def test_lists_hold_the_probable_classes_in_order(case, kind, least):
     classes = LABELS[kind][: case.y_proba.shape[1]]
@@ -55,7 +55,7 @@ def least_by_definition(proba, truth, level):
     return max(p for p in of_truth if sum(q >= p for q in of_truth) >= needed)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@examples(150)
 @given(cases, st.sampled_from([0.5, 0.6, 0.8]), st.integers(0, 3), st.integers(0, 2**20))
 def test_the_least_probability_is_that_of_enough_truths(case, level, n_unknown, seed):
     n = len(case.y_true)
