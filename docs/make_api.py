@@ -82,7 +82,7 @@ HEADINGS = {
         "What is calibrated": "_scopes",
     },
     "skselect.thresholds": {
-        "Risk, silent failures, coverage, cost": "_rules",
+        "Risk, silent failures, coverage, cost": "_rules _combined",
         "Graded losses and weights": "_betting",
         "Best value of a metric": "_metric",
         "Planning, and bounds for all thresholds": "_planning",

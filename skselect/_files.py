@@ -56,7 +56,7 @@ def row_bar(total: int | None, name: str, *, wanted: bool = True) -> Any:
 
 
 def waiting_line(text: str, n_rows: int) -> Any:
-    """Return a line that says what takes long for many rows, until it is closed, on a terminal."""
+    """Show on a terminal, in a `with` block, what takes long for many rows."""
     from tqdm import tqdm  # noqa: PLC0415 - not needed to import the library
 
     wanted = n_rows >= _MANY_ROWS
@@ -179,8 +179,6 @@ def read_json(path_or_text: str | os.PathLike[str], kind: str) -> Any:
     if not text.strip():
         raise ValueError(f"path_or_text is empty; pass the name of a {kind}, or its whole text.")
     source: str | bytes = text
-    if not text.strip():
-        raise ValueError(f"path_or_text must name a {kind}, or be its text; it is empty.")
     if not text.lstrip().startswith("{"):
         try:
             source = Path(path_or_text).read_bytes()

@@ -30,6 +30,8 @@ _LONG_WALK = 300_000
 _LEVELS, _SLOPE = 1 << 14, 0.87
 # So many levels allow nearly the same counts.
 _NEAR = 64
+# Limits of the sequence are summed up in two ways, which differ by less than this share.
+_SLACK = 1e-6
 
 
 @lru_cache(maxsize=1024)
@@ -425,29 +427,35 @@ def sequence_accepts(
     ranks = even_ranks(n, target, delta, max(min_coverage, SEQUENCE_START[0]))
     if len(ranks) == 0:
         return False
-    starts, slack = _possible_starts(ranks, n), 1e-6  # the limits are summed up in another way
+    starts = _possible_starts(ranks, n)
     found = errors(starts)
-    if np.all(_pass_levels(starts, target, found) > (1.0 + slack) * delta):
+    if np.all(_pass_levels(starts, target, found) > (1.0 + _SLACK) * delta):
         return False
-    # The limits lie between those at delta less the band's share and those at delta.
-    least = critical_counts(starts, target, (1.0 - BAND_SHARE - slack) * delta)
-    most = critical_counts(starts, target, (1.0 + slack) * delta)
-    if np.all(least < 0):
-        return None
-    passes = _passes_at_start(starts, least, most, found, target)
-    levels = _Levels(
-        even_ranks(n, target, BAND_SHARE * delta, min_coverage), target, BAND_SHARE * delta
-    )
-    for apart in (_NEAR, 1):
+    for least, most in _limits_at_starts(starts, n, target, delta, min_coverage):
+        if np.all(least < 0):
+            return None
+        passes = _passes_at_start(starts, least, most, found, target)
         if passes is not None:
-            break
+            return passes
+    return None
+
+
+def _limits_at_starts(
+    starts: IntArray, n: int, target: float, delta: float, min_coverage: float
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield counts that the limits of the sequence lie between, closer each time, at more cost."""
+    # They lie between those at delta less the band's share and those at delta.
+    low, high = (1.0 - BAND_SHARE - _SLACK) * delta, (1.0 + _SLACK) * delta
+    yield critical_counts(starts, target, low), critical_counts(starts, target, high)
+    share = BAND_SHARE * delta
+    levels = _Levels(even_ranks(n, target, share, min_coverage), target, share)
+    for apart in (_NEAR, 1):
         level, more = levels.bracket(apart)
         ends = np.array([delta - more if apart > 1 else delta, delta])
         rises = _rising(levels.ranks, levels.limits(level))
         ranks, _, limits = _join_sequence(starts, *rises, target, ends)
         least, most = limits[np.searchsorted(ranks, starts)].T
-        passes = _passes_at_start(starts, least, most, found, target)
-    return passes
+        yield least, most
 
 
 def _passes_at_start(

@@ -91,19 +91,18 @@ def evaluate(given: Namespace) -> int:
     _warn_if_swapped(columns, classes, predictions.y_true != predictions.y_pred)
     if policy is not None and predictions.y_proba is None:
         _refuse_uncalibrated_answers(policy)
-    line = waiting_line("computing the report", len(predictions))
-    report = selective_report(
-        None, predictions, policy=policy, threshold=given.threshold, ids=names, features=features,
-        subgroups=_subgroups(groups), title=given.title or file.path.name,
-    )  # fmt: skip
-    line.close()
+    with waiting_line("computing the report", len(predictions)):
+        report = selective_report(
+            None, predictions, policy=policy, threshold=given.threshold, ids=names,
+            features=features, subgroups=_subgroups(groups), title=given.title or file.path.name,
+        )  # fmt: skip
     if given.html is not None:
         report.to_html(given.html)
     if given.csv is not None:
         with whole_file(given.csv) as part:
             report.to_frame().to_csv(part, index=False, **_read_layout(given).writes(given.csv))
     print(report)
-    return 0 if policy is None else _say_if_kept(policy, report, _subgroups(groups))
+    return _say_if_kept(report, _subgroups(groups))
 
 
 def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd.DataFrame | None]:
@@ -118,16 +117,12 @@ def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd
     )  # fmt: skip
 
 
-def _say_if_kept(policy: AbstentionPolicy, report: SelectiveReport, subgroups: Any) -> int:
+def _say_if_kept(report: SelectiveReport, subgroups: Any) -> int:
     """Print whether a policy keeps its promise on the rows of its report; return the exit code."""
-    from skselect.monitoring.check import check_decided
+    from skselect.report.data import check_case
 
-    (case,), (model,) = report.cases, report.contents["models"].values()
-    assert case.accepted is not None
-    check = check_decided(
-        policy, case.predictions, case.accepted, subgroups,
-        same_rows=model["certificate"]["same_rows"],
-    )  # fmt: skip
+    [case] = report.cases
+    check = check_case(case, subgroups)
     if check is None:
         return 0
     print(f"\nIs its promise still true?\n{check}")
@@ -144,36 +139,24 @@ def tune(given: Namespace) -> int:
     )
     file = TableFile.open(given.table, layout=_read_layout(given))
     columns, classes = _resolve(file, given, None)
-    if given.label in columns.subgroups:
-        raise ValueError(
-            f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
-            "decides. For a promise about the rows of one true class, in Python: "
-            "select_threshold(..., objective='generalized_risk', among=('true', class))."
-        )
-    source: Predictions | Outcomes
-    confidence = shortlist = None
-    if given.shortlist is None:
+    _refuse_misplaced_options(given, columns, classes)
+    shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist)
+    if shortlist is None:
         outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
-        source = outcomes
+        source: Predictions | Outcomes = outcomes
     else:  # takes all probabilities at once
-        shortlist = _parse_shortlist(given.shortlist)
-        if not columns.proba:
-            raise ValueError("--shortlist goes with --proba: it is made of the probabilities.")
-        _refuse_unclear_lists(classes, "--shortlist")
         source, groups = read_predictions(file, columns, classes)
-        confidence = given.confidence if columns.proba else None
-        outcomes = Outcomes.from_predictions(source, confidence=confidence)
+        outcomes = Outcomes.from_predictions(source, confidence=given.confidence)
         counts = np.bincount(source.y_true, minlength=len(classes))
     _warn_if_swapped(columns, classes, outcomes.loss)
     subgroups = _subgroups(groups)
-    line = waiting_line("choosing a threshold", len(source))
-    found = select_threshold(
-        source, objective=given.objective, target=given.target, delta=given.delta,
-        looks=given.looks, method=given.method, min_coverage=given.min_coverage,
-        threshold_range=given.threshold_range or "auto", subgroups=subgroups,
-        confidence=confidence, shortlist=shortlist,
-    )  # fmt: skip
-    line.close()
+    with waiting_line("choosing a threshold", len(source)):
+        found = select_threshold(
+            source, objective=given.objective, target=given.target, delta=given.delta,
+            looks=given.looks, method=given.method, min_coverage=given.min_coverage,
+            threshold_range=given.threshold_range or "auto", subgroups=subgroups,
+            confidence=None if shortlist is None else given.confidence, shortlist=shortlist,
+        )  # fmt: skip
     accepted = found.accepts(outcomes.confidence, subgroups)
     policy = AbstentionPolicy(
         classes=classes,
@@ -186,12 +169,6 @@ def tune(given: Namespace) -> int:
     )
     texts = {given.out: f"{policy.to_json(allow_external=True)}\n"}
     if given.python is not None:
-        if not columns.proba:
-            raise ValueError(
-                "--python goes with --proba: the file computes the confidence from probabilities. "
-                "For an answer with its confidence, accept it where the confidence is at least "
-                "the threshold."
-            )
         texts[given.python] = str(policy.to_python())
     write_together(texts)
     if given.objective in ("risk", "generalized_risk"):
@@ -201,6 +178,26 @@ def tune(given: Namespace) -> int:
     print(found)
     print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
     return 0
+
+
+def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: LabelArray) -> None:
+    """Refuse options of `tune` that do not go with the table."""
+    if given.label in columns.subgroups:
+        raise ValueError(
+            f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
+            "decides. For a promise about the rows of one true class, in Python: "
+            "select_threshold(..., objective='generalized_risk', among=('true', class))."
+        )
+    if given.python is not None and not columns.proba:
+        raise ValueError(
+            "--python goes with --proba: the file computes the confidence from probabilities. For "
+            "an answer with its confidence, accept it where the confidence is at least the "
+            "threshold."
+        )
+    if given.shortlist is not None:
+        if not columns.proba:
+            raise ValueError("--shortlist goes with --proba: it is made of the probabilities.")
+        _refuse_unclear_lists(classes, "--shortlist")
 
 
 def apply(given: Namespace) -> int:
@@ -251,13 +248,12 @@ def monitor(given: Namespace) -> int:
     if policy.groups is not None and not policy.groups.by_answer and not columns.subgroups:
         raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
     parts = list(_read_log(file, given, columns, watched))
-    line = waiting_line("comparing decisions with labels", sum(map(len, parts)))
-    if parts:
-        _take_decisions(watched, pd.concat(parts), given, columns, file)
-        _take_labels(watched, pd.concat(parts), given, file)
-    if given.now is not None:
-        watched.labelled([], [], when=_parse_now(given.now))
-    line.close()
+    with waiting_line("comparing decisions with labels", sum(map(len, parts))):
+        if parts:
+            _take_decisions(watched, pd.concat(parts), given, columns, file)
+            _take_labels(watched, pd.concat(parts), given, file)
+        if given.now is not None:
+            watched.labelled([], [], when=_parse_now(given.now))
     watched.to_json(given.state)
     status = watched.status_
     print(status)

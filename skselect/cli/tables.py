@@ -285,8 +285,8 @@ class PlainText:
             raise ValueError(f"{argument}: {name} is no CSV table: it is empty.")
         if len(header) == 1:
             raise ValueError(
-                f"{argument}: {name} has one column only, {header[0]!r}; a table has several, and "
-                f"its separator must be {_SEPARATORS.get(self.separator, repr(self.separator))}"
+                f"{argument}: {name} has one column only, {header[0]!r}; a table has several, with "
+                f"{_SEPARATORS.get(self.separator, repr(self.separator))} between them"
                 f"{self._suggest_separator(header)}."
             )
         if unequal is not None:
@@ -457,7 +457,7 @@ def resolve_columns(
     _check_named_once([given.get("label"), *proba, answer, confidence])
     if not proba and answer is None and classes is not None:
         proba = tuple(str(label) for label in classes)
-        _check_class_columns(proba, file.names, file.path.name)
+        _check_named_by_class(proba, file.names, file.path.name)
     return Columns(given.get("label"), proba, answer, confidence,
                    tuple(given.get("subgroups") or ()))  # fmt: skip
 
@@ -473,7 +473,7 @@ def _check_named_once(columns: Sequence[str | None]) -> None:
         )
 
 
-def _check_class_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
+def _check_named_by_class(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
     """Refuse a table without a column named like each class, where --proba is not given."""
     missing = [name for name in wanted if name not in present]
     if missing:

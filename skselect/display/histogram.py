@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from skselect._checks.options import check_count
-from skselect._typing import ConfidenceSpec, FloatArray, LossSpec
+from skselect._typing import FloatArray
 from skselect.display.common import (
     COLORS,
     draw_threshold,
@@ -18,6 +18,7 @@ from skselect.display.common import (
     new_axes,
 )
 from skselect.estimators.scoring import judge_estimator
+from skselect.metrics._arguments import DoorOptions, share_options
 from skselect.predictions.outcomes import Outcomes
 
 
@@ -74,44 +75,26 @@ class ConfidenceHistogramDisplay:
         self.threshold = threshold
 
     @classmethod
+    @share_options(DoorOptions)
     def from_predictions(
         cls,
         y_true: Any,
         y_proba: Any,
         *,
         n_bins: int = 30,
-        labels: Any = None,
-        pos_label: Any = None,
-        confidence: ConfidenceSpec | None = None,
-        loss: LossSpec = "zero_one",
-        sample_weight: Any = None,
         name: str | None = None,
         threshold: float | None = None,
         ax: Any = None,
+        **options: Unpack[DoorOptions],
     ) -> ConfidenceHistogramDisplay:
         """Draw class probabilities; keywords that are not named here are those of the class.
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            True labels.
-        y_proba : array-like of shape (n, K) or (n,)
-            Class probabilities, or the probability of the positive one of two classes.
-        labels : array-like of shape (K,), default=None
-            All classes, in the order of the columns. Default: the sorted labels in `y_true`.
-        pos_label : label, default=None
-            The positive one of two classes.
-        confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
-            How sure the classifier is of each row. None means "max_proba".
-        loss : {"zero_one"} or callable, default="zero_one"
-            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
+        %(data)s
+        %(options)s
         """
-        outcomes = Outcomes.from_proba(
-            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
-            loss=loss, sample_weight=sample_weight,
-        )  # fmt: skip
+        outcomes = Outcomes.from_proba(y_true, y_proba, **options)
         return cls.from_outcomes(outcomes, n_bins=n_bins, name=name, threshold=threshold, ax=ax)
 
     @classmethod

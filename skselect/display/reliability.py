@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
-from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.display.common import (
     COLORS,
     CurveDisplay,
@@ -14,7 +13,7 @@ from skselect.display.common import (
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.metrics import evaluate
-from skselect.metrics._arguments import judge_proba
+from skselect.metrics._arguments import DoorOptions, judge_proba, share_options
 from skselect.metrics._binned_errors import reliability
 from skselect.predictions.outcomes import Outcomes
 
@@ -65,6 +64,7 @@ class ReliabilityDisplay(CurveDisplay):
         self.error = error
 
     @classmethod
+    @share_options(DoorOptions)
     def from_predictions(
         cls,
         y_true: Any,
@@ -72,37 +72,18 @@ class ReliabilityDisplay(CurveDisplay):
         *,
         n_bins: int = 15,
         strategy: str = "quantile",
-        labels: Any = None,
-        pos_label: Any = None,
-        confidence: ConfidenceSpec | None = None,
-        loss: LossSpec = "zero_one",
-        sample_weight: Any = None,
         name: str | None = None,
         ax: Any = None,
+        **options: Unpack[DoorOptions],
     ) -> ReliabilityDisplay:
         """Draw class probabilities; keywords that are not named here are those of the class.
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            True labels.
-        y_proba : array-like of shape (n, K) or (n,)
-            Class probabilities, or the probability of the positive one of two classes.
-        labels : array-like of shape (K,), default=None
-            All classes, in the order of the columns. Default: the sorted labels in `y_true`.
-        pos_label : label, default=None
-            The positive one of two classes.
-        confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
-            How sure the classifier is of each row. None means "max_proba".
-        loss : {"zero_one"} or callable, default="zero_one"
-            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
+        %(data)s
+        %(options)s
         """
-        outcomes = judge_proba(
-            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
-            loss=loss, sample_weight=sample_weight,
-        ).claimed.outcomes  # fmt: skip
+        outcomes = judge_proba(y_true, y_proba, **options).claimed.outcomes
         return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
 
     @classmethod

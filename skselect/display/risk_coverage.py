@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from skselect._checks.options import check_choice, check_threshold
-from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.common import (
     COLORS,
@@ -23,6 +22,7 @@ from skselect.display.common import (
     thin,
 )
 from skselect.estimators.scoring import judge_estimator
+from skselect.metrics._arguments import DoorOptions, share_options
 from skselect.policy.certificate import Certificate, amount, mention_order, percent
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
@@ -156,45 +156,27 @@ class RiskCoverageDisplay(CurveDisplay):
         ).plot(ax)  # fmt: skip
 
     @classmethod
+    @share_options(DoorOptions)
     def from_predictions(
         cls,
         y_true: Any,
         y_proba: Any,
         *,
-        labels: Any = None,
-        pos_label: Any = None,
-        confidence: ConfidenceSpec | None = None,
-        loss: LossSpec = "zero_one",
-        sample_weight: Any = None,
         name: str | None = None,
         threshold: float | None = None,
         target: float | None = None,
         confidence_level: float | None = None,
         ax: Any = None,
+        **options: Unpack[DoorOptions],
     ) -> RiskCoverageDisplay:
         """Draw the curve of class probabilities; other keywords are those of the class.
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            True labels.
-        y_proba : array-like of shape (n, K) or (n,)
-            Class probabilities, or the probability of the positive one of two classes.
-        labels : array-like of shape (K,), default=None
-            All classes, in the order of the columns. Default: the sorted labels in `y_true`.
-        pos_label : label, default=None
-            The positive one of two classes.
-        confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
-            How sure the classifier is of each row. None means "max_proba".
-        loss : {"zero_one"} or callable, default="zero_one"
-            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
+        %(data)s
+        %(options)s
         """
-        curve = RiskCoverageCurve.from_proba(
-            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
-            loss=loss, sample_weight=sample_weight,
-        )  # fmt: skip
+        curve = RiskCoverageCurve.from_proba(y_true, y_proba, **options)
         return cls(
             curve, name=name, threshold=threshold, target=target,
             confidence_level=confidence_level,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from skselect.display.common import (
     show_percent,
 )
 from skselect.estimators.scoring import judge_estimator
+from skselect.metrics._arguments import DoorOptions, share_options
 
 #: What can be drawn, with its colour.
 METRICS = {
@@ -98,45 +99,27 @@ class ThresholdDisplay(CurveDisplay):
         self.confidence_level = confidence_level
 
     @classmethod
+    @share_options(DoorOptions)
     def from_predictions(
         cls,
         y_true: Any,
         y_proba: Any,
         *,
-        labels: Any = None,
-        pos_label: Any = None,
-        confidence: Any = None,
-        loss: Any = "zero_one",
-        sample_weight: Any = None,
         threshold: float | None = None,
         metrics: list[str] | None = None,
         name: str | None = None,
         confidence_level: float | None = None,
         ax: Any = None,
+        **options: Unpack[DoorOptions],
     ) -> ThresholdDisplay:
         """Draw class probabilities; keywords that are not named here are those of the class.
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            True labels.
-        y_proba : array-like of shape (n, K) or (n,)
-            Class probabilities, or the probability of the positive one of two classes.
-        labels : array-like of shape (K,), default=None
-            All classes, in the order of the columns. Default: the sorted labels in `y_true`.
-        pos_label : label, default=None
-            The positive one of two classes.
-        confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array, default=None
-            How sure the classifier is of each row. None means "max_proba".
-        loss : {"zero_one"} or callable, default="zero_one"
-            A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts.
+        %(data)s
+        %(options)s
         """
-        curve = RiskCoverageCurve.from_proba(
-            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
-            loss=loss, sample_weight=sample_weight,
-        )  # fmt: skip
+        curve = RiskCoverageCurve.from_proba(y_true, y_proba, **options)
         return cls(
             curve, threshold=threshold, metrics=metrics, name=name,
             confidence_level=confidence_level,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from skselect._checks.options import check_number, check_threshold
 from skselect._checks.rows import check_countable
-from skselect._typing import ConfidenceSpec, FloatArray
-from skselect.curve.curve import RiskCoverageCurve, count_within
+from skselect._typing import FloatArray
+from skselect.curve.curve import RiskCoverageCurve, count_handed_over
 from skselect.display.common import (
     COLORS,
     MARK,
@@ -19,6 +19,7 @@ from skselect.display.common import (
     show_percent,
 )
 from skselect.estimators.scoring import judge_estimator
+from skselect.metrics._arguments import CountOptions, share_options
 from skselect.policy.certificate import percent
 from skselect.thresholds import simultaneous_band
 
@@ -88,25 +89,26 @@ class WorkloadDisplay(CurveDisplay):
         self.confidence_level = confidence_level
 
     @classmethod
+    @share_options(CountOptions)
     def from_predictions(
         cls,
         y_true: Any,
         y_proba: Any,
         *,
-        labels: Any = None,
-        pos_label: Any = None,
-        confidence: ConfidenceSpec | None = None,
-        sample_weight: Any = None,
         threshold: float | None = None,
         name: str | None = None,
         confidence_level: float | None = None,
         ax: Any = None,
+        **options: Unpack[CountOptions],
     ) -> WorkloadDisplay:
-        """Draw class probabilities; arguments as in the metrics."""
-        curve = RiskCoverageCurve.from_proba(
-            y_true, y_proba, labels=labels, pos_label=pos_label, confidence=confidence,
-            sample_weight=sample_weight,
-        )  # fmt: skip
+        """Draw class probabilities; keywords that are not named here are those of the class.
+
+        Parameters
+        ----------
+        %(data)s
+        %(options)s
+        """
+        curve = RiskCoverageCurve.from_proba(y_true, y_proba, **options)
         return cls(curve, threshold=threshold, name=name, confidence_level=confidence_level).plot(
             ax
         )
@@ -153,7 +155,7 @@ class WorkloadDisplay(CurveDisplay):
 
     def _draw_bound(self, ax: Any, targets: FloatArray, level: float) -> None:
         """Draw the hand-overs that keep the risk within all targets, where any do."""
-        surely = count_handed_over(self.curve, bound_risk(self.curve, level), targets)
+        surely = count_handed_over(self.curve, simultaneous_band(self.curve, 1.0 - level), targets)
         some = surely < 1000.0
         if not np.any(some):
             return
@@ -169,17 +171,3 @@ class WorkloadDisplay(CurveDisplay):
         per_1000 = 1000.0 * (1.0 - coverage)
         label = f"threshold {threshold:.3g}: {per_1000:,.0f} per 1,000, {100 * risk:.1f} % wrong"
         ax.plot([risk], [per_1000], "o", color=MARK, markersize=8, zorder=3, label=label)
-
-
-# Kernels ---------------------------------------------------------------------------------
-
-
-def count_handed_over(curve: RiskCoverageCurve, risk: FloatArray, targets: Any) -> FloatArray:
-    """Return the cases per 1,000 that each target leaves, if sets of its `risk` are accepted."""
-    entries = count_within(risk, targets)
-    return 1000.0 * (1.0 - np.append(0.0, curve.coverage)[entries])
-
-
-def bound_risk(curve: RiskCoverageCurve, level: float) -> FloatArray:
-    """Return an upper bound on the risk of each entry; all hold together with this confidence."""
-    return simultaneous_band(curve, 1.0 - level)

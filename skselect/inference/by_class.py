@@ -16,9 +16,6 @@ from skselect.metrics._arguments import CountOptions, count_metric, judge_proba
 from skselect.metrics._threshold import accepted_rows
 from skselect.predictions.predictions import Predictions
 
-#: Rates of a class, each a count over a number of rows.
-RATES = ("sensitivity", "specificity", "ppv", "npv", "missed")
-
 # Kernels ---------------------------------------------------------------------------------
 
 

@@ -123,7 +123,7 @@ class DoorOptions(CountOptions, total=False):
     loss: LossSpec
 
 
-def _share_options(options: type[Any], **other: str) -> Callable[[_Function], _Function]:
+def share_options(options: type[Any], **other: str) -> Callable[[_Function], _Function]:
     """Return a decorator that writes shared parameters into docstring and signature.
 
     scikit-learn reads the signature: `make_scorer` passes on weights and `pos_label` only to
@@ -157,12 +157,12 @@ def _share_options(options: type[Any], **other: str) -> Callable[[_Function], _F
     return decorate
 
 
-metric = _share_options(DoorOptions)
-count_metric = _share_options(CountOptions)
-class_metric = _share_options(ClassOptions)
+metric = share_options(DoorOptions)
+count_metric = share_options(CountOptions)
+class_metric = share_options(ClassOptions)
 #: For metrics that read a probability of being right.
-claim_metric = _share_options(DoorOptions, confidence=_CLAIM)
-claim_count_metric = _share_options(CountOptions, confidence=_CLAIM)
+claim_metric = share_options(DoorOptions, confidence=_CLAIM)
+claim_count_metric = share_options(CountOptions, confidence=_CLAIM)
 
 
 def check_eps(eps: Any, *, zero: bool) -> None:

@@ -251,7 +251,7 @@ def _sort_descending(values: FloatArray) -> FloatArray:
 
 
 def _measure(rows: Outcomes, eps: float) -> tuple[float, float]:
-    """Return CSR and its standard deviation."""
+    """Return CSR and its standard deviation; the curve does not stay in memory."""
     curve = RiskCoverageCurve.from_outcomes(rows)
     return csr(curve, eps), csr_sigma(curve, eps)
 

@@ -25,8 +25,8 @@ from skselect.selection.kept import (
     check_promise,
     count_bounds,
     decide_labelled,
-    find_bounds,
     find_promises,
+    mean_bounds,
     spell_out,
 )
 from skselect.streaming.state import SelectiveState
@@ -130,8 +130,8 @@ class PolicyCheck:
         """The verdict on each promise, and what to do next."""
         if self.same_rows:
             return (
-                "UNDECIDED: these rows chose the threshold, so that they cannot test it. Take "
-                "fresh labelled rows."
+                "UNDECIDED: these rows chose the threshold, so they cannot test it. Take fresh "
+                "labelled rows."
             )
         return "\n".join(line for line in (*self._answer(), self._advice()) if line)
 
@@ -325,16 +325,15 @@ def check_decided(
     if not found:
         return None
     checks = tuple(check_promise(promise, policy, answered, accepted) for promise in found)
-    level = _total_delta(checks, found[0].delta)
+    level = math.fsum(check.delta for check in checks if check.n) or found[0].delta
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
     seen = Seen(len(accepted), int(np.sum(accepted)), int(np.count_nonzero(loss)))
-    return _gather(
-        checks, level, seen,
-        mean=float(np.mean(loss)) if len(loss) else math.nan,
-        bounds=find_bounds(loss, level, graded=policy.rule.has_graded_costs),
-        unit=policy.rule.unit,
-        same_rows=same_rows,
-    )  # fmt: skip
+    unit, mean = policy.rule.unit, float(np.mean(loss)) if len(loss) else math.nan
+    if policy.rule.has_graded_costs:
+        low, high = mean_bounds(loss, level)
+    else:
+        low, high = count_bounds(seen.n_errors, seen.n_accepted, level)
+    return _gather(checks, level, seen, unit * mean, (unit * low, unit * high), same_rows=same_rows)
 
 
 def _check_state(
@@ -346,21 +345,17 @@ def _check_state(
 ) -> PolicyCheck | None:
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
-    found = spell_out(
-        policy, [(policy.certificate, "", np.ones(1, bool))], target=target, delta=delta
-    )
+    every_row = (policy.certificate, "", np.ones(1, dtype=bool))
+    found = spell_out(policy, [every_row], target=target, delta=delta)
     if not found:
         return None
-    curve = state.finalize()
+    [promise], curve = found, state.finalize()
     at = curve.accepted_at(np.array([policy.threshold]))
     seen = Seen(state.n_rows, int(at.weight[0]), int(at.loss[0]))
-    checks = (check_counted(found[0], seen),)
-    level = _total_delta(checks, found[0].delta)
     return _gather(
-        checks, level, seen,
-        mean=seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan,
-        bounds=count_bounds(seen.n_errors, seen.n_accepted, level),
-        unit=1.0,
+        (check_counted(promise, seen),), promise.delta, seen,
+        seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan,
+        count_bounds(seen.n_errors, seen.n_accepted, promise.delta),
         same_rows=chose_threshold(policy, curve),
     )  # fmt: skip
 
@@ -370,9 +365,9 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
     own = policy.certificate
     reasons = {
         "has a threshold per subgroup": policy.groups is not None or subgroups is not None,
-        "minds costs": policy.rule.default_loss != "zero_one",
+        "has costs": policy.rule.default_loss != "zero_one",
         "calibrates the probabilities first": policy.calibration is not None,
-        f"reads the confidence {policy.confidence!r}, and the state {state.confidence!r}": (
+        f"reads the confidence {policy.confidence!r}, and the state counted {state.confidence!r}": (
             policy.confidence != state.confidence
         ),
         "promises something about the cases of one class": own is not None and bool(own.cases),
@@ -380,36 +375,29 @@ def _check_countable(policy: AbstentionPolicy, state: SelectiveState, subgroups:
     for reason, is_so in reasons.items():
         if is_so:
             raise ValueError(
-                f"predictions: the policy {reason}, which a state cannot tell; pass Predictions."
+                f"predictions: the policy {reason}, so a state cannot tell what it decides; pass "
+                "Predictions."
             )
     if state.labels is not None and state.labels.tolist() != policy.classes.tolist():
         raise ValueError(
             f"predictions: the state counted the classes {state.labels.tolist()}, but the policy "
             f"is for {policy.classes.tolist()}."
         )
-    if (
-        state.mode == "certified"
-        and 0 < policy.threshold <= 1
-        and (policy.threshold not in state.thresholds)
-    ):
+    is_between = 0 < policy.threshold <= 1  # the others accept all rows, or none
+    if state.mode == "certified" and is_between and policy.threshold not in state.thresholds:
         raise ValueError(
             "predictions: a state in mode 'certified' knows the rows above a threshold only if it "
             f"was given; count with SelectiveState('certified', thresholds=[{policy.threshold!r}])."
         )
 
 
-def _total_delta(checks: tuple[PromiseCheck, ...], if_no_rows: float) -> float:
-    return math.fsum(check.delta for check in checks if check.n) or if_no_rows
-
-
 def _gather(
     checks: tuple[PromiseCheck, ...],
     level: float,
     seen: Seen,
+    risk: float,
+    risk_interval: tuple[float, float],
     *,
-    mean: float,
-    bounds: tuple[float, float],
-    unit: float,
     same_rows: bool,
 ) -> PolicyCheck:
     """Return the verdict over all promises, with what was seen on all rows."""
@@ -421,12 +409,10 @@ def _gather(
         first,
         level,
         checks,
-        n=seen.n,
-        n_accepted=seen.n_accepted,
-        n_errors=seen.n_errors,
+        **seen._asdict(),
         coverage=seen.n_accepted / seen.n,
         coverage_interval=count_bounds(seen.n_accepted, seen.n, level),
-        risk=unit * mean,
-        risk_interval=(unit * bounds[0], unit * bounds[1]),
+        risk=risk,
+        risk_interval=risk_interval,
         same_rows=same_rows,
     )

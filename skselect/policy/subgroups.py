@@ -88,13 +88,13 @@ class GroupThresholds:
         ValueError
             If there are no subgroups, or an unknown one and ``unseen="raise"``.
         """
-        return self._find(*self._encode(subgroups, n))
+        return self._find_by_code(*self._encode(subgroups, n))
 
     def find_by_answer(self, codes: IntArray, classes: LabelArray) -> FloatArray:
         """Return the threshold of each row, by the code of its answer."""
-        return self._find(codes, classes.tolist())
+        return self._find_by_code(codes, classes.tolist())
 
-    def _find(self, codes: IntArray, keys: list[Any]) -> FloatArray:
+    def _find_by_code(self, codes: IntArray, keys: list[Any]) -> FloatArray:
         unknown = np.array([key not in self.thresholds for key in keys] + [True])[codes]
         if np.any(unknown):
             names = sorted({str(keys[code]) for code in np.unique(codes[unknown]) if code >= 0})

@@ -130,9 +130,7 @@ def _has_gaps(outcomes: Outcomes, level: float) -> bool:
     return run_ecce_test(outcomes).r_p_value <= level
 
 
-def keeps_promise(
-    policy: AbstentionPolicy, check: PolicyCheck | None, *, same_rows: bool
-) -> Answer:
+def keeps_promise(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer:
     """Say whether a policy keeps its promise on these rows.
 
     "holds", "broken" or "undecided" is the verdict of a check; "certified" if these rows chose
@@ -140,7 +138,7 @@ def keeps_promise(
     """
     if check is None:
         return Answer("nothing", "NOTHING TO CHECK: it promises nothing that these rows can check.")
-    if not same_rows:
+    if not check.same_rows:
         return Answer(check.verdict, check.summary)
     groups = policy.groups
     made = [policy.certificate] if groups is None else list(groups.certificates.values())
@@ -153,7 +151,7 @@ def keeps_promise(
     order = mention_order(used)
     return Answer(
         "undecided" if order else "certified",
-        f"Certified on these rows{order}: {promise}. These rows chose the threshold, so that only "
+        f"Certified on these rows{order}: {promise}. These rows chose the threshold, so only "
         "fresh labelled rows can test it.",
     )
 

@@ -14,8 +14,7 @@ from skselect._checks.proba import check_has_proba
 from skselect._checks.rows import check_subgroups
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
-from skselect.curve.curve import count_within
-from skselect.display.workload import bound_risk, count_handed_over
+from skselect.curve.curve import count_handed_over, count_within
 from skselect.inference.by_class import Rate, rate_classes
 from skselect.inference.influence import find_influence
 from skselect.inference.intervals import interval_around
@@ -24,7 +23,7 @@ from skselect.metrics._confusion import count_decisions
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import kernel_value
 from skselect.metrics._table import SPECS, MetricSpec
-from skselect.monitoring.check import check_decided, chose_threshold
+from skselect.monitoring.check import PolicyCheck, check_decided, chose_threshold
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import (
@@ -37,6 +36,7 @@ from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report.answers import explain_metric, is_honest, keeps_promise
+from skselect.thresholds import simultaneous_band
 
 #: The metrics of a report, and those that need a threshold.
 METRICS = (
@@ -168,21 +168,22 @@ def _name(case: Case) -> str:
     return case.name if case.name != UNNAMED else str(noted or "Classifier")
 
 
-def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:
-    """Return whether a policy keeps its promise on these rows, None without a policy."""
+def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
+    """Check the policy's promise on these rows; None where there is nothing to check."""
     policy, accepted = case.policy, case.accepted
     if policy is None or accepted is None:
         return None
-    same = _chose_threshold(case)
-    check = check_decided(policy, case.predictions, accepted, subgroups, same_rows=same)
-    trust = "" if check is None or same else check.trust
-    return keeps_promise(policy, check, same_rows=same)._asdict() | {"trust": trust}
+    same = chose_threshold(policy, case.judged.curve)
+    return check_decided(policy, case.predictions, accepted, subgroups, same_rows=same)
 
 
-def _chose_threshold(case: Case) -> bool:
-    """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
-    assert case.policy is not None
-    return chose_threshold(case.policy, case.judged.curve)
+def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:
+    """Return whether a policy keeps its promise on these rows, None without a policy."""
+    if case.policy is None:
+        return None
+    check = check_case(case, subgroups)
+    trust = "" if check is None or check.same_rows else check.trust
+    return keeps_promise(case.policy, check)._asdict() | {"trust": trust}
 
 
 def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
@@ -308,7 +309,7 @@ def _workload(case: Case, level: float) -> dict[str, Any]:
     chosen = count_within(curve.selective_risk, targets)
     surely = np.full(len(targets), np.nan)
     if curve.counted and level >= LEAST_LEVEL:
-        surely = count_handed_over(curve, bound_risk(curve, level), targets)
+        surely = count_handed_over(curve, simultaneous_band(curve, 1.0 - level), targets)
     found = []
     for target, n_blocks, most in zip(targets.tolist(), chosen.tolist(), surely, strict=True):
         coverage, risk = curve.working_point(n_blocks)
@@ -390,7 +391,7 @@ def _certificate(case: Case) -> dict[str, Any] | None:
     policy = case.policy
     if policy is None:
         return None
-    by_subgroup = None
+    by_subgroup, same = None, chose_threshold(policy, case.judged.curve)
     if policy.groups is not None:
         groups, found = policy.groups, policy.groups.certificates
         texts = {str(key): str(one) for key, one in found.items() if one is not None}
@@ -404,7 +405,7 @@ def _certificate(case: Case) -> dict[str, Any] | None:
         texts = {} if one is None else {"": str(one)}
         certified = one is not None and one.is_certified
     return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
-            "by_subgroup": by_subgroup, "same_rows": _chose_threshold(case)}  # fmt: skip
+            "by_subgroup": by_subgroup, "same_rows": same}  # fmt: skip
 
 
 def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:

@@ -134,8 +134,8 @@ _RATES = {
     "NPV": "npv",
 }  # fmt: skip
 FOOTNOTE = (
-    "A row whose confidence equals the threshold is accepted. Wrong among them is the selective "
-    "risk."
+    "A row whose confidence equals the threshold is accepted. The share that is wrong among "
+    "accepted rows is the selective risk."
 )
 
 # One model --------------------------------------------------------------------------------
@@ -219,17 +219,39 @@ def _show_certificate(model: dict[str, Any]) -> Section:
 
 
 def _show_classes(model: dict[str, Any], level: float) -> Section:
-    (title, answers), *others = _tabulate_classes(model)
-    tables = {"": _plain_table(answers, 1)}
-    tables |= {name: _plain_table(rows, k) for k, (name, rows) in enumerate(others, 1)}
+    by_class = model["by_class"]
+    rates, n_classes = by_class["rates"], by_class["n_classes"]
+    what = "its answers" if model["decisions"] is None else "what it decides alone"
+    which = "" if n_classes == len(rates) else (
+        f" (of {n_classes:,} classes the {len(rates)} that are missed most often)"
+    )  # fmt: skip
+    shares = [row for one in rates for row in _tabulate_rates(one)]
+    tables = {
+        "": _plain_table(_tabulate_answers(by_class["confusion"]), 1),
+        "How many of each class are missed": _plain_table(list(map(_tabulate_missed, rates)), 1),
+        "How far each answer can be relied on": _plain_table(shares, 2),
+    }
+    title = f"By class: {what}{which}"
     return Section("by_class", title, tables=tables, note=_explain_classes(level))
 
 
 def _show_workload(model: dict[str, Any], level: float) -> Section:
-    table = _plain_table(_tabulate_workload(model, level), 0)
-    note = _explain_workload(model, level)
+    table = make_table(
+        model["workload"]["targets"], ("risk target", "target", percent),
+        ("handed over", "handed_over", _whole),
+        (f"with {percent(level)} confidence", "handed_over_surely", _whole),
+        ("wrong here", "risk", _rough_share), ("from confidence", "threshold", number),
+    )  # fmt: skip
     title = "What does a risk target cost? Cases handed over per 1,000"
-    return Section("workload", title, tables={"": table}, note=note)
+    return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
+
+
+def _whole(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+def _rough_share(value: float | None) -> str:
+    return "" if value is None else show_share(value, 3)
 
 
 def _plain_table(rows: list[dict[str, Any]], n_names: int) -> Table:
@@ -239,25 +261,12 @@ def _plain_table(rows: list[dict[str, Any]], n_names: int) -> Table:
     )
 
 
-def _tabulate_classes(model: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the tables about the classes, each with its title; all cells are text or counts."""
-    by_class = model["by_class"]
-    confusion, rates = by_class["confusion"], by_class["rates"]
-    which = "" if by_class["n_classes"] == len(rates) else (
-        f" (of {by_class['n_classes']:,} classes the {len(rates)} that are missed most often)"
-    )  # fmt: skip
-    answers = [
+def _tabulate_answers(confusion: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return how many cases of each class get which answer."""
+    return [
         {"true class": name} | dict(zip(confusion["answers"], counts, strict=True))
         for name, counts in zip(confusion["true"], confusion["counts"], strict=True)
     ]
-    title = "its answers" if model["decisions"] is None else "what it decides alone"
-    return [
-        (f"By class: {title}{which}", answers),
-        ("How many of each class are missed", list(map(_tabulate_missed, rates))),
-        ("How far each answer can be relied on", [
-            row for one in rates for row in _tabulate_rates(one)
-        ]),
-    ]  # fmt: skip
 
 
 def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
@@ -299,22 +308,6 @@ def _explain_classes(level: float) -> str:
         "not; PPV: answers with the class that are right; NPV: other answers that are right not "
         f"to name it. In brackets: exact {percent(level)} intervals, each on its own."
     )
-
-
-def _tabulate_workload(model: dict[str, Any], level: float) -> list[dict[str, Any]]:
-    """Return what is handed over at each target; all cells are text."""
-    return [
-        {
-            "risk target": percent(row["target"]),
-            "handed over": f"{row['handed_over']:,.0f}",
-            f"with {percent(level)} confidence": ""
-            if row["handed_over_surely"] is None
-            else f"{row['handed_over_surely']:,.0f}",
-            "wrong here": "" if row["risk"] is None else show_share(row["risk"], 3),
-            "from confidence": "" if row["threshold"] is None else f"{row['threshold']:.4g}",
-        }
-        for row in model["workload"]["targets"]
-    ]
 
 
 def _explain_workload(model: dict[str, Any], level: float) -> str:

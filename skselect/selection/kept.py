@@ -149,7 +149,7 @@ def check_promise(
         return check_counted(promise, seen)
     values = _bounded_values(promise.objective, loss, kept)
     mean = float(np.mean(values)) if len(values) else math.nan
-    bounds = find_bounds(values, promise.delta, graded=True)
+    bounds = mean_bounds(values, promise.delta)
     return _judge(
         promise, seen, mean, bounds,
         lambda largest: _more_by_bets(len(values), mean, largest, promise.delta, bounds),
@@ -185,22 +185,12 @@ def _judge(
     n_more = count_more(largest) if verdict == "undecided" else 0
     if is_coverage:
         low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
+    stated = promise._asdict()
+    del stated["rows"]
     return PromiseCheck(
-        verdict,
-        objective=promise.objective,
-        target=promise.target,
-        delta=promise.delta,
-        loss=promise.loss,
-        unit=promise.unit,
-        cases=promise.cases,
-        value=unit * mean,
-        low=unit * low,
-        high=unit * high,
-        n=seen.n,
-        n_accepted=seen.n_accepted,
-        n_errors=seen.n_errors,
+        verdict, **stated, value=unit * mean, low=unit * low, high=unit * high, **seen._asdict(),
         n_more=n_more,
-    )
+    )  # fmt: skip
 
 
 def _bounded_values(objective: str, loss: FloatArray, accepted: BoolArray) -> FloatArray:
@@ -210,11 +200,9 @@ def _bounded_values(objective: str, loss: FloatArray, accepted: BoolArray) -> Fl
     return loss[accepted] if objective == "risk" else np.where(accepted, loss, 0.0)
 
 
-def find_bounds(values: FloatArray, delta: float, *, graded: bool) -> tuple[float, float]:
+def mean_bounds(values: FloatArray, delta: float) -> tuple[float, float]:
     """Return exact bounds on a mean from below and from above, each at `delta`."""
-    if graded:
-        return 1.0 - betting_upper(1.0 - values, delta), betting_upper(values, delta)
-    return count_bounds(int(np.count_nonzero(values)), len(values), delta)
+    return 1.0 - betting_upper(1.0 - values, delta), betting_upper(values, delta)
 
 
 def count_bounds(count: int, n: int, delta: float) -> tuple[float, float]:

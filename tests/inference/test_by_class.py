@@ -6,8 +6,10 @@ from scipy.stats import binomtest
 from sklearn.metrics import precision_score, recall_score
 
 from skselect import Predictions
-from skselect.inference.by_class import RATES, rate_classes
+from skselect.inference.by_class import rate_classes
 from skselect.metrics import metrics_by_class
+
+RATES = ("sensitivity", "specificity", "ppv", "npv", "missed")
 
 
 def _draw(rng, n=200):

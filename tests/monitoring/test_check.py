@@ -432,8 +432,8 @@ def test_a_state_that_cannot_tell_what_the_policy_decides_is_refused(policy):
     by_cost = DecisionRule.checked("min_cost", [[0, 1], [10, 0]], policy.classes)
     refused = {
         "a threshold per subgroup": (replace(policy, groups=by_site, threshold=math.inf), rows),
-        "minds costs": (replace(policy, rule=by_cost, confidence="expected_cost"), rows),
-        "reads the confidence 'margin', and the state 'max_proba'": (
+        "has costs": (replace(policy, rule=by_cost, confidence="expected_cost"), rows),
+        "reads the confidence 'margin', and the state counted 'max_proba'": (
             replace(policy, confidence="margin"), rows,
         ),
         "the cases of one class": (

@@ -133,8 +133,8 @@ def test_a_table_says_what_is_promised_of_each_and_one_text_what_is_alike():
     assert alike.endswith(f"for: {', '.join(certified[1:])}.")
     assert table in str(found.policy)
     report = selective_report(truth, proba, policy=found.policy, subgroups=site)
-    lines_of_report = [line.split() for line in str(report).splitlines()]
-    assert all(line.split() in lines_of_report for line in table.splitlines())
+    written = [line.split() for line in str(report).splitlines()]
+    assert all(line.split() in written for line in table.splitlines())
     page = report.to_html()
     assert page.count("hands all over") == 1
     assert "<b></td>" not in page
