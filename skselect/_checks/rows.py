@@ -131,8 +131,11 @@ def check_subgroups(
         )
     else:
         title = getattr(values, "name", None)
-        column = np.empty(len(values), dtype=object)
-        column[:] = [None if value is np.ma.masked else value for value in values]
+        if isinstance(values, pd.Series) and isinstance(values.dtype, pd.StringDtype):
+            column = values.to_numpy(dtype=object)
+        else:
+            column = np.empty(len(values), dtype=object)
+            column[:] = [None if value is np.ma.masked else value for value in values]
         frame = pd.DataFrame({"subgroup" if title is None else title: column}).infer_objects()
     check_length(name, frame, n, other)
     if frame.shape[1] == 0:

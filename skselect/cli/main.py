@@ -424,7 +424,7 @@ def name_options(message: str, given: argparse.Namespace) -> str:
     unusual = "|".join(name for name in options if "_" in name)
     pattern = (
         r"(?<!\w)'[^']*'(?!\w)|\w+\((?:[^()]|\([^()]*\))*\)"
-        rf"|(?<![\w.-])(?P<value>{plain})=(?P<end>(?=\s))?"
+        rf"|(?<![\w.-])(?P<value>{plain})=(?P<end>(?=[\s)]))?"
         rf"|(?:^|(?<=[.:] ))(?P<subject>{plain})(?=:| (?:must|is|has|needs|goes|lists|\(of)\b)"
         rf"|(?<![\w.-])(?P<word>{unusual})\b"
     )

@@ -148,7 +148,7 @@ def share_options(options: type[Any], **other: str) -> Callable[[_Function], _Fu
 
         @functools.wraps(function)
         def door(*args: Any, **kwargs: Any) -> Any:
-            _check_keywords(function.__name__, kwargs, shown.parameters)
+            _check_keywords(function.__qualname__, kwargs, shown.parameters)
             return function(*args, **kwargs)
 
         door.__signature__ = shown  # type: ignore[attr-defined]

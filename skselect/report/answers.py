@@ -83,7 +83,11 @@ def is_honest(
             f"its surest answers are wrong more often than it expects (p-value {csr_p_value:.2g})"
         )
         start = "No, it is overconfident"
-        found[start] = f"{found[start]}, and {near}" if start in found else near
+        if start in found:
+            near = f"{found[start]}, and {near}"
+        elif found:
+            start = "but near certainty it is overconfident"
+        found[start] = near
     if not found and _has_gaps(outcomes, each):
         found["No"] = f"{on_average}, but at some confidences it claims too much or too little"
     if found:
@@ -163,8 +167,13 @@ def explain_metric(name: str, value: float) -> str:
     return _MEANINGS[name].format(
         share=show_share(value, 3),
         points=f"{rounded(100 * value, 2)} points",
-        number=f"{value:.4g}",
+        number=show_number(value),
     )
+
+
+def show_number(value: float) -> str:
+    """Return a number with four digits, a large one without an exponent."""
+    return f"{float(f'{value:.4g}'):,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def show_share(share: float, digits: int = 4) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from skselect._array_ops import ROUNDING, is_graded
 from skselect._checks.proba import check_has_proba
 from skselect._checks.rows import check_subgroups
+from skselect._notebook import count
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.curve.curve import count_handed_over, count_within
@@ -46,6 +47,8 @@ METRICS = (
 AT_THRESHOLD = ("coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus")
 #: What a single model is called, unless it is given a name.
 UNNAMED = "model"
+# A verdict names so many subgroups that are promised nothing, and counts the others.
+_MANY_SUBGROUPS = 10
 _COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 _TARGETS = (0.005, 0.01, 0.02, 0.05, 0.1)
 #: Of more classes the report shows those that are missed most often.
@@ -183,7 +186,30 @@ def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:
         return None
     check = check_case(case, subgroups)
     trust = "" if check is None or check.same_rows else check.trust
-    return keeps_promise(case.policy, check)._asdict() | {"trust": trust}
+    answer = keeps_promise(case.policy, check)
+    text = "\n".join([answer.text, *_handed_over(case.policy, case, subgroups)])
+    return {"verdict": answer.verdict, "text": text, "trust": trust}
+
+
+def _handed_over(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[str]:
+    """Name the subgroups that are promised nothing, because none of their cases is accepted."""
+    groups, n = policy.groups, len(case.predictions)
+    if groups is None:
+        return []
+    members = groups.members(case.predictions.answers if groups.by_answer else subgroups, n)
+    sizes = dict.fromkeys(groups.thresholds, 0)
+    sizes |= {key: int(np.sum(rows)) for key, rows in members.items()}
+    named = [
+        f"{key!r} ({count(size, 'case')})"
+        for key, size in sizes.items()
+        if groups.thresholds.get(key, np.inf) == np.inf
+    ]
+    missing = n - sum(sizes.values())
+    named += [f"(missing) ({count(missing, 'case')})"] if missing else []
+    if named[_MANY_SUBGROUPS:]:
+        named[_MANY_SUBGROUPS:] = [f"{len(named) - _MANY_SUBGROUPS:,} more"]
+    said = f"Nothing is promised for {groups.by} {', '.join(named)}: all of them are handed over."
+    return [said] if named else []
 
 
 def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
@@ -409,10 +435,11 @@ def _certificate(case: Case) -> dict[str, Any] | None:
 
 
 def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:
-    """Return the most confident errors, one dict each."""
-    outcomes, predictions = case.judged.outcomes, case.predictions
+    """Return the most confident errors, one dict each; those that it makes alone come first."""
+    outcomes, predictions, accepted = case.judged.outcomes, case.predictions, case.accepted
     wrong = np.flatnonzero(outcomes.loss > 0)
-    worst = wrong[np.argsort(-outcomes.confidence[wrong], kind="stable")][:n_errors]
+    handed_over = np.zeros(len(wrong)) if accepted is None else ~accepted[wrong]
+    worst = wrong[np.lexsort((-outcomes.confidence[wrong], handed_over))][:n_errors]
     classes = predictions.classes.tolist()
     found = []
     for row in worst.tolist():
@@ -423,6 +450,8 @@ def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str
             "answered": classes[predictions.y_pred[row]],
             "confidence": float(outcomes.confidence[row]),
         }
+        if accepted is not None:
+            known["accepted"] = bool(accepted[row])
         if ids is not None:
             known["id"] = _to_json_value(ids.iloc[row])
         columns = [] if features is None else list(features.columns)

@@ -33,7 +33,7 @@ from skselect.report.sections import (
 
 # Inches, so that letters are readable where a picture is as wide as a phone.
 _SIZE = (4.4, 3.6)
-# Letters in a line of such a picture: of its legend, and beside its axis.
+# Letters in a line of such a picture: above or below it, and beside its axis.
 _LEGEND, _LABEL = 48, 28
 
 
@@ -176,6 +176,7 @@ def _encode_picture(ax: Any) -> str:
         )  # fmt: skip
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=6)
+    ax.set_xlabel(textwrap.fill(ax.get_xlabel(), _LEGEND))
     ax.set_ylabel(textwrap.fill(ax.get_ylabel(), _LABEL))
     held = io.BytesIO()
     ax.figure.savefig(held, format="svg", metadata={"Date": None})

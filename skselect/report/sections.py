@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from skselect._notebook import count
 from skselect.policy.certificate import percent, rounded
-from skselect.report.answers import show_share
+from skselect.report.answers import show_number, show_share
 
 # Metrics that are shares of rows, or differences of such shares.
 _SHARES = {
@@ -32,7 +32,7 @@ def number(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return show_number(value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
@@ -128,6 +128,8 @@ def make_comparison(contents: dict[str, Any]) -> Section | None:
     )  # fmt: skip
 
 
+# Classes in the sentence about missed cases, those missed most often; the tables have more.
+_MOST_IN_WORDS = 2
 _ROWS = {"all": "always answering", "accepted": "accepted cases"}
 _RATES = {
     "missed": "missed", "sensitivity": "sensitivity", "specificity": "specificity", "PPV": "ppv",
@@ -142,10 +144,10 @@ FOOTNOTE = (
 
 
 def describe_model(model: dict[str, Any], level: float) -> list[str]:
-    """Say how many rows are left for people, and how good the others are."""
+    """Say how many rows are left for people, how good the others are, and what is missed."""
     decided = model["decisions"]
     said = [] if decided is None else [describe_work(decided), describe_decisions(decided, level)]
-    return [*said, describe_accuracy(model)]
+    return [*said, *describe_missed(model["by_class"]), describe_accuracy(model)]
 
 
 def describe_work(decided: dict[str, Any]) -> str:
@@ -174,6 +176,21 @@ def describe_decisions(decided: dict[str, Any], level: float) -> str:
 
 def _outwards(bound: float, *, up: bool) -> str:
     return f"{rounded(100 * bound, 3, up=up)} %"
+
+
+def describe_missed(by_class: dict[str, Any]) -> list[str]:
+    """Say how many cases of the classes that are missed most often get another answer."""
+    found = []
+    for one in by_class["rates"]:
+        always = one["all"]["missed"]
+        missed = one.get("accepted", one["all"])["missed"]
+        before = f" ({always['n_hits']:,} if it always answered)" if "accepted" in one else ""
+        counts = f"{missed['n_hits']:,} of {missed['n_rows']:,} {one['class']}{before}"
+        found += [(missed["value"], counts)] if missed["n_rows"] else []
+    found.sort(key=lambda one: one[0], reverse=True)
+    first = "Missed" if by_class["n_classes"] <= _MOST_IN_WORDS else "Missed most often"
+    said = ", ".join(counts for _, counts in found[:_MOST_IN_WORDS])
+    return [f"{first}: {said}."] if said else []
 
 
 def describe_accuracy(model: dict[str, Any]) -> str:
@@ -278,7 +295,7 @@ def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
     return row | {
         "missed if always answering": always["n_hits"],
         "handed over": always["n_rows"] - one["accepted"]["sensitivity"]["n_rows"],
-        "missed alone": one["accepted"]["missed"]["n_hits"],
+        "still missed": one["accepted"]["missed"]["n_hits"],
     }
 
 
@@ -315,10 +332,11 @@ def _explain_workload(model: dict[str, Any], level: float) -> str:
     now = model["workload"]["handed_over_now"]
     first = "" if now is None else f"It now hands over {now:,.0f} of 1,000 cases. "
     return (
-        f"{first}The lines are estimates: the threshold of each was chosen on these rows, so new "
-        f"rows may show more errors. The numbers with {percent(level)} confidence hold for all "
-        "targets at once, if these rows neither trained nor calibrated the model. A certificate "
-        "for one target that is named before looking usually hands over fewer."
+        f"{first}The lines are estimates: each has one threshold for all rows, chosen on these "
+        f"rows, so that new rows may show more errors. The numbers with {percent(level)} "
+        "confidence hold for all targets at once, if these rows neither trained nor calibrated "
+        "the model. A certificate for one target that is named before looking usually hands "
+        "over fewer."
     )
 
 
@@ -363,9 +381,11 @@ def _show_calibration(model: dict[str, Any]) -> Section:
 
 
 def _show_subgroups(model: dict[str, Any]) -> Section:
+    rows = [row | {"left": row["n_rows"] - row["n_accepted"]} for row in model["subgroups"]]
     table = make_table(
-        model["subgroups"], ("Attribute", "attribute", text), ("Subgroup", "subgroup", text),
-        ("rows", "n_rows", number), ("accepted", "coverage", share),
+        rows, ("Attribute", "attribute", text), ("Subgroup", "subgroup", text),
+        ("rows", "n_rows", number), ("handed over", "left", number),
+        ("accepted", "coverage", share),
         ("wrong among them", "risk", share), ("low", "low", share), ("high", "high", share),
     )  # fmt: skip
     return Section("subgroups", "Subgroups", tables={"": table})
@@ -373,18 +393,21 @@ def _show_subgroups(model: dict[str, Any]) -> Section:
 
 def _show_errors(model: dict[str, Any]) -> Section:
     rows = [
-        row | {f"feature {name}": value for name, value in row["features"].items()}
+        row
+        | {f"feature {name}": value for name, value in row["features"].items()}
+        | {"by": "alone" if row.get("accepted") else "handed over"}
         for row in model["errors"]
     ]
     shows = {
         name: text if any(isinstance(row["features"][name], str) for row in rows) else str
         for name in rows[0]["features"]
     }
-    named = [("case", "id", text)] if "id" in rows[0] else []
+    named = ("case", "id", text) if "id" in rows[0] else ("Row (from 0)", "row", str)
+    decided = [("decided", "by", text)] if "accepted" in rows[0] else []
     table = make_table(
-        rows, *named, ("Row (from 0)", "row", str), ("true", "true", text),
-        ("answer", "answered", text),
+        rows, named, ("true", "true", text), ("answer", "answered", text), *decided,
         ("confidence", "confidence", number),
         *((name, f"feature {name}", show) for name, show in shows.items()),
     )  # fmt: skip
-    return Section("errors", "Most confident errors", tables={"": table})
+    note = "Those that it makes alone come first; handed over, a person decides." if decided else ""
+    return Section("errors", "Most confident errors", tables={"": table}, note=note)

@@ -56,7 +56,7 @@ def asking_again(goal: Goal) -> str:
         )
     return (
         " Adding rows to these and asking again breaks the promise: take fresh rows only, or plan "
-        "the number of looks before the first one (looks=, on the command line --looks)."
+        "the number of looks before the first one (looks=)."
     )
 
 

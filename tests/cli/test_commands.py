@@ -173,11 +173,11 @@ def test_evaluate_names_the_most_confident_errors(frame, table, capsys):
     named = ["--id", "case", "--features", "site", "p_yes"]
     assert main(["evaluate", table, *PROBA, *named]) == 0
     listed = capsys.readouterr().out.split("Most confident errors\n")[1].splitlines()
-    assert " ".join(listed[0].split()) == ("case Row (from 0) true answer confidence site p_yes")
+    assert " ".join(listed[0].split()) == ("case true answer confidence site p_yes")
     wrong = frame[frame["truth"] != frame["said"]]
     worst = wrong.sort_values("score", ascending=False, kind="stable").head(10)
     assert [line.split()[0] for line in listed[1:11]] == worst["case"].tolist()
-    assert [line.split()[5] for line in listed[1:11]] == worst["site"].tolist()
+    assert [line.split()[4] for line in listed[1:11]] == worst["site"].tolist()
     assert main(["evaluate", table, *PROBA, "--id", "cases"]) == 2
     assert "has no column 'cases'" in capsys.readouterr().err
 

@@ -29,6 +29,7 @@ PROBA = np.array([[0.3, 0.7], [0.3, 0.7], [0.05, 0.95], [0.5, 0.5]])
         np.array(["M", "F", None, "M"], dtype=object),
         pd.Series(["M", "F", None, "M"], index=[9, 8, 7, 6]),
         pd.Series(["M", "F", None, "M"], dtype="category"),
+        pd.Series(["M", "F", None, "M"], dtype="string"),
         pl.Series(["M", "F", None, "M"]),
         pd.DataFrame({"sex": ["M", "F", None, "M"]}),
     ],

@@ -16,7 +16,13 @@ from skselect import (
 )
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._table import SPECS
-from skselect.report.answers import explain_metric, is_honest, show_share, which_is_best
+from skselect.report.answers import (
+    explain_metric,
+    is_honest,
+    show_number,
+    show_share,
+    which_is_best,
+)
 from skselect.report.data import AT_THRESHOLD, METRICS
 
 
@@ -61,6 +67,26 @@ def test_a_wrong_mean_is_told_with_its_direction(rng):
                                   f"in {right}.")  # fmt: skip
     after = answer(wrong, np.full(2000, 0.7), state="after calibration").text
     assert after.endswith("see calibration_report.")
+
+
+def test_too_modest_but_overconfident_near_certainty_is_one_sentence():
+    confidence, wrong = np.full(2000, 0.7), np.zeros(2000)
+    confidence[:100], wrong[:3] = 1, 1
+    assert answer(wrong, confidence).text == (
+        "No, it is too modest: it claims 71.5 % on average and is right in 99.85 %; but near "
+        "certainty it is overconfident: of 100 rows it was nearly certain of (confidence 0.99 or "
+        "more), 3 were wrong, where it expects 0. Calibrate it: calibration_report shows what "
+        "suits."
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(55691.7, "55,690"), (-7e5, "-700,000"), (1234.56, "1235"), (0.0766, "0.0766"), (0, "0"),
+     (1e15, "1e+15"), (float("inf"), "inf")],
+)  # fmt: skip
+def test_large_numbers_have_no_exponent(value, shown):
+    assert show_number(value) == shown
 
 
 def test_a_difference_that_cancels_out_is_found(rng):

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 
 from skselect import Predictions, SelectiveClassifier, ThresholdTuner, selective_report
+from skselect.report import render
 from tests.browser import look_at, needs_browser
 
 
@@ -50,6 +51,22 @@ def test_it_holds_everything(page):
     assert "What does a risk target cost?" in page
     assert "<h2>Comparison by AUGRC</h2>" in page
     assert page.count("data:image/svg+xml;base64,") == 11
+
+
+def test_labels_lie_inside_their_picture(monkeypatch):
+    drawn = []
+    make = render.new_figure
+    monkeypatch.setattr(
+        render, "new_figure", lambda **given: drawn.append(make(**given)) or drawn[-1]
+    )
+    selective_report([0, 1, 1, 0] * 9, [0.1, 0.9, 0.8, 0.6] * 9).to_html()
+    assert len(drawn) == 5
+    for ax in drawn:
+        ax.figure.draw_without_rendering()
+        whole, x, y = ax.figure.bbox, ax.xaxis.label, ax.yaxis.label
+        below, beside = x.get_window_extent(), y.get_window_extent()
+        assert whole.x0 <= below.x0 <= below.x1 <= whole.x1, x.get_text()
+        assert whole.y0 <= beside.y0 <= beside.y1 <= whole.y1, y.get_text()
 
 
 def test_text_and_page_show_the_same_in_the_same_order(report, page):

@@ -187,6 +187,42 @@ def test_thresholds_per_subgroup(rows):
     assert "[east] CERTIFIED" in str(report)
 
 
+def test_a_refused_subgroup_is_named_and_its_errors_come_last():
+    rng = np.random.default_rng(0)
+    site = pd.Series(np.repeat(["east", "west"], 1000), name="site")
+    wrong = rng.random(2000) < np.repeat([0.02, 0.4], 1000)
+    sure = rng.uniform(0.6, 0.9, 2000) + np.repeat([0, 0.1], 1000)  # the west errs and is surer
+    proba = np.column_stack([1 - sure, sure])
+    rows = Predictions.from_proba(1 - wrong, proba)
+    with pytest.warns(UserWarning, match="No threshold meets"):
+        policy = select_threshold(rows, objective="risk", target=0.1, subgroups=site).policy
+    report = selective_report(
+        1 - wrong, proba, policy=policy, subgroups=site, n_errors=2000, confidence_level=0.9
+    )
+    model = report.to_dict()["models"]["model"]
+    assert model["verdict"]["text"].splitlines()[-1] == (
+        "Nothing is promised for site 'west' (1,000 cases): all of them are handed over."
+    )
+    expected = sorted(np.flatnonzero(wrong), key=lambda row: (site[row] == "west", -sure[row], row))
+    assert [error["row"] for error in model["errors"]] == expected
+    assert [error["accepted"] for error in model["errors"]] == (site[expected] == "east").tolist()
+    with pytest.warns(UserWarning, match="belong to no site"):
+        other = selective_report(
+            1 - wrong, proba, policy=policy, subgroups=site.replace("east", "north").mask(wrong)
+        )
+    n_wrong, n_west = np.sum(wrong), np.sum(wrong[1000:])
+    assert other.to_dict()["models"]["model"]["verdict"]["text"].splitlines()[-1] == (
+        f"Nothing is promised for site 'west' ({1000 - n_west} cases), 'north' "
+        f"({1000 - n_wrong + n_west} cases), (missing) ({n_wrong} cases): all of them are handed "
+        "over."
+    )
+    said = str(report).split("Most confident errors\n")[1].splitlines()
+    assert said[0].split()[-2:] == ["decided", "confidence"]
+    assert " alone " in said[1]
+    assert " handed over " in said[len(expected)]
+    assert re.search("west +1,000 +1,000 +0 %", str(report))
+
+
 @pytest.mark.parametrize("threshold", [-1.0, 1.0, 2.0, np.inf])
 def test_extreme_thresholds(rows, threshold):
     X, y = rows
@@ -427,6 +463,19 @@ def test_classes_before_and_after_abstaining(rows, tuned, report):
         assert one["accepted"]["sensitivity"]["n_rows"] == np.sum(mine & sure)
         exact = binomtest(alone["n_hits"], alone["n_rows"]).proportion_ci(method="exact")
         assert (alone["low"], alone["high"]) == pytest.approx(tuple(exact))
+    counts = pd.DataFrame({"always": answer != y, "alone": (answer != y) & sure}).groupby(y)
+    worst = counts["alone"].mean().sort_values(ascending=False, kind="stable").index[:2]
+    told = [
+        f"{counts['alone'].sum()[name]} of {sum(y == name)} {name} "
+        f"({counts['always'].sum()[name]} if it always answered)"
+        for name in worst
+    ]
+    assert f"Missed most often: {', '.join(told)}." in " ".join(str(report).split())
+
+
+def test_two_classes_are_both_told():
+    text = str(selective_report(["ill", "well", "well"], [0.2, 0.1, 0.4], pos_label="ill"))
+    assert "Missed: 1 of 1 ill, 0 of 2 well." in text
 
 
 def test_of_many_classes_the_worst_are_shown(rng):
@@ -516,7 +565,7 @@ def test_errors_are_named_by_their_case(make):
     report = selective_report(y, p, ids=make(["007", "008", "<b>"]))
     (error,) = report.to_dict()["models"]["model"]["errors"]
     assert error["id"] == "<b>"
-    assert ["<b>", "2"] in [line.split()[:2] for line in str(report).splitlines()]
+    assert ["<b>", "1", "0"] in [line.split()[:3] for line in str(report).splitlines()]
     assert "&lt;b&gt;" in report.to_html()
 
 
