@@ -18,7 +18,7 @@ def _is_command() -> bool:
     if script != "-m":  # what Python says as long as it looks for the module to run
         return Path(script).stem == "skselect"
     started = sys.orig_argv
-    return started[started.index("-m") + 1] == "skselect" if "-m" in started else False
+    return "-m" in started and started[started.index("-m") + 1 :][:1] == ["skselect"]
 
 
 # The command line imports what a command uses: its help needs no scikit-learn.
@@ -34,6 +34,8 @@ def __getattr__(name: str) -> Any:
     names = importlib.import_module("skselect._names")
     if name == "__all__" or name in names.__all__:
         return getattr(names, name)
+    if name in globals():  # a room that the names have imported
+        return globals()[name]
     raise AttributeError(f"module 'skselect' has no attribute {name!r}")
 
 

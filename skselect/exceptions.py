@@ -42,8 +42,8 @@ class InfeasibleTargetError(ValueError):
         super().__init__(f"{message} {remedy}".rstrip())
         self.remedy = remedy
         self.rows_needed = rows_needed
-        self._found: tuple[float | None, str] | None = None
-        self._find_least = find_least or (lambda: (None, message))
+        self._found: tuple[float | None, str] = (None, message)
+        self._find_least = find_least
 
     def __reduce__(self) -> Any:
         self._look()  # keep the answer instead of the rows
@@ -60,9 +60,10 @@ class InfeasibleTargetError(ValueError):
         return self._look()[1]
 
     def _look(self) -> tuple[float | None, str]:
-        if self._found is None:
-            self._found = self._find_least()
-            del self._find_least  # and the rows that it holds
+        find_least = self._find_least
+        if find_least is not None:
+            self._found = find_least()
+            self._find_least = None  # and the rows that it holds
         return self._found
 
 

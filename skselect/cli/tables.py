@@ -166,14 +166,14 @@ class TableFile:
         with _naming_csv(self.path.name), row_bar(None, self.path.name) as bar:
             n_pieces = 0
             for piece in self._chunks(columns, numbers):
-                if not all(piece[name].dtype.kind in "iuf" for name in numbers):
+                if not all(_has_numbers(piece[name]) for name in numbers):
                     break
                 yield piece
                 bar.update(len(piece))
                 n_pieces += 1
             else:
                 return
-            # A cell is no number: from here on all are text, as errors quote it.
+            # A cell is no finite number: from here on all are text, as errors quote it.
             for piece in islice(self._chunks(columns, ()), n_pieces, None):
                 yield piece
                 bar.update(len(piece))
@@ -774,7 +774,15 @@ def _with_points(column: Any, file: TableFile) -> Any:
     """Return the text of numbers with decimal points; what has points already is no number."""
     if file.text is None or file.text.decimal == ".":
         return column
-    return column.astype(object).map(lambda cell: cell.translate(_SWAP_MARKS))
+    # Of a long table the first pieces may be numbers already.
+    return column.astype(object).map(
+        lambda cell: cell.translate(_SWAP_MARKS) if isinstance(cell, str) else cell
+    )
+
+
+def _has_numbers(column: pd.Series) -> bool:
+    """Tell whether a column was read as finite numbers, some of which may be missing."""
+    return column.dtype.kind in "iuf" and not np.isinf(column.to_numpy()).any()
 
 
 def _to_numbers(column: Any) -> Any:

@@ -181,17 +181,27 @@ def predict_folds(
 def _can_share(base: SelectiveClassifier, rows: TrainingRows, splits: Parts) -> bool:
     """Tell whether the folds of the threshold can serve the calibration as well.
 
-    They must be a partition of the rows, where no fold comes before another, and each model must
-    know all classes. A learned confidence has too many parameters to share them.
+    They and those of the calibration must each be a partition of the rows, where no fold comes
+    before another, and each model must know all classes. A learned confidence has too many
+    parameters to share them.
     """
     learnt = isinstance(base.confidence, LearnedConfidence)
     if base.calibration is None or learnt or is_ready(base.estimator) or len(splits) == 1:
         return False
-    every_row = np.arange(len(rows.codes))
-    return (
-        np.array_equal(find_tested_rows(splits), every_row)
-        and all(np.array_equal(np.sort(np.concatenate(split)), every_row) for split in splits)
-        and bool(np.all(find_known_rows(splits, rows.codes)))
+    n = len(rows.codes)
+    asked = [splits]
+    if not (base.cv is None or isinstance(base.cv, numbers.Integral)):
+        asked.append(base._folds(rows))  # noqa: SLF001 - same family
+    return all(_are_partition(parts, n) for parts in asked) and bool(
+        np.all(find_known_rows(splits, rows.codes))
+    )
+
+
+def _are_partition(splits: Parts, n: int) -> bool:
+    """Tell whether each of `n` rows is tested once, by a model of all rows of the other folds."""
+    every_row = np.arange(n)
+    return np.array_equal(find_tested_rows(splits), every_row) and all(
+        np.array_equal(np.sort(np.concatenate(split)), every_row) for split in splits
     )
 
 

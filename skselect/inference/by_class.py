@@ -34,7 +34,7 @@ def rate_classes(
 ) -> dict[str, dict[str, Rate]]:
     """Return the rates of each class if it answers "all" rows, and of the "accepted" ones."""
     every = np.ones(len(predictions), dtype=bool)
-    _, in_class, _, _ = _count(predictions, every)
+    in_class = _count(predictions, every)[0]
     return {
         name: _rates(predictions, rows, in_class, level)
         for name, rows in (("all", every), ("accepted", accepted))
@@ -42,44 +42,48 @@ def rate_classes(
     }
 
 
-def _count(
-    predictions: Predictions, rows: BoolArray
-) -> tuple[Any, FloatArray, FloatArray, FloatArray]:
-    """Count some rows: all, and of each class the true ones, the answers, the right answers."""
+def _count(predictions: Predictions, rows: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Count, of some rows, those of each class, its answers and its right answers.
+
+    Code -1, a class that is not known, comes last.
+    """
     truth, answer, weight = predictions.y_true, predictions.y_pred, predictions.sample_weight
+    n_classes = len(predictions.classes)
 
     def add_up(codes: Any, chosen: BoolArray) -> Any:
         return sum(
             np.bincount(
-                codes[part][chosen[part]],
+                codes[part][chosen[part]] % (n_classes + 1),
                 None if weight is None else weight[part][chosen[part]],
-                len(predictions.classes),
+                n_classes + 1,
             )
             for part in spans(len(codes))
         )
 
-    total = np.count_nonzero(rows) if weight is None else np.sum(weight[rows])
-    return (
-        total, add_up(truth, rows & (truth >= 0)), add_up(answer, rows),
-        add_up(truth, rows & (truth == answer)),
-    )  # fmt: skip
+    return add_up(truth, rows), add_up(answer, rows), add_up(truth, rows & (truth == answer))
+
+
+def _add_others(counts: FloatArray) -> FloatArray:
+    """Return the sum of all other counts for each one; no rounding leaves a rest where it is 0."""
+    before, after = np.cumsum(counts[:-1]), np.cumsum(counts[:0:-1])[::-1]
+    return np.append(0, before) + np.append(after, 0)
 
 
 def _rates(
     predictions: Predictions, rows: BoolArray, in_class: FloatArray, level: float | None
 ) -> dict[str, Rate]:
     """Return the rates of each class among some rows; those missed, among `in_class`: all cases."""
-    total, true, answered, right = _count(predictions, rows)
-    # Sums of weights round.
-    neither = np.maximum(total - true - answered + right, 0)
+    true, answered, right = _count(predictions, rows)
+    others, other_answers = _add_others(true), _add_others(answered)
+    neither = np.maximum(others - answered + right, 0)  # sums of weights round
     counted = {
         "sensitivity": (right, true),
-        "specificity": (neither, total - true),
+        "specificity": (neither, others),
         "ppv": (right, answered),
-        "npv": (neither, total - answered),
+        "npv": (neither, other_answers),
         "missed": (true - right, in_class),
     }
-    return {name: _rate(*counts, level) for name, counts in counted.items()}
+    return {name: _rate(hits[:-1], n_rows[:-1], level) for name, (hits, n_rows) in counted.items()}
 
 
 def _rate(n_hits: FloatArray, n_rows: FloatArray, level: float | None) -> Rate:

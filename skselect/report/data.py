@@ -425,11 +425,11 @@ def _certificate(case: Case) -> dict[str, Any] | None:
             "table": tabulate_promises(groups.by, groups.thresholds, found).to_dict("records"),
             "texts": {str(key): text for key, text in describe_certificates(found).items()},
         }
-        certified = all(one is not None and one.is_certified for one in found.values())
+        made = [found.get(key) for key in groups.thresholds]
     else:
-        one = policy.certificate
-        texts = {} if one is None else {"": str(one)}
-        certified = one is not None and one.is_certified
+        made = [policy.certificate]
+        texts = {} if policy.certificate is None else {"": str(policy.certificate)}
+    certified = all(one is not None and one.is_certified for one in made)
     return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
             "by_subgroup": by_subgroup, "same_rows": same}  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skselect._checks import shown
 from skselect._checks.options import check_number
 from skselect._typing import BoolArray, IntArray
 from skselect.bounds import band_accepts, limits_from_start, rows_for_certificate
@@ -62,6 +63,10 @@ class Combined:
     def __post_init__(self) -> None:
         check_number("start", self.start, 0.0, 1.0)
         check_number("band_share", self.band_share, 0.2, 0.9)
+        if not isinstance(self.sparse, bool | np.bool_):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"sparse must be True or False, got {shown(self.sparse)}."
+            )
 
     def __call__(
         self, curve: RiskCoverageCurve, target: float, delta: float, min_coverage: float

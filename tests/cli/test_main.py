@@ -82,7 +82,10 @@ print([name for name in {heavy} if name in sys.modules], file=sys.stderr)
 
 def test_a_script_of_that_name_has_all_names(tmp_path):
     script = tmp_path / "skselect"
-    script.write_text("import skselect\nfrom skselect import certify\nprint(dir(skselect))")
+    script.write_text(
+        "import skselect\nassert skselect.metrics\nfrom skselect import certify\n"
+        "print(dir(skselect))"
+    )
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(Path(skselect.__file__).parents[1])},

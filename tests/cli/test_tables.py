@@ -169,7 +169,8 @@ def test_missing_numbers_of_any_type(value, dtype, tmp_path):
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("inf", "must hold finite numbers, but line 3 holds '?inf'?"),
+    [("inf", "must hold finite numbers, but line 3 holds 'inf'"),
+     ("1e400", "must hold finite numbers, but line 3 holds '1e400'"),
      ("-Infinity", "must hold finite numbers, but line 3 holds"),
      ("0,93", "must hold numbers, but line 3 holds '0,93'"),
      ("missing", "must hold numbers, but line 3 holds 'missing'")],
@@ -180,6 +181,17 @@ def test_what_is_no_number_is_named(word, message, tmp_path):
     piece = pd.concat(file.rows())
     with pytest.raises(ValueError, match=rf"t\.csv: column 'p_no' {message}"):
         tables.known_numbers(piece, ["p_no", "p_yes"], file)
+
+
+def test_pieces_of_numbers_and_of_text_are_read_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_PIECE", 2)
+    (tmp_path / "t.csv").write_text("a;b\n0,25;x\nNA;x\n0,5;x\n  ;x\n0,75;x\n")
+    file = TableFile.open(tmp_path / "t.csv", layout=tables.CsvLayout(";", ","))
+    pieces = list(file.pieces(["a", "b"], ["a"]))
+    assert [piece["a"].dtype.kind == "f" for piece in pieces] == [True, False, False]
+    numbers, known = tables.known_numbers(pd.concat(pieces), ["a"], file)
+    np.testing.assert_array_equal(numbers[:, 0], [0.25, np.nan, 0.5, np.nan, 0.75])
+    assert known.tolist() == [True, False, True, False, True]
 
 
 def test_files_that_are_none(tmp_path):

@@ -909,11 +909,12 @@ def test_shared_folds_calibrate_the_rows_of_each_fold_by_the_others(data):
 
 @quiet
 @pytest.mark.parametrize(
-    ("confidence", "cv", "n_fits"),
-    [("auto", TimeSeriesSplit(3), 24), (LearnedConfidence(), 3, 24), ("margin", 3, 9)],
-)
-def test_folds_are_shared_only_where_that_is_right(data, confidence, cv, n_fits):
+    ("confidence", "own_cv", "cv", "n_fits"),
+    [("auto", 5, TimeSeriesSplit(3), 24), ("auto", TimeSeriesSplit(3), 3, 16),
+     ("auto", StratifiedKFold(4), 3, 8), (LearnedConfidence(), 5, 3, 24), ("margin", 5, 3, 9)],
+)  # fmt: skip
+def test_folds_are_shared_only_where_that_is_right(data, confidence, own_cv, cv, n_fits):
     CountingNB.fits = 0
-    base = SelectiveClassifier(CountingNB(), calibration="platt", confidence=confidence)
+    base = SelectiveClassifier(CountingNB(), calibration="platt", confidence=confidence, cv=own_cv)
     ThresholdTuner(base, cv=cv).fit(*data)
     assert CountingNB.fits == n_fits

@@ -75,6 +75,17 @@ def test_a_weight_of_two_is_the_row_twice(rng):
     assert one[["low", "high"]].isna().all(axis=None)
 
 
+def test_weights_leave_no_rest_where_there_are_no_rows(rng):
+    weight, p = rng.random(50), np.tile([0.1, 0.2, 0.7], (50, 1))
+    table = metrics_by_class(
+        ["c"] * 50, p, labels=["a", "b", "c"], sample_weight=weight, confidence_level=None
+    )
+    table = table[table["class"] == "c"].set_index(["rows", "metric"])
+    for rows in ("all", "accepted"):
+        assert table.loc[rows].loc[["specificity", "npv"], "n_rows"].tolist() == [0, 0]
+        assert table.loc[rows].loc[["specificity", "npv"], "value"].isna().all()
+
+
 def test_rows_of_an_unknown_class_are_of_no_class():
     rows = Predictions(np.array([0, -1, 1]), np.array([0, 1, 1]), np.array(["a", "b"]))
     found = rate_classes(rows, None, None)["all"]

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -185,6 +186,11 @@ def test_thresholds_per_subgroup(rows):
     assert part["decisions"]["n_accepted"] == accepted.sum()
     assert part["threshold"] is None
     assert "[east] CERTIFIED" in str(report)
+    assert part["certificate"]["certified"]
+    unsigned = replace(tuner.policy_.groups, certificates={})
+    policy = replace(tuner.policy_, groups=unsigned, certificate=None)
+    report = selective_report(y[600:], raw, policy=policy, subgroups=site[600:])
+    assert not report.to_dict()["models"]["model"]["certificate"]["certified"]
 
 
 def test_a_refused_subgroup_is_named_and_its_errors_come_last():

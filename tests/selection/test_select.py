@@ -85,6 +85,7 @@ def test_a_refusal_looks_for_the_least_target_only_when_asked(good, monkeypatch)
     for name in ("args", "least_target", "rows_needed", "reason", "remedy"):
         assert getattr(again, name) == getattr(caught.value, name)
     assert f"could have met is {again.least_target:.3f}"[:-1] in again.reason
+    assert pickle.loads(pickle.dumps(again)).least_target == again.least_target  # sent on
     assert len(asked) == 1
 
 

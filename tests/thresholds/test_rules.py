@@ -112,7 +112,10 @@ def test_least_target_of_a_combined_rule_is_met_and_a_smaller_one_is_not(rng):
     assert rule(curve, 0.99 * least, 0.05, 0.1) == 0
 
 
-@pytest.mark.parametrize("options", [{"start": 1.2}, {"start": 0.2, "band_share": 0.1}])
+@pytest.mark.parametrize(
+    "options",
+    [{"start": 1.2}, {"start": 0.2, "band_share": 0.1}, {"start": 0.2, "sparse": "no"}],
+)
 def test_options_of_a_combined_rule_are_checked(options):
     with pytest.raises(ValueError, match=list(options)[-1]):
         thresholds.Combined(**options)
