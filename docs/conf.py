@@ -26,10 +26,10 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.intersphinx",
+    "links",  # before names in code are looked up
     "sphinx_codeautolink",
     "sphinx_copybutton",
     "sphinx_design",
-    "links",
 ]
 exclude_patterns = ["_build", "README.md"]
 templates_path = ["_templates"]

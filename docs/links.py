@@ -9,6 +9,7 @@ import importlib
 import inspect
 import re
 import zlib
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ INSTANCES = {
     "AbstentionPolicy": "policy",
     "SelectiveRiskMonitor": "monitor",
     "RiskCoverageCurve": "curve",
+    "ThresholdSelection": "selection",
+    "SelectiveState": "state",
 }
 
 #: A name, perhaps with a call.
@@ -82,6 +85,11 @@ def write_inventories(folder: Path) -> dict[str, tuple[str, str]]:
     return {name: (site, str(folder / f"{name}.inv")) for name, (site, _) in SITES.items()}
 
 
+def find_written_pages(app: Sphinx) -> None:
+    """Let pages that other extensions have just written be linked in the first build, too."""
+    app.env.find_files(app.config, app.builder)
+
+
 def note_definitions(_app: Sphinx, env: BuildEnvironment) -> None:
     """Let classes and methods be found where they are defined, too."""
     objects = env.domains.python_domain.objects
@@ -100,6 +108,7 @@ def _own_names(env: BuildEnvironment) -> dict[str, ObjectEntry]:
     names: dict[str, ObjectEntry] = {}
     objects = env.domains.python_domain.objects
     public = [name for name, entry in objects.items() if not entry.aliased]
+    n_called = Counter(name.rpartition(".")[2] for name in public)
     for full_name in sorted(public, key=lambda name: name.count("."), reverse=True):
         parts, entry = full_name.split("."), objects[full_name]
         is_member = entry.objtype in ("method", "attribute", "property")
@@ -110,6 +119,9 @@ def _own_names(env: BuildEnvironment) -> dict[str, ObjectEntry]:
             names[".".join(parts[start:])] = entry
         if is_member and parts[-2] in INSTANCES:
             names[f"{INSTANCES[parts[-2]]}.{parts[-1]}"] = entry
+        # A method of one class alone, such as "decide_arrays", needs no class before it.
+        if entry.objtype == "method" and "_" in parts[-1] and n_called[parts[-1]] == 1:
+            names[parts[-1]] = entry
     for spec in SPECS.values():
         names[spec.name] = names[spec.scorer_name] = names[spec.function.__name__]
     return names
@@ -151,6 +163,22 @@ class LinkNames(SphinxPostTransform):
             else:
                 continue
             code.replace_self(link)
+        self._link_types(own)
+
+    def _link_types(self, own: dict[str, ObjectEntry]) -> None:
+        """Link classes in the types of parameters and results, such as "Predictions or None"."""
+        page = self.env.docname
+        for text in list(self.document.findall(nodes.Text)):
+            if not _is_inside(text, nodes.classifier, nodes.term):
+                continue
+            parts: list[nodes.Node] = []
+            for word in re.split(r"(\w+)", text):
+                part, entry = nodes.Text(word), own.get(word)
+                if entry and entry.objtype in ("class", "exception") and entry.docname != page:
+                    part = make_refnode(self.app.builder, page, entry.docname, entry.node_id, part)
+                parts.append(part)
+            if not _is_inside(text, nodes.reference):
+                text.parent.replace(text, parts)
 
 
 def find_short_name(
@@ -174,6 +202,7 @@ def _is_inside(node: nodes.Node, *kinds: type[nodes.Node]) -> bool:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx."""
     app.add_post_transform(LinkNames)
+    app.connect("builder-inited", find_written_pages)
     app.connect("missing-reference", find_short_name)
     app.connect("env-updated", note_definitions, priority=400)  # before names in code are looked up
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from skselect import RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner, selective_report
 from skselect.cli.demo import make_booster
 from skselect.datasets import load_dataset
-from skselect.display.common import COLORS
+from skselect.display.common import COLORS, STYLE
 
 IMAGES = Path(__file__).parent / "images"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -25,9 +25,8 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-c
 
 def use_style(_gallery=None, _example=None):
     """Let pictures that an example draws by itself look like the displays; sphinx-gallery calls it."""
-    plt.rcParams.update({
-        "axes.prop_cycle": plt.cycler(color=COLORS), "axes.spines.top": False,
-        "axes.spines.right": False, "figure.constrained_layout.use": True,
+    plt.rcParams.update(STYLE | {
+        "axes.prop_cycle": plt.cycler(color=COLORS), "figure.constrained_layout.use": True,
         "figure.figsize": (6.4, 4.2), "font.size": 12, "legend.frameon": False, "savefig.dpi": 200,
     })  # fmt: skip
 

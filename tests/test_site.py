@@ -59,6 +59,9 @@ def test_names_in_prose_tables_and_code_are_links():
     start = (SITE / "start.html").read_text()
     assert re.search(r'<a [^>]*href="[^"]*#skselect.ThresholdTuner.decide"[^>]*>', start)
     assert "https://scikit-learn.org/stable/modules/generated/sklearn." in start
+    check = (SITE / "api" / "generated" / "skselect.check_policy.html").read_text()
+    assert re.search(r'classifier"><a [^>]*>AbstentionPolicy</a>', check)  # a parameter's type
+    assert re.search(r'<a [^>]*AbstentionPolicy"[^>]*><span class="n">', check)  # its example
 
 
 @needs_browser

@@ -37,8 +37,9 @@ of probabilities per class, or a column with the answer and one with its confide
 examples:
   skselect evaluate answers.csv --label truth --proba p_no p_yes --classes no yes
   skselect evaluate answers.parquet --label truth --html report.html
-      (columns of probabilities whose names are those of the classes are found without --proba)
-  skselect evaluate llm.csv --label truth --answer said --confidence-column score --threshold 0.8
+      (columns of probabilities that are named like the classes need no --proba)
+  skselect evaluate llm.csv --label truth --answer said --confidence-column score \\
+      --threshold 0.8
   skselect evaluate new.csv --label truth --policy policy.json --subgroups site --id case \\
       --features age site
   skselect evaluate export.csv --label truth --separator ";" --decimal , --encoding cp1252
@@ -53,7 +54,8 @@ few, or they chose the threshold; 2 wrong input, 130 interrupted
 _TUNE = """The rows must be labelled and new to the model: they did not train or calibrate it.
 
 examples:
-  skselect tune answers.csv --label truth --proba p_no p_yes --classes no yes --target 0.02
+  skselect tune answers.csv --label truth --target 0.02 --proba p_no p_yes \\
+      --classes no yes
   skselect tune answers.parquet --label truth --target 0.05 --subgroups site --out sites.json
   skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
   skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1

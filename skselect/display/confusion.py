@@ -206,6 +206,7 @@ class SelectiveConfusionDisplay:
         self.im_ = ax.imshow(values[:, :-1], **style)
         ax.axvspan(n_classes - 0.5, n_classes + 0.5, color=_GREY, linewidth=0, zorder=0)
         ax.axvline(n_classes - 0.5, color="white", linewidth=4)
+        ax.grid(visible=False)  # lines would cross the values
         self.text_ = None
         if include_values:
             self.text_ = np.empty(values.shape, dtype=object)

@@ -136,6 +136,11 @@ def test_hand_overs_do_not_change_the_colours():
     assert _names(few.ax_.get_xticklabels()) == ["0", "1", "abstains"]
 
 
+def test_no_grid_crosses_the_values():
+    ax = SelectiveConfusionDisplay([[5, 1, 2], [0, 4, 3]]).plot().ax_
+    assert not any(line.get_visible() for line in [*ax.get_xgridlines(), *ax.get_ygridlines()])
+
+
 def test_options_of_scikit_learn(drawn):
     y, p = drawn
     ax = plt.subplots()[1]
