@@ -866,9 +866,9 @@ def count_checks(tuner, X, y):
 
     def count(frame, event, _):
         nonlocal n_calls
-        name = frame.f_code.co_name.lstrip("_")
-        ours = frame.f_code.co_filename.startswith(package) and name.startswith(("check_", "refuse_"))
-        n_calls += event == "call" and (ours or frame.f_code.co_filename.startswith(folder))
+        file, name = frame.f_code.co_filename, frame.f_code.co_name.lstrip("_")
+        ours = file.startswith(package) and name.startswith(("check_", "refuse_"))
+        n_calls += event == "call" and (ours or file.startswith(folder))
 
     before = sys.getprofile()
     sys.setprofile(count)
