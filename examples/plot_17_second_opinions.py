@@ -32,7 +32,7 @@ print(model.fit(X_train, y_train).confidence_.report_)
 
 # %%
 # Each dot is a new case. To the right it is sure of itself, at the top the forest agrees. Most of
-# the wrong answers are far down: the forest has doubts where the linear model has none.
+# the wrong answers are far down: the forest has caveats where the linear model has none.
 wrong = model.predict(X_test) != y_test
 own = model.predict_proba(X_test).max(axis=1)
 learned = model.predict_confidence(X_test)

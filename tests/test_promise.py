@@ -266,9 +266,9 @@ def test_calibrating_on_the_certifying_rows_is_never_called_exact(rng):
 
 
 def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
-    """Return how often one of several looks at growing rows certifies a risk just above r."""
-    rng = np.random.default_rng(seed_of("looks", n_looks))
-    goal = Goal("risk", delta, "combined", target=r, min_coverage=0.1, looks=looks)
+    """Return how often one of several analyses of growing rows certifies a risk just above r."""
+    rng = np.random.default_rng(seed_of("max_analyses", n_looks))
+    goal = Goal("risk", delta, "combined", target=r, min_coverage=0.1, max_analyses=looks)
     flat, broken = profiles(r)["flat"], 0
     for _ in range(draws):
         drawn = flat.draw(n_looks * rows, rng)
@@ -293,7 +293,7 @@ def test_negative_control_looks_without_a_plan_break_it():
 @pytest.mark.parametrize("n_looks", [1, 2, 4, 8])
 def test_planned_looks_keep_the_promise_together_in_full(n_looks):
     planned, unplanned = (any_look_certifies(n_looks, looks, 4000) for looks in (n_looks, 1))
-    print(f"{n_looks} looks: {planned:.4f} planned, {unplanned:.4f} not")  # noqa: T201 - with -s
+    print(f"{n_looks} max_analyses: {planned:.4f} planned, {unplanned:.4f} not")  # noqa: T201 - with -s
     assert planned <= allowed(0.05, 4000)
     assert n_looks == 1 or unplanned > allowed(0.05, 4000)
 

@@ -153,7 +153,7 @@ def tune(given: Namespace) -> int:
     with waiting_line("choosing a threshold", len(source)):
         found = select_threshold(
             source, objective=given.objective, target=given.target, delta=given.delta,
-            looks=given.looks, method=given.method, min_coverage=given.min_coverage,
+            max_analyses=given.max_analyses, method=given.method, min_coverage=given.min_coverage,
             threshold_range=given.threshold_range or "auto", subgroups=subgroups,
             confidence=None if shortlist is None else given.confidence, shortlist=shortlist,
         )  # fmt: skip

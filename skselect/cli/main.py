@@ -221,7 +221,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                         "help": "the value that the objective must meet, such as 0.02"}),
         (["--delta"], {"type": float, "default": 0.05,
                        "help": "probability that the certificate fails (default: %(default)s)"}),
-        (["--looks"], {"type": int, "default": 1, "metavar": "K",
+        (["--max-analyses"], {"type": int, "default": 1, "metavar": "K",
                        "help": "how often at most you will run tune while adding rows to this "
                                "table, this run included; plan it before the first run; all runs "
                                "share --delta (default: %(default)s)"}),

@@ -43,7 +43,7 @@ from skselect.estimators.fitting import (
 )
 from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.progress import Fits, FitTask, run
-from skselect.policy.certificate import Doubt, percent
+from skselect.policy.certificate import Caveat, percent
 from skselect.policy.policy import Decisions, apply_policy
 from skselect.policy.subgroups import asks_for_answers, subgroup_codes
 from skselect.predictions.confidence import confidence_of_answers
@@ -59,7 +59,7 @@ Part = tuple[IntArray, Decisions]
 
 
 class Basis(NamedTuple):
-    """What chooses a threshold: predictions, with doubts, and the words for a certificate.
+    """What chooses a threshold: predictions, with caveats, and the words for a certificate.
 
     `model` is the final model, None where it is not fitted yet; `remedy` is what to do where the
     order of the rows matters.
@@ -67,7 +67,7 @@ class Basis(NamedTuple):
 
     model: SelectiveClassifier | None
     parts: list[Part]
-    doubts: tuple[Doubt, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     rests_on: str = ""
     remedy: str = HOLD_OUT_LATEST
 

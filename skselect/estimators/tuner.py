@@ -62,7 +62,7 @@ from skselect.estimators.fitting import (
 from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.progress import Fits
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Certificate, Doubt
+from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.shortlist import check_enough_classes
 from skselect.policy.subgroups import UNSEEN, asks_for_answers
@@ -112,10 +112,10 @@ class ThresholdTuner(
         ``{"healthy": .01, "sick": .2}`` by predicted class.
     delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails. Subgroups share it evenly.
-    looks : int, default=1
+    max_analyses : int, default=1
         How often at most you will call `fit` while adding rows to the same set. Plan this
-        number, and how many rows each call takes, before the first call. Each look uses
-        `delta` / `looks`. Calls with fresh rows only need no plan.
+        number, and how many rows each call takes, before the first call. Each analysis uses
+        `delta` / `max_analyses`. Calls with fresh rows only need no plan.
     method : str, FixedSequence, Combined or Betting, default="auto"
         How the threshold is found, and what is promised; "auto" takes the first one.
 
@@ -289,7 +289,7 @@ class ThresholdTuner(
         objective: str = "cwsa_plus",
         target: Any = None,
         delta: float = 0.05,
-        looks: int = 1,
+        max_analyses: int = 1,
         method: str | FixedSequence | Combined | Betting = "auto",
         min_coverage: float | str = "auto",
         threshold_range: tuple[float, float] | str = "auto",
@@ -313,7 +313,7 @@ class ThresholdTuner(
         self.objective = objective
         self.target = target
         self.delta = delta
-        self.looks = looks
+        self.max_analyses = max_analyses
         self.method = method
         self.min_coverage = min_coverage
         self.threshold_range = threshold_range
@@ -392,9 +392,9 @@ class ThresholdTuner(
 
         fits = Fits(self, X, y)
         basis = self._predict_rows(base, fitted, rows, split_params, goal, fits)
-        model, doubts = basis.model, basis.doubts
+        model, caveats = basis.model, basis.caveats
         if groups is not None:
-            doubts = (certificates.GROUPED, *doubts)
+            caveats = (certificates.GROUPED, *caveats)
         pooled = pool(basis.parts, rows)
         check_confidence_by_row(pooled.predictions.y_proba, base.confidence_in_use)
         outcomes = Outcomes.from_predictions(pooled.predictions, loss=self._loss(base))
@@ -402,7 +402,7 @@ class ThresholdTuner(
             subgroups = pooled.predictions.answers
         elif subgroups is not None:
             subgroups = take_rows(subgroups, pooled.rows)
-        found = self._select(base, goal, pooled.predictions, outcomes, subgroups, doubts, asked)
+        found = self._select(base, goal, pooled.predictions, outcomes, subgroups, caveats, asked)
         in_order = outcomes.take(np.argsort(pooled.rows))
         found = note_order(found.with_facts(rests_on=basis.rests_on), in_order, basis.remedy)
         if asked is not None:
@@ -412,7 +412,7 @@ class ThresholdTuner(
                 unknown = ~np.isin(classes[pooled.predictions.y_true], model.classes_)
             found = add_shortlist(
                 found, asked, pooled.predictions, outcomes, subgroups,
-                goal=goal, doubts=doubts, unknown=unknown,
+                goal=goal, caveats=caveats, unknown=unknown,
             )  # fmt: skip
         if model is None:
             model = fit_clone(base, rows, fits.tasks[-1])
@@ -438,9 +438,9 @@ class ThresholdTuner(
             model = base if fitted else fit_clone(base, rows)
             chosen = find_chosen(self.cv, rows, split_params)
             X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
-            doubts = _doubt_seen(base, X, len(chosen)) if claims else ()
+            caveats = _find_seen(base, X, len(chosen)) if claims else ()
             part = (chosen, decide_among_all(base, model, X, rows))
-            basis = Basis(model, [part], doubts, remedy=TAKE_LATEST)
+            basis = Basis(model, [part], caveats, remedy=TAKE_LATEST)
             if len(chosen) == n:
                 return basis
             left = np.setdiff1d(np.arange(n), chosen)
@@ -454,18 +454,18 @@ class ThresholdTuner(
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
             X, n_test = take_rows(rows.X, part[0]), len(part[0])
-            doubts = _doubt_seen(base, X, n_test) if claims else ()
-            basis = Basis(model, [part], doubts)
+            caveats = _find_seen(base, X, n_test) if claims else ()
+            basis = Basis(model, [part], caveats)
             if not kept:
-                basis = Basis(None, [part], (certificates.REFITTED, *doubts))
+                basis = Basis(None, [part], (certificates.REFITTED, *caveats))
         elif kept:
             raise ValueError(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
                 "one (train, test) pair, or pass FrozenEstimator(fitted classifier)."
             )
         else:
-            doubt = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
-            basis = Basis(None, predict_folds(base, rows, splits, self.n_jobs, fits), (doubt,))
+            caveat = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
+            basis = Basis(None, predict_folds(base, rows, splits, self.n_jobs, fits), (caveat,))
         return basis if isinstance(cv, float) else basis.about(splits, n)
 
     def _resolve_cv(self, goal: Goal, n: int) -> Any:
@@ -489,7 +489,7 @@ class ThresholdTuner(
         predictions: Predictions,
         outcomes: Outcomes,
         subgroups: Any,
-        doubts: tuple[Doubt, ...],
+        caveats: tuple[Caveat, ...],
         asked: Shortlist | None,
     ) -> ThresholdSelection | GroupedSelection:
         """Choose one threshold, or one per subgroup."""
@@ -499,7 +499,7 @@ class ThresholdTuner(
             rows = rows_to_choose(asked, len(outcomes), rows)
             chosen = outcomes if rows is None else outcomes.take(rows)
             goal = goal.with_target(self.target, cases=cases)
-            return pick(chosen, goal, doubts=doubts, bounded=bounded)
+            return pick(chosen, goal, caveats=caveats, bounded=bounded)
         rows = rows_to_choose(asked, len(outcomes), None)
         if rows is not None:
             outcomes, subgroups = outcomes.take(rows), take_rows(subgroups, rows)
@@ -510,7 +510,7 @@ class ThresholdTuner(
             self.target,
             goal,
             by_answer=asks_for_answers(self.group_by),
-            doubts=doubts,
+            caveats=caveats,
             bounded=bounded,
             unseen=self.unseen,
         )
@@ -533,7 +533,7 @@ class ThresholdTuner(
         goal = Goal.checked(
             self.objective,
             delta=self.delta,
-            looks=self.looks,
+            max_analyses=self.max_analyses,
             method=self.method,
             min_coverage=self.min_coverage,
             threshold_range=self.threshold_range,
@@ -705,8 +705,8 @@ class ThresholdTuner(
         return fit_router(self)
 
 
-def _doubt_seen(base: SelectiveClassifier, X: Any, n: int) -> tuple[Doubt, ...]:
-    """Return the doubt about `n` rows of which some trained the classifier or what it asks."""
+def _find_seen(base: SelectiveClassifier, X: Any, n: int) -> tuple[Caveat, ...]:
+    """Return the caveat about `n` rows of which some trained the classifier or what it asks."""
     n_seen = count_seen(base, X)
     asks = isinstance(base.confidence, LearnedConfidence)
     return (certificates.trained_here(n_seen, n, asks=asks),) if n_seen else ()

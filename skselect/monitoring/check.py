@@ -32,7 +32,7 @@ from skselect.selection.kept import (
 from skselect.streaming.state import SelectiveState
 
 _TRUSTED = (
-    certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED, certificates.ONE_LOOK,
+    certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED, certificates.FIRST_ANALYSIS,
 )  # fmt: skip
 
 

@@ -28,8 +28,8 @@ FRESH = (
 )
 UNCHANGED = "the classifier, its calibration and its confidence stay as they are"
 FIXED = "the policy was fixed before these rows were seen"
-ONE_LOOK = "this is the first look at these rows and at any part of them"
-PLANNED = "the looks at these rows, and how many rows each takes, were planned before the first"
+FIRST_ANALYSIS = "this is the first analysis of these rows and of any part of them"
+PLANNED = "the analyses of these rows, and how many rows each takes, were planned before the first"
 WEIGHED = "each weight says how often such cases will be met, relative to how often they are here"
 #: What every guarantee rests on.
 ASSUMPTIONS = (INDEPENDENT, FRESH, UNCHANGED)
@@ -46,57 +46,62 @@ ORDER_MATTERS = "BUT THE ORDER OF THE ROWS MATTERS"
 NOT_MET = "THE POLICY'S OWN PROMISE IS NOT MET"
 
 
-class Doubt(NamedTuple):
-    """A reason why a promise is not exact, and the assumption that it breaks ("": none)."""
+class Caveat(NamedTuple):
+    """A reason why a certificate is not exact, or not to be taken plainly.
+
+    `violates` is the assumption that does not hold ("": none). With `strikes` the certificate
+    becomes an estimate; without, it stands and names the reason below its first line.
+    """
 
     reason: str
-    broken: str
+    violates: str
+    strikes: bool = True
 
 
-FOLD_MODELS = Doubt(
+FOLD_MODELS = Caveat(
     "the threshold comes from out-of-fold predictions, whose models differ from the final one "
     "(FrozenEstimator with fresh rows, or cv='auto' and refit='auto', certifies)",
     UNCHANGED,
 )
-REFITTED = Doubt(
+REFITTED = Caveat(
     "the classifier was fitted again on all rows after the threshold was chosen (without "
     "refit=True the classifier is kept, which certifies)",
     UNCHANGED,
 )
-SAME_ROWS = Doubt(
+SAME_ROWS = Caveat(
     "these rows also fitted the calibration of the frozen classifier (cv='auto' and refit='auto', "
     "or a classifier calibrated on other rows, certifies)",
     FRESH,
 )
 
 
-def trained_here(n_seen: int, n: int, *, asks: bool = False) -> Doubt:
-    """Return the doubt about `n` rows of which about `n_seen` trained the classifier.
+def trained_here(n_seen: int, n: int, *, asks: bool = False) -> Caveat:
+    """Return the caveat about `n` rows of which about `n_seen` trained the classifier.
 
     With `asks` it may have been a witness that its confidence asks.
     """
     which = "these rows" if n_seen >= n else f"about {n_seen} of these {n} rows"
     what = "the classifier or a witness" if asks else "the classifier"
-    return Doubt(f"{which} also trained {what}; only fresh rows can certify", FRESH)
+    return Caveat(f"{which} also trained {what}; only fresh rows can certify", FRESH)
 
 
-CHOSEN_HERE = Doubt("these rows also chose the threshold; only fresh rows can certify", FIXED)
-NOTHING = Doubt("no threshold meets the target, so nothing is accepted", "")
-SGR_PROOF = Doubt(
+CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
+NOTHING = Caveat("no threshold meets the target, so nothing is accepted", "")
+SGR_PROOF = Caveat(
     "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
     "rows (method='combined' certifies, and answers more)",
     "",
 )
-UNBOUNDED = Doubt(
+UNBOUNDED = Caveat(
     "rows may weigh more than the heaviest of these, of which nothing is known "
     "(method=Betting(largest_weight=...) says how heavy they can be)",
     "",
 )
-MEAN_ONLY = Doubt(
+MEAN_ONLY = Caveat(
     "only the mean over many calibrations is kept, and single ones miss it about every second time",
     "",
 )
-GROUPED = Doubt("rows of one group are not independent (groups= was given)", INDEPENDENT)
+GROUPED = Caveat("rows of one group are not independent (groups= was given)", INDEPENDENT)
 
 
 @dataclass(frozen=True)
@@ -113,16 +118,16 @@ class Certificate(NotebookText):
         The promised bound, in units of the cost matrix where there is one.
     delta : float
         Probability that the promise fails, over calibrations like this one.
-    looks : int
-        Planned looks at growing rows, which share `delta` evenly.
+    max_analyses : int
+        Planned analyses of growing rows, which share `delta` evenly.
     method : str
         How the promise was derived.
     guarantee : {"high_probability", "mean", "measured", "none"}
         "measured": the bound holds with high probability, but nobody asked for it beforehand.
     exact : bool
         Whether the promise holds in finite samples under the assumptions alone.
-    why_not : tuple of str
-        Why the promise is not exact.
+    caveats : tuple of str
+        Why the promise is not exact, or what else keeps it from being taken plainly.
     threshold : float
     n : int
         Rows used.
@@ -166,7 +171,7 @@ class Certificate(NotebookText):
     method: str
     guarantee: str
     exact: bool
-    why_not: tuple[str, ...]
+    caveats: tuple[str, ...]
     threshold: float
     n: int
     n_accepted: int
@@ -182,7 +187,7 @@ class Certificate(NotebookText):
     assumptions: tuple[str, ...] = ASSUMPTIONS
     created: str = ""
     fingerprints: dict[str, str] = field(default_factory=dict)
-    looks: int = 1
+    max_analyses: int = 1
     notice: str = ""
     rests_on: str = ""
     shortlist: str = ""
@@ -207,7 +212,7 @@ class Certificate(NotebookText):
             return self.target if self.n_accepted else self.unit
         combined = self.method == "combined"
         counts = self.n_accepted, self.n_errors
-        delta = (BAND_SHARE if combined else 1.0) * self.delta / self.looks
+        delta = (BAND_SHARE if combined else 1.0) * self.delta / self.max_analyses
         least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
         return min(least, self.target) if self.n_accepted else least
 
@@ -225,7 +230,9 @@ class Certificate(NotebookText):
         if self.exact and self.guarantee == "measured":
             head = _MEASURED
         elif not self.is_certified:
-            head = f"ESTIMATE, NOT CERTIFIED: {'; '.join(self.why_not)}."
+            head = "ESTIMATE, NOT CERTIFIED"
+        if self.caveats:
+            head += f"{'. BUT' if self.exact else ''}: {'; '.join(self.caveats)}."
         heads = [head, self.notice]
         if self.notice.startswith(NOT_MET):
             heads = [self.notice, "What these rows certify instead:" if self.is_certified else head]
@@ -233,8 +240,9 @@ class Certificate(NotebookText):
         method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
         if FIXED in self.assumptions:
             method += " A check of a fixed policy: nothing was chosen on these rows."
-        if self.looks > 1:
-            method += f" Planned for up to {self.looks} looks: each uses delta / {self.looks}."
+        if self.max_analyses > 1:
+            method += f" Planned for up to {self.max_analyses} analyses: each uses "
+            method += f"delta / {self.max_analyses}."
         rests = "Certified" if self.is_certified else "Estimated"
         rests = f"{rests} on {self.rests_on}." if self.rests_on else ""
         lines = [*heads, self._sentence(), self._facts(), rests, self.shortlist, trust, method]
@@ -247,10 +255,10 @@ class Certificate(NotebookText):
         start = "If" if self.exact else "A certificate would say: if"
         tries = "checks" if FIXED in self.assumptions else "calibrations"
         how_often = f"in {_percent_kept(self.delta)} of 100 such {tries}"
-        if self.looks > 1:
-            how_often += f" (each of up to {self.looks} looks)"
+        if self.max_analyses > 1:
+            how_often += f" (each of up to {self.max_analyses} analyses)"
         if self.guarantee == "mean":
-            start = "If" if self.why_not == (MEAN_ONLY.reason,) else start
+            start = "If" if self.caveats == (MEAN_ONLY.reason,) else start
             how_often = "on average over such calibrations"
         not_for = "not per period" if self.cases else "not per subgroup, not per period"
         if self.guarantee == "measured":
@@ -291,21 +299,21 @@ class Certificate(NotebookText):
         stored = asdict(self)
         stored["threshold"] = threshold_to_json(self.threshold)
         stored["risk"] = None if np.isnan(self.risk) else self.risk
-        stored["why_not"] = list(self.why_not)
+        stored["caveats"] = list(self.caveats)
         stored["assumptions"] = list(self.assumptions)
         return stored
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Certificate:
         """Rebuild a certificate from :meth:`to_dict`."""
-        values = dict(stored)
+        values = {_OLD_NAMES.get(name, name): value for name, value in stored.items()}
         values["threshold"] = threshold_from_json(stored["threshold"])
         risk = stored["risk"]
         values["risk"] = (
             math.nan if risk is None else check_number("risk", risk, 0.0, closed="left")
         )
-        for name in ("why_not", "assumptions"):
-            values[name] = tuple(check_texts(name, stored[name]))
+        for name in ("caveats", "assumptions"):
+            values[name] = tuple(check_texts(name, values[name]))
         _check_certificate(values)
         return cls(**values)
 
@@ -432,6 +440,8 @@ def check_certified(certificate: Any, threshold: float, what: str, remedy: str) 
 
 # Stored certificates ------------------------------------------------------------------------
 
+#: Fields that files before version 4 of a policy name otherwise.
+_OLD_NAMES = {"why_not": "caveats", "looks": "max_analyses"}
 # Numbers: lowest value, highest value, and which of these two are allowed.
 _NUMBERS = (
     ("target", 0.0, math.inf, "left"),
@@ -442,7 +452,7 @@ _NUMBERS = (
     ("unit", 0.0, math.inf, "neither"),
 )
 # Counts: the smallest allowed.
-_COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "looks": 1}
+_COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "max_analyses": 1}
 # Names: those allowed, the default first.
 _NAMES = {
     "objective": ("risk", "generalized_risk", "coverage"),
@@ -465,8 +475,8 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
     most = 1.0 if fields["objective"] == "coverage" else fields.get("unit", 1.0)
     if fields["target"] > most * (1.0 + ROUNDING):
         raise ValueError(f"certificate: no target can be above {most:g}, got {fields['target']:g}.")
-    if not isinstance(fields["exact"], bool) or fields["exact"] == bool(fields["why_not"]):
-        raise ValueError("certificate: exact must be true where why_not is empty, else false.")
+    if not isinstance(fields["exact"], bool) or not (fields["exact"] or fields["caveats"]):
+        raise ValueError("certificate: exact must be true or false, and false only with caveats.")
     if fields["n_errors"] > fields["n_accepted"] or fields["n_accepted"] > fields["n"]:
         raise ValueError("certificate: n_errors, n_accepted and n must not decrease in this order.")
     _check_text("certificate: method", fields["method"])

@@ -63,8 +63,8 @@ from skselect.predictions.learned import OWN_FEATURES, LearnedScore
 
 SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
-#: confidences.
-VERSION = 3
+#: confidences; version 4 renamed two fields of certificates.
+VERSION = 4
 
 
 @dataclass(frozen=True, eq=False)

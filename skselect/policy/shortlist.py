@@ -34,7 +34,7 @@ class PolicyShortlist(NotebookText):
         Of the policy: other cases are handed over at another one. inf with subgroups.
     n : int
         Handed-over rows that set the least probability.
-    why_not : tuple of str, default=()
+    caveats : tuple of str, default=()
         Why the level is an estimate; empty where it is exact.
     """
 
@@ -42,19 +42,19 @@ class PolicyShortlist(NotebookText):
     least_proba: float
     threshold: float
     n: int
-    why_not: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the numbers."""
         check_number("shortlist: level", self.level, 0.0, 1.0, closed="neither")
         check_number("shortlist: least_proba", self.least_proba, 0.0, 1.0)
         check_count("shortlist: n", self.n)
-        check_texts("shortlist: why_not", list(self.why_not))
+        check_texts("shortlist: caveats", list(self.caveats))
 
     @property
     def is_exact(self) -> bool:
         """Whether the level holds in finite samples, under the assumptions of a certificate."""
-        return not self.why_not
+        return not self.caveats
 
     def __str__(self) -> str:
         share = f"{rounded(100.0 * self.level, 6, up=False)} of 100 handed-over cases"
@@ -66,7 +66,7 @@ class PolicyShortlist(NotebookText):
             )
         return (
             f"Shortlist, an estimate from {self.n} handed-over rows: in about {says}. Not exact: "
-            f"{'; '.join(self.why_not)}."
+            f"{'; '.join(self.caveats)}."
         )
 
     def names(self, proba: FloatArray, classes: LabelArray) -> list[tuple[Any, ...]]:
@@ -75,15 +75,15 @@ class PolicyShortlist(NotebookText):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        plain = {"threshold": threshold_to_json(self.threshold), "why_not": list(self.why_not)}
+        plain = {"threshold": threshold_to_json(self.threshold), "caveats": list(self.caveats)}
         return asdict(self) | plain
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> PolicyShortlist:
         """Rebuild a shortlist from :meth:`to_dict`."""
         plain = {"threshold": threshold_from_json(stored["threshold"])}
-        why_not = tuple(check_texts("shortlist: why_not", stored["why_not"]))
-        return cls(**(stored | plain | {"why_not": why_not}))
+        caveats = tuple(check_texts("shortlist: caveats", stored["caveats"]))
+        return cls(**(stored | plain | {"caveats": caveats}))
 
 
 def check_shortlisted(shortlist: PolicyShortlist | None, threshold: float, n_classes: int) -> None:

@@ -217,8 +217,8 @@ def describe_certificates(certificates: Mapping[Any, Certificate | None]) -> dic
     alike: dict[Any, list[Any]] = {}
     for group, one in certificates.items():
         if one is not None:
-            same = (one.objective, one.loss, one.guarantee, one.why_not, one.notice, one.method,
-                    one.delta, one.looks, one.assumptions, one.n_accepted > 0)  # fmt: skip
+            same = (one.objective, one.loss, one.guarantee, one.caveats, one.notice, one.method,
+                    one.delta, one.max_analyses, one.assumptions, one.n_accepted > 0)  # fmt: skip
             alike.setdefault(same, []).append(group)
     texts = {}
     for first, *others in alike.values():

@@ -28,7 +28,7 @@ def certify(
     *,
     target: float | None = None,
     delta: float = 0.05,
-    looks: int = 1,
+    max_analyses: int = 1,
     subgroups: Any = None,
 ) -> Certificate:
     """Make a certificate for a fixed policy from fresh rows.
@@ -49,9 +49,9 @@ def certify(
         rows give, which is no promise: nobody asked for it beforehand.
     delta : float in (0, 0.5], default=0.05
         Probability that the bound fails.
-    looks : int, default=1
+    max_analyses : int, default=1
         How often the policy will be checked at most on the same growing rows, this check
-        included; each check may fail with probability ``delta / looks``.
+        included; each check may fail with probability ``delta / max_analyses``.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row, for a policy with a threshold per subgroup. The certificate
         is about all rows together; pass the rows of one subgroup for a promise about it.
@@ -93,7 +93,7 @@ def certify(
         "risk",
         delta,
         "betting" if graded else "clopper-pearson",
-        looks=check_count("looks", looks),
+        max_analyses=check_count("max_analyses", max_analyses),
         loss=rule.default_loss,
         unit=rule.unit,
     )
@@ -119,7 +119,7 @@ def certify(
         n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
         bound=bound,
         rows_needed=replace(goal, target=promised / rule.unit).rows_needed,
-        doubts=(certificates.CHOSEN_HERE,) if same_rows else (),
+        caveats=(certificates.CHOSEN_HERE,) if same_rows else (),
         assumed=[certificates.FIXED],
         refusal=refusal,
         notice=notice,

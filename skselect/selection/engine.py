@@ -19,7 +19,7 @@ from skselect._checks.rows import (
 from skselect._typing import IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
-from skselect.policy.certificate import Doubt, fingerprint
+from skselect.policy.certificate import Caveat, fingerprint
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.goal import Goal
@@ -34,7 +34,7 @@ _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
 def pick(
-    outcomes: Outcomes, goal: Goal, *, doubts: tuple[Doubt, ...] = (), bounded: bool = True
+    outcomes: Outcomes, goal: Goal, *, caveats: tuple[Caveat, ...] = (), bounded: bool = True
 ) -> ThresholdSelection:
     """Pick the threshold for a checked goal; raise or warn where there is none.
 
@@ -42,12 +42,12 @@ def pick(
     ----------
     outcomes : Outcomes
     goal : Goal
-    doubts : tuple of Doubt, default=()
+    caveats : tuple of Caveat, default=()
         Why a certificate is not exact.
     bounded : bool, default=True
         Whether confidences lie in [0, 1].
     """
-    return _report_infeasible(_find(outcomes, goal, doubts, bounded=bounded))
+    return _report_infeasible(_find(outcomes, goal, caveats, bounded=bounded))
 
 
 def pick_on_curve(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
@@ -97,7 +97,7 @@ def pick_by_group(
     goal: Goal,
     *,
     by_answer: bool = False,
-    doubts: tuple[Doubt, ...] = (),
+    caveats: tuple[Caveat, ...] = (),
     bounded: bool = True,
     unseen: str = "abstain",
 ) -> GroupedSelection:
@@ -116,7 +116,7 @@ def pick_by_group(
         The goal of all subgroups, without target.
     by_answer : bool, default=False
         Whether the answers are the subgroups.
-    doubts, bounded, unseen
+    caveats, bounded, unseen
         As in :func:`pick` and :class:`GroupThresholds`.
     """
     members = _find_members(outcomes, subgroups, by, unseen)
@@ -124,7 +124,7 @@ def pick_by_group(
     each_target = _targets_by_group(targets, list(members))
     for (group, rows), target in zip(members.items(), each_target, strict=True):
         own = goal.with_target(target, n_subgroups=len(members), cases=f"of {by} {group!r}")
-        one = _find(outcomes.take(rows), own, doubts, bounded=bounded)
+        one = _find(outcomes.take(rows), own, caveats, bounded=bounded)
         found[group] = one
         if one.accepts_nothing and goal.objective == "cost":
             warnings.warn(_abstaining_is_cheapest(own), stacklevel=3)
@@ -184,7 +184,7 @@ def _targets_by_group(target: Any, groups: list[Any]) -> list[Any]:
 
 
 def _find(
-    outcomes: Outcomes, goal: Goal, doubts: tuple[Doubt, ...], *, bounded: bool
+    outcomes: Outcomes, goal: Goal, caveats: tuple[Caveat, ...], *, bounded: bool
 ) -> ThresholdSelection:
     """Find the threshold; inf where none is good enough."""
     weighted = not are_constant(outcomes.sample_weight)
@@ -199,7 +199,7 @@ def _find(
             f"largest_weight={largest:g}, but sample_weight goes up to {np.max(outcomes.weight):g}."
         )
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    return _find_on_curve(curve, outcomes, goal, doubts, bounded=bounded)
+    return _find_on_curve(curve, outcomes, goal, caveats, bounded=bounded)
 
 
 def _make_countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
@@ -221,7 +221,7 @@ def _find_on_curve(
     curve: RiskCoverageCurve,
     outcomes: Outcomes | None,
     goal: Goal,
-    doubts: tuple[Doubt, ...],
+    caveats: tuple[Caveat, ...],
     *,
     bounded: bool,
 ) -> ThresholdSelection:
@@ -236,7 +236,7 @@ def _find_on_curve(
         n_blocks = goal.rule(rows, goal.target, goal.level, goal.min_coverage)
         threshold = thresholds.threshold_below(curve, n_blocks, bounded=bounded)
     if goal.promises:
-        certificate = promise(curve, outcomes, n_blocks, threshold, goal, doubts)
+        certificate = promise(curve, outcomes, n_blocks, threshold, goal, caveats)
     coverage, risk = curve.working_point(n_blocks)
     return ThresholdSelection(
         threshold, goal, coverage, goal.unit * risk, value, certificate, curve

@@ -87,8 +87,8 @@ class Goal:
     threshold_range : tuple of float or None
         Where CWSA and CWSA+ look for a threshold; None is "auto", see :meth:`range_on`.
     on_infeasible : {"raise", "abstain"}
-    looks : int
-        How many looks share `delta`.
+    max_analyses : int
+        How many analyses share `delta`.
     constraints : tuple of (str, float)
     starts : tuple of float
         Where a fixed sequence begins.
@@ -113,7 +113,7 @@ class Goal:
     min_coverage: float = 0.0
     threshold_range: tuple[float, float] | None = None
     on_infeasible: str = "raise"
-    looks: int = 1
+    max_analyses: int = 1
     constraints: tuple[tuple[str, float], ...] = ()
     starts: tuple[float, ...] = FixedSequence().starts
     combined: Combined | None = None
@@ -129,7 +129,7 @@ class Goal:
         objective: str,
         *,
         delta: float,
-        looks: int,
+        max_analyses: int,
         method: Any,
         min_coverage: Any,
         threshold_range: Any,
@@ -163,7 +163,7 @@ class Goal:
             min_coverage=_check_min_coverage(objective, named, min_coverage),
             threshold_range=_check_threshold_range(objective, threshold_range),
             on_infeasible=on_infeasible,
-            looks=_check_looks(objective, named, looks),
+            max_analyses=_check_max_analyses(objective, named, max_analyses),
             constraints=_check_constraints(objective, constraint, loss),
             loss=loss if isinstance(loss, str) else "graded",
             unit=rule.unit if costly else 1.0,
@@ -222,8 +222,8 @@ class Goal:
 
     @property
     def level(self) -> float:
-        """The share of `delta` that each look uses."""
-        return self.delta / self.looks
+        """The share of `delta` that each analysis uses."""
+        return self.delta / self.max_analyses
 
     @property
     def is_metric(self) -> bool:
@@ -319,14 +319,17 @@ def _check_chow(confidence: Any, loss: Any) -> None:
         )
 
 
-def _check_looks(objective: str, method: str, looks: Any) -> int:
-    looks = check_count("looks", looks)
-    if looks > 1 and (objective not in CERTIFIED_OBJECTIVES or method in ("mean", "empirical")):
+def _check_max_analyses(objective: str, method: str, max_analyses: Any) -> int:
+    max_analyses = check_count("max_analyses", max_analyses)
+    if max_analyses > 1 and (
+        objective not in CERTIFIED_OBJECTIVES or method in ("mean", "empirical")
+    ):
         raise ValueError(
-            f"looks={looks} divides delta, which objective={objective!r} with method={method!r} "
-            "does not use: it gives no promise that holds with high probability. Leave looks out."
+            f"max_analyses={max_analyses} divides delta, which objective={objective!r} with "
+            f"method={method!r} does not use: it gives no promise that holds with high "
+            "probability. Leave it out."
         )
-    return looks
+    return max_analyses
 
 
 def _check_min_coverage(objective: str, method: str, min_coverage: Any) -> float:

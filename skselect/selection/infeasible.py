@@ -46,17 +46,17 @@ def refusal(
 
 
 def asking_again(goal: Goal) -> str:
-    """Say what happens to the promise when rows are added for another look."""
+    """Say what happens to the promise when rows are added for another analysis."""
     if not goal.promises:
         return ""
-    if goal.looks > 1:
+    if goal.max_analyses > 1:
         return (
-            f" For the next of the {goal.looks} planned looks rows may be added to these, until "
-            "there are about as many in all; a look beyond the plan breaks the promise."
+            f" For the next of the {goal.max_analyses} planned analyses rows may be added to "
+            "these, until there are about as many in all; one beyond the plan breaks the promise."
         )
     return (
         " Adding rows to these and asking again breaks the promise: take fresh rows only, or plan "
-        "the number of looks before the first one (looks=)."
+        "the number of analyses before the first one (max_analyses=)."
     )
 
 
@@ -72,7 +72,7 @@ def _advise_rows(curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int |
     kind = "accepted rows" if goal.objective == "risk" else "rows"
     advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
     if goal.objective == "risk":
-        rows = "fresh rows" if goal.looks == 1 else "rows"
+        rows = "fresh rows" if goal.max_analyses == 1 else "rows"
         needed = thresholds.rows_like_these(curve, goal.target, goal.level, goal.min_coverage)
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "

@@ -9,7 +9,7 @@ from skselect._typing import BoolArray
 from skselect.bounds import betting_upper, clopper_pearson_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Certificate, Doubt
+from skselect.policy.certificate import Caveat, Certificate
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.goal import Goal
 
@@ -20,7 +20,7 @@ def promise(
     n_blocks: int,
     threshold: float,
     goal: Goal,
-    doubts: tuple[Doubt, ...],
+    caveats: tuple[Caveat, ...],
 ) -> Certificate:
     """Return the certificate of a threshold that these rows chose.
 
@@ -47,23 +47,23 @@ def promise(
         n_errors=n_errors,
         bound=bound,
         rows_needed=goal.rows_needed,
-        doubts=(*doubts, *_find_doubts(goal, n_blocks, weighted=weighted)),
+        caveats=(*caveats, *_find_caveats(goal, n_blocks, weighted=weighted)),
         assumed=_find_assumptions(goal, weighted=weighted),
     )
 
 
-def _find_doubts(goal: Goal, n_blocks: int, *, weighted: bool) -> list[Doubt]:
+def _find_caveats(goal: Goal, n_blocks: int, *, weighted: bool) -> list[Caveat]:
     """Return the reasons in the goal itself why the promise is not exact."""
-    doubts = []
+    caveats = []
     if goal.method == "sgr":
-        doubts.append(certificates.SGR_PROOF)
+        caveats.append(certificates.SGR_PROOF)
     if goal.method == "mean":
-        doubts.append(certificates.MEAN_ONLY)
+        caveats.append(certificates.MEAN_ONLY)
     if weighted and goal.largest_weight is None:
-        doubts.append(certificates.UNBOUNDED)
+        caveats.append(certificates.UNBOUNDED)
     if n_blocks == 0:
-        doubts.append(certificates.NOTHING)
-    return doubts
+        caveats.append(certificates.NOTHING)
+    return caveats
 
 
 def _find_assumptions(goal: Goal, *, weighted: bool) -> list[str]:
@@ -85,31 +85,31 @@ def issue(
     n_errors: int,
     bound: float,
     rows_needed: int,
-    doubts: tuple[Doubt, ...] = (),
+    caveats: tuple[Caveat, ...] = (),
     assumed: list[str],
     refusal: str = "",
     notice: str = "",
 ) -> Certificate:
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
 
-    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `doubts` say why
+    Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `caveats` say why
     the promise is not exact, `refusal` why there is none at all.
     """
-    why_not = [*(doubt.reason for doubt in doubts), *([refusal] if refusal else [])]
-    broken = {doubt.broken for doubt in doubts}
-    looks = certificates.ONE_LOOK if goal.looks == 1 else certificates.PLANNED
-    trusted = (*certificates.ASSUMPTIONS, *assumed, looks)
+    reasons = [*(caveat.reason for caveat in caveats), *([refusal] if refusal else [])]
+    violated = {caveat.violates for caveat in caveats}
+    planned = certificates.FIRST_ANALYSIS if goal.max_analyses == 1 else certificates.PLANNED
+    trusted = (*certificates.ASSUMPTIONS, *assumed, planned)
     kept = "mean" if goal.method == "mean" else "high_probability"
     coverage, risk = curve.working_point(n_blocks)
     return Certificate(
         objective=goal.objective,
         target=goal.own_target,
         delta=goal.delta,
-        looks=goal.looks,
+        max_analyses=goal.max_analyses,
         method=goal.method,
         guarantee="none" if refusal else kept,
-        exact=not why_not,
-        why_not=tuple(why_not),
+        exact=not refusal and not any(caveat.strikes for caveat in caveats),
+        caveats=tuple(reasons),
         threshold=threshold,
         n=curve.n_rows,
         n_accepted=curve.n_accepted_by(n_blocks),
@@ -122,7 +122,7 @@ def issue(
         loss=goal.loss,
         unit=goal.unit,
         cases=goal.cases,
-        assumptions=tuple(one for one in trusted if one not in broken),
+        assumptions=tuple(one for one in trusted if one not in violated),
         created=certificates.now(),
         fingerprints={"data": certificates.fingerprint(curve)},
         notice=notice,

@@ -123,7 +123,7 @@ class ThresholdSelection(NotebookText):
         Parameters
         ----------
         delta : float in (0, 0.5], default=None
-            Level of the bound; None takes that of the selection, divided by the planned looks.
+            Level of the bound; None takes that of the selection, divided by the planned analyses.
         max_rows : int or None, default=256
             About how many thresholds to show, evenly spread, with the chosen one. None shows
             all.

@@ -33,7 +33,7 @@ def select_threshold(
     objective: str,
     target: Any = None,
     delta: float = 0.05,
-    looks: int = 1,
+    max_analyses: int = 1,
     method: str | FixedSequence | Combined | Betting = "auto",
     min_coverage: float | str = "auto",
     threshold_range: tuple[float, float] | str = "auto",
@@ -73,11 +73,11 @@ def select_threshold(
     delta : float in (0, 0.5], default=0.05
         Probability that a certificate fails, over calibrations like this one. Subgroups share
         it evenly.
-    looks : int, default=1
+    max_analyses : int, default=1
         How often at most you will select a threshold while adding rows to the same set. Plan
-        this number, and how many rows each look takes, before the first look. Each look uses
-        `delta` / `looks`, so that `delta` holds for all together. Looks at fresh rows only need
-        no plan.
+        this number, and how many rows each takes, before the first. Each analysis uses
+        `delta` / `max_analyses`, so that `delta` holds for all together. Calls with fresh rows
+        only need no plan.
     method : str, FixedSequence, Combined or Betting, default="auto"
         How the threshold is found, and what is promised; "auto" takes the first one.
 
@@ -169,7 +169,7 @@ def select_threshold(
     goal = Goal.checked(
         objective,
         delta=delta,
-        looks=looks,
+        max_analyses=max_analyses,
         method=method,
         min_coverage=min_coverage,
         threshold_range=threshold_range,

@@ -11,7 +11,7 @@ from skselect._checks.options import check_number
 from skselect._checks.rows import refuse_weights
 from skselect._typing import BoolArray
 from skselect.bounds import rows_for_quantile
-from skselect.policy.certificate import Doubt
+from skselect.policy.certificate import Caveat
 from skselect.policy.shortlist import PolicyShortlist, check_enough_classes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -23,7 +23,7 @@ _SAME_ROWS = (
     "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5), in "
     "a terminal --shortlist {level:g} 0.5, sets rows apart)"
 )
-_LOOKS = "several looks at growing rows are planned"
+_SEVERAL = "several analyses of growing rows are planned"
 
 
 def check_shortlist(shortlist: Any, weight: Any, n_classes: int) -> Shortlist:
@@ -56,7 +56,7 @@ def add_shortlist(
     subgroups: Any,
     *,
     goal: Goal,
-    doubts: tuple[Doubt, ...] = (),
+    caveats: tuple[Caveat, ...] = (),
     unknown: BoolArray | None = None,
 ) -> ThresholdSelection | GroupedSelection:
     """Return a selection with the shortlist of the cases that it hands over.
@@ -71,7 +71,7 @@ def add_shortlist(
         Of all rows.
     subgroups : array-like of shape (n,), DataFrame or None
     goal : Goal
-    doubts : tuple of Doubt, default=()
+    caveats : tuple of Caveat, default=()
         Why what is found on these rows need not hold for the final classifier.
     unknown : ndarray of bool, shape (n,), default=None
         Rows whose true class the final classifier does not know.
@@ -91,12 +91,12 @@ def add_shortlist(
             f"shortlist={asked.level:g} cannot be reached: the true class of more than "
             f"{100 * (1 - asked.level):.3g} % of the handed-over rows is unknown to the classifier."
         )
-    why_not = [doubt.reason for doubt in doubts]
+    reasons = [caveat.reason for caveat in caveats]
     if not asked.share and goal.method != "chow":  # whose threshold depends on no rows
-        why_not.insert(0, _SAME_ROWS.format(level=asked.level))
-    if goal.looks > 1:
-        why_not.append(_LOOKS)
-    shortlist = PolicyShortlist(asked.level, least, found.threshold, len(rows), tuple(why_not))
+        reasons.insert(0, _SAME_ROWS.format(level=asked.level))
+    if goal.max_analyses > 1:
+        reasons.append(_SEVERAL)
+    shortlist = PolicyShortlist(asked.level, least, found.threshold, len(rows), tuple(reasons))
     found = replace(found, shortlist=shortlist)
     if found.certificate is not None:
         return replace(found, certificate=replace(found.certificate, shortlist=str(shortlist)))

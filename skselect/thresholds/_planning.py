@@ -56,7 +56,7 @@ def rows_needed(
     target : float in (0, 0.5]
         Largest selective risk.
     delta : float in (0, 0.5], default=0.05
-        Allowed probability of failure; with k planned `looks`, pass ``delta / k``.
+        Allowed probability of failure; with k planned analyses, pass ``delta / k``.
     expected_errors : int, default=0
         Errors among the accepted rows that the certificate should survive.
     expected_risk : float in [0, target), default=None

@@ -65,7 +65,8 @@ def predictions_of(frame):
         ({"objective": "risk", "target": 0.1}, ["--target", "0.1"]),
         ({"objective": "risk", "target": 0.1, "delta": 0.2, "method": "band"},
          ["--target", "0.1", "--delta", "0.2", "--method", "band"]),
-        ({"objective": "risk", "target": 0.1, "looks": 3}, ["--target", "0.1", "--looks", "3"]),
+        ({"objective": "risk", "target": 0.1, "max_analyses": 3},
+         ["--target", "0.1", "--max-analyses", "3"]),
         ({"objective": "coverage", "target": 0.6}, ["--objective", "coverage", "--target", ".6"]),
         ({"objective": "cwsa_plus", "min_coverage": 0.3},
          ["--objective", "cwsa_plus", "--min-coverage", "0.3"]),
@@ -712,7 +713,10 @@ def test_the_report_says_first_that_a_promise_is_not_met(frame, subgroups, capsy
     [
         (["--target", "0.98"], "Did you mean 0.02?"),
         (["--target", "0.1", "--delta", "0.95"], "Did you mean 0.05?"),
-        (["--target", "0.1", "--looks", "0"], "looks must be an integer of at least 1"),
+        (
+            ["--target", "0.1", "--max-analyses", "0"],
+            "max_analyses must be an integer of at least 1",
+        ),
     ],
 )
 def test_tune_refuses_what_would_promise_nothing(frame, options, message, capsys):

@@ -102,7 +102,7 @@ def test_messages_name_options():
          "with every class."),
         ("No threshold (delta=0.05); at least min_coverage=0.1; raise min_coverage.",
          "No threshold (--delta 0.05); at least --min-coverage 0.1; raise --min-coverage."),
-        ("plan it (looks=).", "plan it (--looks)."),
+        ("plan it (max_analyses=).", "plan it (--max-analyses)."),
         ("column 'y_true' of the user's table", "column 'y_true' of the user's table"),
         ("--target is missing: objective='risk'", "--target is missing: --objective 'risk'"),
         ("in Python: select_threshold(..., target=.1, among=('true', x))",

@@ -43,7 +43,7 @@ APART = Shortlist(0.9, share=0.5)
         ({"shortlist": APART, "cv": 0.5, "refit": True}, ["fitted again on all rows"]),
         ({"shortlist": APART, "cv": 3}, ["out-of-fold predictions"]),
         ({"cv": 3}, ["these rows also chose the threshold", "out-of-fold predictions"]),
-        ({"shortlist": APART, "looks": 2}, ["several looks"]),
+        ({"shortlist": APART, "max_analyses": 2}, ["several analyses"]),
         ({"objective": "selective_accuracy", "target": None, "shortlist": APART, "cv": 0.5,
           "refit": False}, []),
         ({"objective": "cost", "method": "chow", "cv": 0.5, "refit": False}, []),
@@ -52,9 +52,9 @@ APART = Shortlist(0.9, share=0.5)
 @pytest.mark.filterwarnings("ignore:min_coverage")
 def test_it_says_whether_it_is_exact(data, options, reasons):
     tuner = tune(*data, **options)
-    why_not = tuner.policy_.shortlist.why_not
-    assert len(why_not) == len(reasons)
-    for text, reason in zip(why_not, reasons, strict=True):
+    caveats = tuner.policy_.shortlist.caveats
+    assert len(caveats) == len(reasons)
+    for text, reason in zip(caveats, reasons, strict=True):
         assert reason in text
     text = str(tuner.policy_.shortlist)
     assert text in unwrap(str(tuner.selection_))
@@ -70,7 +70,7 @@ def test_fresh_rows_of_a_frozen_classifier_are_exact_and_its_own_are_not(data):
     assert fresh.policy_.shortlist.is_exact
     for goal in ({"objective": "coverage", "target": 0.5}, {"objective": "cost", "target": 0.1}):
         own = tune(X[:600], y[:600], FrozenEstimator(fitted), shortlist=APART, **goal)
-        assert "also trained the classifier" in own.policy_.shortlist.why_not[0]
+        assert "also trained the classifier" in own.policy_.shortlist.caveats[0]
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_every_way_says_whether_it_is_exact(data):
         certificate = tuner.fit(X[rest], y[rest], **options).certificate_
         assert certificate.exact == (why == ""), tuner
         assert str(certificate).startswith("CERTIFIED" if why == "" else "ESTIMATE, NOT CERTIFIED")
-        assert why in " ".join(certificate.why_not)
+        assert why in " ".join(certificate.caveats)
 
 
 def test_a_part_of_the_training_rows_makes_it_an_estimate(data):
@@ -761,11 +761,14 @@ def test_a_public_table_in_time_order_is_noticed(data_folder):
             "Did you mean 0.1?",
         ),
         ({"constraint": ("risk", 0.98)}, "constraint 'risk' must be at most 0.5"),
-        ({"looks": 2}, "looks=2 divides delta, which objective='cwsa_plus'"),
+        ({"max_analyses": 2}, "max_analyses=2 divides delta, which objective='cwsa_plus'"),
         ({"refit": "no"}, "refit must be True, False or"),
         ({"cv": "all"}, "cv must be an integer, a share of the rows, 'auto', a splitter"),
         ({"refit": False}, "refit=False needs one fitted classifier to keep"),
-        ({"objective": "risk", "target": 0.1, "looks": 1.5}, "looks must be an integer"),
+        (
+            {"objective": "risk", "target": 0.1, "max_analyses": 1.5},
+            "max_analyses must be an integer",
+        ),
         ({"group_by": "sex"}, "group_by='sex': X has no column"),
         ({"group_by": "predicted_class", "among": ("true", 1)}, "among does not go with group_by"),
         ({"constraint": ("luck", 0.1)}, "constraint must be one of"),
@@ -786,9 +789,9 @@ def test_bad_parameters_are_named(options, message, data):
 
 def test_planned_looks_share_delta(data):
     share = risk(GaussianNB(), delta=0.025, cv=5)
-    look = risk(GaussianNB(), delta=0.1, looks=4, cv=5)
+    look = risk(GaussianNB(), delta=0.1, max_analyses=4, cv=5)
     assert share.fit(*data).threshold_ == look.fit(*data).threshold_
-    assert (look.certificate_.delta, look.certificate_.looks) == (0.1, 4)
+    assert (look.certificate_.delta, look.certificate_.max_analyses) == (0.1, 4)
 
 
 def test_infeasible_targets(data):

@@ -211,7 +211,7 @@ LAWS = {
     "few levels": lambda rng, n: rng.choice([0.55, 0.6, 0.8, 0.9, 0.95], n),
     "whole range": lambda rng, n: rng.random(n),
     "nearly certain": lambda rng, n: rng.uniform(0.98, 1, n),
-    "doubts of every size": lambda rng, n: 1 - 10 ** -rng.uniform(0.3, 4, n),
+    "caveats of every size": lambda rng, n: 1 - 10 ** -rng.uniform(0.3, 4, n),
 }
 
 
@@ -232,7 +232,7 @@ def rejections(law, n, repetitions, seed, **options):
         ("heavy tail", 20, 300),
         ("few levels", 1000, 200),
         ("nearly certain", 1000, 600),
-        ("doubts of every size", 20, 300),
+        ("caveats of every size", 20, 300),
     ],
 )
 def test_the_level_is_held_for_honest_confidences(law, n, repetitions):

@@ -41,7 +41,7 @@ def rows_with(n_errors, n_accepted, n):
 def certificate(**facts):
     known = {
         "objective": "risk", "target": 0.03, "delta": 0.05, "method": "combined",
-        "guarantee": "high_probability", "exact": True, "why_not": (), "threshold": 0.9,
+        "guarantee": "high_probability", "exact": True, "caveats": (), "threshold": 0.9,
         "n": 500, "n_accepted": 400, "n_errors": 2, "coverage": 0.8, "risk": 0.005,
         "pointwise_bound": 0.02, "rows_needed": 99,
     }  # fmt: skip
@@ -269,8 +269,8 @@ def test_the_answer_in_words(policy):
 @pytest.mark.parametrize(
     "facts",
     [
-        {"guarantee": "none", "exact": False, "why_not": ("refused",)},
-        {"guarantee": "mean", "exact": False, "why_not": ("mean only",)},
+        {"guarantee": "none", "exact": False, "caveats": ("refused",)},
+        {"guarantee": "mean", "exact": False, "caveats": ("mean only",)},
         {"guarantee": "measured"}, {"n_accepted": 0, "n_errors": 0}, {"loss": "graded"},
     ],
     ids=str,

@@ -38,7 +38,7 @@ def make(rng, n=1000, **options):
 
 CERTIFICATE_OF_RISK = Certificate(
     objective="risk", target=0.02, delta=0.05, method="band", guarantee="high_probability",
-    exact=True, why_not=(), threshold=0.8, n=100, n_accepted=80, n_errors=0, coverage=0.8,
+    exact=True, caveats=(), threshold=0.8, n=100, n_accepted=80, n_errors=0, coverage=0.8,
     risk=0.0, pointwise_bound=0.03, rows_needed=149,
 )  # fmt: skip
 
@@ -61,7 +61,7 @@ def test_text_quotes_neither_pointwise_bound_nor_least_target(rng):
 def test_an_estimate_says_so_first_and_why():
     certificate = Certificate(
         objective="risk", target=0.02, delta=0.05, method="band", guarantee="high_probability",
-        exact=False, why_not=("fold models differ",), threshold=0.8, n=100, n_accepted=80,
+        exact=False, caveats=("fold models differ",), threshold=0.8, n=100, n_accepted=80,
         n_errors=0, coverage=0.8, risk=0.0, pointwise_bound=0.03, rows_needed=149,
     )  # fmt: skip
     assert str(certificate).startswith("ESTIMATE, NOT CERTIFIED: fold models differ")
@@ -84,10 +84,10 @@ def test_numbers_are_those_of_the_rows(rng):
 
 
 def test_planned_looks_are_said_stored_and_taken_on_trust(rng):
-    certificate = make(rng, looks=4)
+    certificate = make(rng, max_analyses=4)
     text = unwrap(str(certificate))
-    assert "in 95 of 100 such calibrations (each of up to 4 looks) at most 5 %" in text
-    assert text.endswith("delta 0.05. Planned for up to 4 looks: each uses delta / 4.")
+    assert "in 95 of 100 such calibrations (each of up to 4 analyses) at most 5 %" in text
+    assert text.endswith("delta 0.05. Planned for up to 4 analyses: each uses delta / 4.")
     assert "were planned before the first" in certificate.assumptions[-1]
     restored = Certificate.from_dict(json.loads(certificate.to_json()))
     assert restored == certificate
@@ -96,10 +96,10 @@ def test_planned_looks_are_said_stored_and_taken_on_trust(rng):
 
 def test_one_look_is_taken_on_trust_and_old_files_had_one(rng):
     certificate = make(rng)
-    assert "first look at these rows" in certificate.assumptions[-1]
-    assert "looks: each" not in unwrap(str(certificate))
+    assert "first analysis of these rows" in certificate.assumptions[-1]
+    assert "analyses: each" not in unwrap(str(certificate))
     stored = certificate.to_dict()
-    del stored["looks"], stored["notice"], stored["rests_on"]
+    del stored["max_analyses"], stored["notice"], stored["rests_on"]
     assert Certificate.from_dict(stored) == certificate
 
 
@@ -356,9 +356,9 @@ def test_thresholds_without_end_are_storable():
     "change",
     [
         {"loss": "foo"}, {"target": "abc"}, {"delta": 2}, {"n": -5}, {"unit": "a"},
-        {"why_not": "abc"}, {"objective": "zz"}, {"exact": "yes"}, {"exact": False},
+        {"caveats": "abc"}, {"objective": "zz"}, {"exact": "yes"}, {"exact": False},
         {"guarantee": "foo"}, {"n_errors": 10**6}, {"assumptions": [1]}, {"coverage": None},
-        {"looks": 0}, {"delta": 0.95}, {"notice": 1}, {"rests_on": None},
+        {"max_analyses": 0}, {"delta": 0.95}, {"notice": 1}, {"rests_on": None},
     ],
     ids=str,
 )  # fmt: skip
@@ -371,7 +371,7 @@ def test_a_damaged_certificate_is_an_error_and_never_a_promise(rng, change):
 def test_a_mean_with_another_doubt_is_hedged(rng):
     certificate = make(rng, method="mean")
     assert "\nIf future cases" in unwrap(str(certificate))
-    doubted = replace(certificate, why_not=("fold models differ", *certificate.why_not))
+    doubted = replace(certificate, caveats=("fold models differ", *certificate.caveats))
     assert "\nA certificate would say: if future cases" in unwrap(str(doubted))
 
 

@@ -117,9 +117,9 @@ def test_lists_go_to_parquet_and_back(policy, tmp_path):
 
 
 @pytest.mark.parametrize("threshold", [0.8, np.inf, -np.inf])
-@pytest.mark.parametrize("why_not", [(), ("because", "of that")])
-def test_a_file_holds_the_shortlist(threshold, why_not):
-    shortlist = PolicyShortlist(0.9, 0.1 + 0.2, threshold, 77, why_not)
+@pytest.mark.parametrize("caveats", [(), ("because", "of that")])
+def test_a_file_holds_the_shortlist(threshold, caveats):
+    shortlist = PolicyShortlist(0.9, 0.1 + 0.2, threshold, 77, caveats)
     policy = AbstentionPolicy(classes=LABELS["int"], threshold=threshold, shortlist=shortlist)
     text = policy.to_json()
     assert AbstentionPolicy.from_json(text).shortlist == shortlist
@@ -142,7 +142,7 @@ def test_files_from_before_shortlists_still_load(version):
     "change",
     [
         {"level": 1.0}, {"level": None}, {"least_proba": -0.1}, {"least_proba": None}, {"n": 0},
-        {"n": 1.5}, {"why_not": "text"}, {"why_not": [1]}, {"threshold": 0.7}, {"more": 1},
+        {"n": 1.5}, {"caveats": "text"}, {"caveats": [1]}, {"threshold": 0.7}, {"more": 1},
     ],
 )  # fmt: skip
 def test_a_damaged_shortlist_is_refused(policy, change):
@@ -173,7 +173,7 @@ def test_the_words_say_exact_or_estimate(policy):
     assert "Exact, from 100 handed-over rows" in exact
     assert exact in str(policy)
     assert policy.shortlist.is_exact
-    estimate = dataclasses.replace(policy.shortlist, level=0.999, why_not=("it rained",))
+    estimate = dataclasses.replace(policy.shortlist, level=0.999, caveats=("it rained",))
     assert not estimate.is_exact
     assert "Shortlist, an estimate from 100 handed-over rows: in about 99.9 of 100" in str(estimate)
     assert str(estimate).endswith("Not exact: it rained.")

@@ -32,7 +32,7 @@ def report():
         policy={"bayes": tuner.policy_, "logistic <b>": None},
         features=pd.DataFrame(X[1200:, 20:24], columns=["p <1>", "p2", "p3", "p4"]),
         subgroups=pd.DataFrame({"parity": y[1200:] % 2, "half": np.arange(597) // 300}),
-        title="Digits & doubts",
+        title="Digits & caveats",
     )
 
 
@@ -42,7 +42,7 @@ def page(report):
 
 
 def test_it_holds_everything(page):
-    assert "<title>Digits &amp; doubts</title>" in page
+    assert "<title>Digits &amp; caveats</title>" in page
     assert "CERTIFIED\nIf future cases" in html.unescape(page)
     assert "before calibration" in page
     assert "Most confident errors" in page

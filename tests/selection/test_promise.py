@@ -52,7 +52,7 @@ def test_where_nothing_is_accepted_every_reason_is_given(good, method, reasons):
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
         found = select_threshold(good, objective="risk", target=1e-4, method=method,
                                  on_infeasible="abstain")  # fmt: skip
-    why_not = found.certificate.why_not
-    assert len(why_not) == len(reasons)
-    assert all(reason in said for reason, said in zip(reasons, why_not, strict=True))
+    caveats = found.certificate.caveats
+    assert len(caveats) == len(reasons)
+    assert all(reason in said for reason, said in zip(reasons, caveats, strict=True))
     assert found.certificate.pointwise_bound == 1.0

@@ -189,13 +189,22 @@ def test_counting_methods_refuse_graded_losses(good):
             {"objective": "cwsa_plus", "constraint": ("selective_accuracy", 0.02)},
             r"constraint 'selective_accuracy' must be a number in \[0.5, 1\], got 0.02",
         ),
-        ({"objective": "risk", "target": 0.1, "looks": 0}, "looks must be an integer"),
-        ({"objective": "risk", "target": 0.1, "looks": 1.5}, "looks must be an integer"),
-        ({"objective": "cwsa_plus", "looks": 2}, "looks=2 divides delta, which objective='cwsa"),
-        ({"objective": "cost", "target": 0.1, "looks": 2}, "looks=2 divides delta"),
         (
-            {"objective": "risk", "target": 0.1, "looks": 2, "method": "mean"},
-            "looks=2 divides delta",
+            {"objective": "risk", "target": 0.1, "max_analyses": 0},
+            "max_analyses must be an integer",
+        ),
+        (
+            {"objective": "risk", "target": 0.1, "max_analyses": 1.5},
+            "max_analyses must be an integer",
+        ),
+        (
+            {"objective": "cwsa_plus", "max_analyses": 2},
+            "max_analyses=2 divides delta, which objective='cwsa",
+        ),
+        ({"objective": "cost", "target": 0.1, "max_analyses": 2}, "max_analyses=2 divides delta"),
+        (
+            {"objective": "risk", "target": 0.1, "max_analyses": 2, "method": "mean"},
+            "max_analyses=2 divides delta",
         ),
         ({"objective": "risk", "target": 0.1, "method": "magic"}, "method .*must be one of"),
         ({"objective": "risk", "target": 0.1, "min_coverage": 2}, "min_coverage must be a number"),
@@ -286,11 +295,11 @@ def test_mean_losses_may_be_large(good):
 def test_each_look_spends_its_share_of_delta(good, method):
     options = {"objective": "risk", "target": 0.04, "method": method}
     share = select_threshold(good, delta=0.025, **options)
-    look = select_threshold(good, delta=0.1, looks=4, **options)
+    look = select_threshold(good, delta=0.1, max_analyses=4, **options)
     assert look.threshold == share.threshold
     assert look.certificate.pointwise_bound == share.certificate.pointwise_bound
     assert look.certificate.rows_needed == share.certificate.rows_needed
-    assert (look.certificate.delta, look.certificate.looks) == (0.1, 4)
+    assert (look.certificate.delta, look.certificate.max_analyses) == (0.1, 4)
     assert look.to_frame().equals(share.to_frame())
 
 
@@ -298,13 +307,13 @@ def test_each_look_spends_its_share_of_delta(good, method):
 def test_looks_divide_the_other_promises_too(good, objective):
     options = {"objective": objective, "target": 0.01 if objective != "coverage" else 0.8}
     share = select_threshold(good, delta=0.025, **options)
-    assert select_threshold(good, delta=0.1, looks=4, **options).threshold == share.threshold
+    assert select_threshold(good, delta=0.1, max_analyses=4, **options).threshold == share.threshold
 
 
 def test_looks_and_subgroups_divide_delta_together(good):
     site = np.arange(2000) % 2
     options = {"objective": "risk", "target": 0.05, "subgroups": site}
-    looks = select_threshold(good, delta=0.08, looks=2, **options)
+    looks = select_threshold(good, delta=0.08, max_analyses=2, **options)
     share = select_threshold(good, delta=0.04, **options)
     assert looks.thresholds == share.thresholds
     assert looks.certificates[0].delta == 0.04  # over both looks
@@ -317,11 +326,11 @@ def test_looks_and_subgroups_divide_delta_together(good):
     ("looks", "said"),
     [
         (1, "Adding rows to these and asking again breaks the promise: take fresh rows only"),
-        (3, "For the next of the 3 planned looks rows may be added to these"),
+        (3, "For the next of the 3 planned analyses rows may be added to these"),
     ],
 )
 def test_a_refusal_says_what_asking_again_does(good, looks, said):
-    options = {"objective": "risk", "target": 0.0001, "looks": looks}
+    options = {"objective": "risk", "target": 0.0001, "max_analyses": looks}
     with pytest.raises(InfeasibleTargetError, match=said) as caught:
         select_threshold(good, **options)
     assert said in caught.value.reason  # the command line prints this part

@@ -122,8 +122,10 @@ def test_what_makes_it_an_estimate_is_said(predictions):
     assert "these rows also chose the threshold" in str(same.shortlist)
     assert "Shortlist(0.9, share=0.5)" in str(same.shortlist)
     apart = Shortlist(0.9, share=0.5)
-    looks = select_threshold(predictions, objective="risk", target=0.05, looks=2, shortlist=apart)
-    assert looks.shortlist.why_not == ("several looks at growing rows are planned",)
+    looks = select_threshold(
+        predictions, objective="risk", target=0.05, max_analyses=2, shortlist=apart
+    )
+    assert looks.shortlist.caveats == ("several analyses of growing rows are planned",)
     chow = select_threshold(
         predictions, objective="cost", target=0.2, method="chow", shortlist=0.9
     )  # fmt: skip
