@@ -308,7 +308,7 @@ class AbstentionPolicy(NotebookText):
     def _check_and_apply(
         self, y_proba: Any, y_pred: Any, subgroups: Any, witnesses: Any
     ) -> Decisions:
-        scores = _check_scores(y_proba, self.classes, self.response)
+        scores = check_scores(y_proba, self.classes, self.response)
         answers = self._check_answers(y_pred, len(scores))
         opinions = self._check_opinions(witnesses, len(scores))
         return apply_policy(self, scores, answers, subgroups, opinions)
@@ -356,7 +356,7 @@ class AbstentionPolicy(NotebookText):
         for name in self.confidence.asks:
             place = f"witnesses[{name!r}]"
             if name in self.confidence.witnesses:
-                values = _check_scores(given[name], self.classes, "predict_proba", place)
+                values = check_scores(given[name], self.classes, "predict_proba", place)
             else:
                 values = check_vector(given[name], place) if n else np.empty(0)
                 if not np.all(np.isfinite(values)):
@@ -716,7 +716,7 @@ def _check_asked(score: LearnedScore, witnesses: Any) -> Mapping[str, Any]:
     return witnesses
 
 
-def _check_scores(
+def check_scores(
     values: Any, classes: LabelArray, response: str, name: str = "y_proba"
 ) -> FloatArray:
     """Return checked raw scores, with a column per class or one decision value for two."""

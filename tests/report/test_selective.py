@@ -273,6 +273,16 @@ def test_refusals(options, message):
         selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]], **options)
 
 
+def test_predictions_may_stand_alone():
+    y, proba = [0, 1, 1, 0] * 5, [0.2, 0.7, 0.4, 0.1] * 5
+    table = Predictions.from_proba(y, proba)
+    expected = selective_report(y, proba).to_frame()
+    assert selective_report(table).to_frame().equals(expected)
+    assert list(selective_report({"a": table, "b": table}).contents["models"]) == ["a", "b"]
+    with pytest.raises(ValueError, match="y_proba is missing"):
+        selective_report(y)
+
+
 def test_what_does_not_go_together():
     table = Predictions.from_proba([0, 1], [0.2, 0.7])
     with pytest.raises(ValueError, match="y_true=None"):

@@ -404,7 +404,7 @@ def test_confidence_and_loss_of_outcomes_are_theirs(good):
 
 
 def test_something_else_than_predictions_is_refused():
-    with pytest.raises(ValueError, match="predictions_or_outcomes must be Predictions"):
+    with pytest.raises(ValueError, match="or RiskCoverageCurve; got list alone"):
         select_threshold([0, 1], objective="cwsa_plus")
 
 
