@@ -3,10 +3,10 @@
 import json
 import warnings
 
+import dask.array as da
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
@@ -16,17 +16,23 @@ from skselect import (
     Outcomes,
     Predictions,
     RiskCoverageCurve,
+    RiskCoverageDisplay,
     SelectiveClassifier,
     SelectiveState,
     ThresholdTuner,
+    certify,
+    check_policy,
     evaluate,
     get_scorer,
     select_threshold,
+    selective_scoring,
 )
 from skselect.calibration import VennAbersCalibrator
+from skselect.datasets import load_dataset
 from skselect.metrics import (
     augrc_score,
     aurc_score,
+    compare_models,
     cw_f1_score,
     cwsa_plus_score,
     cwsa_score,
@@ -36,6 +42,17 @@ from skselect.metrics import (
 Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
 X, Y_MANY = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
 POLICY = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+
+
+class Untrained(GaussianNB):
+    """Must be refused before it is trained."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError
+
+
+def fitted_tuner():
+    return ThresholdTuner(GaussianNB(), objective="coverage", target=0.5).fit(X, Y_MANY)
 
 
 def cut_off():
@@ -97,9 +114,64 @@ CASES = {
         lambda: aurc_score(["no", "yes", "no"], [0.1, 0.9, 0.2]),
         "pos_label must name the class whose probability y_proba holds.*Pass pos_label=",
     ),
-    "one class": (lambda: SelectiveClassifier(LogisticRegression()).fit(X, [1] * 60), "class"),
+    "one class": (lambda: SelectiveClassifier(Untrained()).fit(X, [1] * 60),
+                  r"y has one class only, \[1\]: a classifier learns to tell classes apart"),
+    "one class for a tuner": (lambda: ThresholdTuner(Untrained()).fit(X, ["a"] * 60),
+                              r"y has one class only, \['a'\]"),
     "unknown metric": (lambda: evaluate(Outcomes(Y, [1, 1, 1]), ["hope"]), "metrics must be one of"),
+    "misspelt metric": (lambda: evaluate(Y, P, ["augcr"]), "got 'augcr'. Did you mean 'augrc'?"),
+    "metric of an interval": (lambda: metric_interval(Y, P, "AURC"), "Did you mean 'aurc'?"),
+    "metric of a comparison": (
+        lambda: compare_models(Y, {"a": P, "b": P}, "failure_aurco"), "Did you mean 'failure_auroc'?"
+    ),
     "unknown scorer": (lambda: get_scorer("hope"), "name must be one of"),
+    "misspelt scorer": (lambda: get_scorer("cwsaplus"), "Did you mean 'cwsa_plus'?"),
+    "misspelt scorers": (lambda: selective_scoring("neg_augcr"), "Did you mean 'neg_augrc'?"),
+    "misspelt objective": (
+        lambda: select_threshold(Y, P, objective="rsik"), "Did you mean 'risk'?"
+    ),
+    "misspelt method": (
+        lambda: select_threshold(Y, P, objective="risk", target=0.1, method="fixed_sequense"),
+        "Did you mean 'fixed_sequence'?",
+    ),
+    "misspelt calibration": (
+        lambda: SelectiveClassifier(GaussianNB(), calibration="plat").fit(X, Y_MANY),
+        "Did you mean 'platt'?",
+    ),
+    "misspelt data set": (lambda: load_dataset("mushrooms"), "Did you mean 'mushroom'?"),
+    "labels alone": (lambda: evaluate(Y), r"rows must be y_true and y_proba \(true labels, then"),
+    "labels alone for a threshold": (
+        lambda: select_threshold(Y, objective="cwsa"), "or one Predictions or .* got list alone"
+    ),
+    "labels alone for a policy": (lambda: check_policy(POLICY, Y), "got list alone"),
+    "labels alone for a certificate": (lambda: certify(POLICY, Y), "got list alone"),
+    "Dask labels": (
+        lambda: evaluate(da.from_array(np.array(Y)), da.from_array(np.array(P))),
+        r"Use skselect.dask.evaluate\(y_true, y_proba\)",
+    ),
+    "percentage as target": (
+        lambda: select_threshold(Y, P, objective="risk", target=5),
+        r"target must be a number in \(0, 1\), got 5.0. Write 5 % as 0.05.",
+    ),
+    "text as target": (
+        lambda: ThresholdTuner(GaussianNB(), objective="risk", target="2,5 %").fit(X, Y_MANY),
+        "got '2,5 %'. Write 2.5 % as 0.025.",
+    ),
+    "percentage as delta": (
+        lambda: certify(POLICY, Y, P, delta=5), "Write 5 % as 0.05"
+    ),
+    "percentage as coverage": (
+        lambda: select_threshold(Y, P, objective="coverage", target=90), "Write 90 % as 0.9"
+    ),
+    "policy of a tuner": (
+        lambda: AbstentionPolicy.from_json(fitted_tuner()),
+        "path_or_text must be the name of a policy file or its text, got ThresholdTuner. It has "
+        "its policy already: .policy_",
+    ),
+    "from_models of models": (
+        lambda: RiskCoverageDisplay.from_models({"a": GaussianNB(), "b": GaussianNB()}, X, Y_MANY),
+        r"from_models\(y, {'forest': forest.predict_proba\(X\), ...}\). from_estimator draws",
+    ),
     "unknown confidence": (lambda: aurc_score(Y, P, confidence="hope"), "confidence must be one of"),
     "unknown loss": (lambda: aurc_score(Y, P, loss="hope"), "loss must be one of"),
     "unknown estimator of AURC": (lambda: aurc_score(Y, P, estimator="x"), "estimator must be one"),
@@ -135,6 +207,10 @@ CASES = {
     "unfitted": (
         lambda: SelectiveClassifier(GaussianNB()).predict(X),
         r"not fitted yet. Call fit\(X, y\) first",
+    ),
+    "policy of an unfitted tuner": (
+        lambda: ThresholdTuner(GaussianNB()).policy_,
+        r"This ThresholdTuner is not fitted yet, so it has no 'policy_'. Call fit\(X, y\) first",
     ),
     "unfitted tuner": (lambda: ThresholdTuner(GaussianNB()).predict(X), "not fitted yet"),
     "fitted, not frozen": (

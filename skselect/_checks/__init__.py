@@ -7,7 +7,8 @@ library does not check again what was checked here.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import difflib
+from collections.abc import Collection, Iterable
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
@@ -44,6 +45,13 @@ def shown(value: Any) -> str:
         return f"{kind} of length {len(value)}"
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{kind}, {text[:_LONGEST]}..."
+
+
+def did_you_mean(value: Any, known: Iterable[str]) -> str:
+    """Return " Did you mean 'augrc'?" where a name is almost one of `known`, else ""."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(str(value).lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 T = TypeVar("T")

@@ -575,7 +575,10 @@ def frozen_classes(estimator: Any) -> LabelArray:
 
 def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
     """Return the classes of a classifier that is used as it is, else those of y."""
-    return frozen_classes(estimator) if is_ready(estimator) else np.unique(y)
+    if is_ready(estimator):
+        return frozen_classes(estimator)
+    check_more_classes(classes := np.unique(y), "a classifier learns to tell classes apart")
+    return classes
 
 
 def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:

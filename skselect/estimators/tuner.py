@@ -695,7 +695,7 @@ class ThresholdTuner(
     # scikit-learn ------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "policy_")
+        return "policy_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         return adopt_tags(super().__sklearn_tags__(), self.estimator)

@@ -13,7 +13,7 @@ import pprint
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -231,6 +231,16 @@ class AbstentionPolicy(NotebookText):
         _check_facts(self)
 
     # Deciding ----------------------------------------------------------------------------
+
+    if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("predict"):
+                raise AttributeError(
+                    f"A policy has no {name!r}, because it holds no classifier: use "
+                    "policy.decide(classifier.predict_proba(X)), or the estimator itself."
+                )
+            return object.__getattribute__(self, name)
 
     def decide(
         self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
