@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils import get_tags
 
-from skselect._checks import as_array, did_you_mean, shown
+from skselect._checks import as_array, did_you_mean, shown, warn_user
 from skselect._checks.labels import plain_labels
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 
@@ -259,10 +258,9 @@ def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
     # The only row of a class does not count: no splitter can avoid that.
     n_unseen = int(np.sum(~seen & (np.bincount(codes)[codes] > 1)))
     if n_unseen:
-        warnings.warn(
+        warn_user(
             f"cv: {n_unseen} of {len(seen)} rows belong to a class that the model of their fold "
-            f"was not trained on; {fate}. StratifiedKFold avoids this.",
-            stacklevel=4,
+            f"was not trained on; {fate}. StratifiedKFold avoids this."
         )
 
 

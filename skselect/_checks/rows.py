@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import are_constant, is_graded
-from skselect._checks import as_array, did_you_mean
+from skselect._checks import as_array, did_you_mean, warn_user
 from skselect._typing import FloatArray, IntArray, LabelArray
 
 #: Sums of weights above this may overflow, and sums of weights below its inverse may underflow.
@@ -187,10 +187,9 @@ def warn_small_weights(weight: FloatArray | None, metric: str) -> None:
 def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -> None:
     """Warn where a sum of weights stands for far fewer rows than there are."""
     if total < n_rows / 2:
-        warnings.warn(
+        warn_user(
             f"sample_weight sums to {total:g} for {n_rows} rows, but {metric} counts weights as "
-            f"rows. Scale them to mean one{remedy}.",
-            stacklevel=5,
+            f"rows. Scale them to mean one{remedy}."
         )
 
 

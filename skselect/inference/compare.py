@@ -15,6 +15,7 @@ from scipy.special import ndtr, stdtr
 from scipy.stats import wilcoxon
 
 from skselect._array_ops import ROUNDING
+from skselect._checks import warn_user
 from skselect._checks.options import (
     check_choice,
     check_count,
@@ -322,10 +323,9 @@ def compare_models(
     few = found.pop("shaky")
     shaky = [name for name in names if few[name]]
     if shaky:
-        warnings.warn(
+        warn_user(
             f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
-            "intervals and p-values may be far off.",
-            stacklevel=3,
+            "intervals and p-values may be far off."
         )
     found.attrs["note"] = NOTE
     return found
@@ -393,9 +393,8 @@ def compare_across_datasets(
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     frame = _check_value_table(values)
     if len(frame) < 6:
-        warnings.warn(
-            f"values has {len(frame)} data sets; with fewer than 6 no p-value can reach 0.05.",
-            stacklevel=2,
+        warn_user(
+            f"values has {len(frame)} data sets; with fewer than 6 no p-value can reach 0.05."
         )
     names = check_models("values", dict.fromkeys(frame.columns), baseline)
     ranks = frame.rank(axis=1, ascending=not greater_is_better).mean()
