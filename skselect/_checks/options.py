@@ -213,6 +213,16 @@ def check_has_fit(estimator: Any) -> None:
             "estimator must be a classifier object such as LogisticRegression(), got "
             f"{shown(estimator)}."
         )
+    inner = estimator
+    while hasattr(inner, "estimator"):
+        inner = inner.estimator
+    name = type(inner).__name__
+    if name.startswith("Dask"):
+        local = "model.to_local()" if "LGBM" in name else "skselect.dask.local_classifier(model)"
+        raise ValueError(
+            f"estimator: a {name} predicts blocks of a Dask collection. Fit it, then pass "
+            f"FrozenEstimator({local}) and rows that fit in memory."
+        )
     tagged = hasattr(estimator, "__sklearn_tags__")
     kind = get_tags(estimator).estimator_type if tagged else None
     if kind not in ("classifier", None):
