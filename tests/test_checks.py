@@ -179,6 +179,12 @@ CASES = {
         "path_or_text must be the name of a policy file or its text, got ThresholdTuner. It has "
         "its policy already: .policy_",
     ),
+    "JSON of a tuner": (
+        lambda: fitted_tuner().to_json("policy.json"), r"use policy_.to_json\(...\)"
+    ),
+    "features for a policy": (
+        lambda: POLICY.predict(X), r"use policy.decide\(classifier.predict_proba\(X\)\)"
+    ),
     "from_models of models": (
         lambda: RiskCoverageDisplay.from_models({"a": GaussianNB(), "b": GaussianNB()}, X, Y_MANY),
         r"from_models\(y, {'forest': forest.predict_proba\(X\), ...}\). from_estimator draws",
@@ -308,7 +314,7 @@ def test_bad_input_is_a_clear_error(case):
     act, message = CASES[case]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a fitted, unfrozen classifier warns: here it raises
-        with pytest.raises((ValueError, UserWarning), match=message):
+        with pytest.raises((ValueError, AttributeError, UserWarning), match=message):
             act()
 
 
