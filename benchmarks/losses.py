@@ -213,7 +213,8 @@ def list_nets(quick, *, fashion):
         for seed in range(1 if quick else 3) for rate in RATES
     ]  # fmt: skip
     mlps = [
-        {"images": "mnist", "net": "MLP", "dropout": 0.0, "alpha": alpha, "seed": seed, "n_train": 200, "epochs": 50}
+        {"images": "mnist", "net": "MLP", "dropout": 0.0, "alpha": alpha, "seed": seed,
+         "n_train": 200, "epochs": 50}
         for seed in range(1 if quick else 20) for alpha in (0.0, 0.3, 1.0, 3.0)
     ]  # fmt: skip
     return lenets + mlps
@@ -269,7 +270,8 @@ def main():
             print("Fashion-MNIST is left out: install Debian's dataset-fashion-mnist, or put its "
                   "four files (.gz) into the folder fashion-mnist of --data-home.")  # fmt: skip
         run = partial(net_run, data_home=options.data_home)
-        nets = resumed(options.out / "nets.csv", list_nets(options.quick, fashion=fashion), run, **shared)
+        keys = list_nets(options.quick, fashion=fashion)
+        nets = resumed(options.out / "nets.csv", keys, run, **shared)
         results["against_dropout"] = against_dropout(nets).reset_index()
         results["with_and_without"] = with_and_without(nets).reset_index()
     else:

@@ -210,10 +210,11 @@ def main():
     options = parser.parse_args()
     published = pd.read_csv(Path(__file__).with_suffix(".csv"))
     repetitions = 50 if options.quick else 400
+    models = {"as described": AS_DESCRIBED, "as published": AS_PUBLISHED | NOISE}
     keys = [
         {"drawn": drawn, "model": model, "repetitions": repetitions}
-        for drawn, models in [("as described", AS_DESCRIBED), ("as published", AS_PUBLISHED | NOISE)]
-        for model in models
+        for drawn in models
+        for model in models[drawn]
     ]
     shared = {"jobs": options.jobs, "afresh": options.afresh}
     synthetic = resumed(options.out / "synthetic.csv", keys, synthetic_run, **shared)
