@@ -67,7 +67,7 @@ and `t_cal_test`; and [intervals, comparisons and subgroups](inference.md).
 
 CWSA and CWSA+ rise with the confidence of an accepted right answer, deserved or not: choose calibrators by
 log loss or CSR. CWSA+ also rises as the threshold falls below the lowest confidence, although no decision
-changes: compare models at one threshold. Both fall where a right answer comes in just above the threshold,
+changes: compare models at one threshold. Both may fall where a right answer comes in just above the threshold,
 since the mean then counts a small weight:
 
 ```python
