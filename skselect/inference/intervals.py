@@ -254,7 +254,8 @@ def _rejects_calibration(judged: Judged, level: float) -> bool:
     if is_graded(judged.outcomes.loss):
         return False
     found = run_ecce_test(judged.outcomes)
-    return min(found.mad_p_value, found.r_p_value) <= (1.0 - level) / 2.0
+    least = min(found.mad_p_value, found.r_p_value)
+    return found.has_many_rows and least <= (1.0 - level) / 2.0
 
 
 def _count_accepted(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> int | None:
