@@ -277,8 +277,8 @@ def compare_models(
     with the number of bootstrap samples, and it finds a difference between equal models in
     about nine of ten data sets. The intervals of the differences are not adjusted for the
     number of models, the p-values are. Neither allows for confident errors of which the rows
-    hold none (`low` and `high` allow for one): in simulations two models with equal AURC, one of
-    which errs on one in 250 of its surest rows, were told apart in 29 % of draws of 250 rows.
+    hold none (`low` and `high` allow for one): in simulations two models with equal AURC, of which
+    one errs on its surest row in 250, were told apart in 29 % of draws of 250 rows.
 
     References
     ----------
