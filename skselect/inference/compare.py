@@ -338,11 +338,10 @@ def compare_models(
     hangs = found.pop("hangs")
     hanging = [name for name in names if hangs[name]]
     if hanging:
-        warnings.warn(
+        warn_user(
             f"{spec.name}: if the surest right answer of one model were wrong, the differences of "
             f"{hanging} from {found.index[0] if baseline is None else baseline!r} would be within "
-            "chance; these rows cannot rule that out.",
-            stacklevel=3,
+            "chance; these rows cannot rule that out."
         )
     found.attrs["note"] = NOTE
     return found
