@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import pprint
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +65,13 @@ SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
 #: confidences; version 4 renamed two fields of certificates.
 VERSION = 4
+#: Fields with the version that added them, and what older files mean.
+_ADDED = {
+    "decision": (2, "argmax"), "cost_matrix": (2, None), "groups": (2, None),
+    "shortlist": (3, None),
+}  # fmt: skip
+#: Every file of this version or a later one has a digest.
+_SIGNED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -561,6 +569,9 @@ class AbstentionPolicy(NotebookText):
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
         """Load a policy.
 
+        A file of the format versions 1 and 2 may have no digest, so that nothing shows whether it
+        was changed: it loads without its certificates, with a warning.
+
         Parameters
         ----------
         path_or_text : path or str
@@ -573,8 +584,8 @@ class AbstentionPolicy(NotebookText):
         Raises
         ------
         ValueError
-            If the file is not a policy, is damaged or was changed after it was saved, or
-            comes from a newer version.
+            If the file is not a policy, is damaged or was changed after it was saved, has lost
+            its digest, or comes from a newer version.
         """
         return cls._from_dict(read_json(path_or_text, "policy file"))
 
@@ -598,22 +609,13 @@ class AbstentionPolicy(NotebookText):
 
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
-        # Files of older versions have no digest.
-        if "digest" in stored and stored["digest"] != digest_json(stored):
-            raise ValueError(
-                "it was changed after it was saved, for its digest does not match; use the file as "
-                "it was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
-            )
+        stored = _check_unchanged(stored)
         confidence: Any = stored["confidence"]
         if isinstance(confidence, dict):
             confidence = _restore_learned(confidence)
         elif str(confidence).startswith("external:"):
             confidence = External(str(confidence).removeprefix("external:"))
         calibration, certificate = stored["calibration"], stored["certificate"]
-        if stored["version"] == 1:
-            stored = {"decision": "argmax", "cost_matrix": None, "groups": None} | stored
-        if stored["version"] < 3:
-            stored = {"shortlist": None} | stored
         groups, costs, shortlist = stored["groups"], stored["cost_matrix"], stored["shortlist"]
         return cls(
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
@@ -633,6 +635,43 @@ class AbstentionPolicy(NotebookText):
             created=stored["created"],
             fingerprints=stored["fingerprints"],
         )
+
+
+def _check_unchanged(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a file with those that its version lacks; refuse a changed one.
+
+    Without a digest nothing shows a change: files that always had one are refused, and older
+    ones lose their certificates.
+    """
+    version, has_digest = stored["version"], "digest" in stored
+    if stored.get("digest") != digest_json(stored) and (has_digest or version >= _SIGNED):
+        raise ValueError(
+            f"it was changed after it was saved, for its digest "
+            f"{'does not match' if has_digest else 'is missing'}; use the file as it was saved, or "
+            "change the policy in Python with dataclasses.replace(policy, ...)"
+        )
+    absent = {name: old for name, (since, old) in _ADDED.items() if version < since}
+    newer = [name for name in absent if name in stored]
+    if newer:
+        raise ValueError(f"its version is {version}, but only later versions have {newer}")
+    stored = absent | stored
+    return stored if has_digest else _without_certificates(stored)
+
+
+def _without_certificates(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an old file without its certificates, and warn if it had any."""
+    groups = stored["groups"]
+    members = [] if groups is None else groups["members"]
+    if any(one["certificate"] is not None for one in [stored, *members]):
+        warnings.warn(
+            f"This policy file has the old version {stored['version']} and no digest, so that "
+            "nothing shows whether it was changed: it is loaded without its certificate, and "
+            "promises nothing. certify(policy, rows, target=...) certifies it on fresh rows.",
+            stacklevel=6,
+        )
+    if groups is not None:
+        groups = groups | {"members": [one | {"certificate": None} for one in members]}
+    return stored | {"certificate": None, "groups": groups}
 
 
 def _restore_learned(stored: dict[str, Any]) -> LearnedScore:

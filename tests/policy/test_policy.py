@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -26,6 +28,7 @@ from skselect import (
     get_scorer,
     select_threshold,
 )
+from skselect._files import digest_json
 from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.policy.policy import VERSION, apply_policy
 from skselect.policy.subgroups import GroupThresholds
@@ -38,11 +41,14 @@ def policy():
     return AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
 
 
-def without_digest(policy):
-    """Return the file of a policy as it was before there were digests, which find any change."""
-    stored = json.loads(policy.to_json())
-    del stored["digest"]
-    return stored
+def stored_fields(policy):
+    """Return what the file of a policy holds."""
+    return json.loads(policy.to_json())
+
+
+def signed(stored):
+    """Return the text of a file whose digest agrees, whatever was changed in it."""
+    return json.dumps(stored | {"digest": digest_json(stored)})
 
 
 def test_decide_marks_what_is_not_sure_enough(policy):
@@ -281,10 +287,10 @@ def test_unreadable_policies_say_why(text, message):
      ("classes", None), ("metadata", 3)],
 )  # fmt: skip
 def test_a_damaged_field_is_refused(policy, field, value):
-    stored = without_digest(policy)
+    stored = stored_fields(policy)
     stored[field] = value
     with pytest.raises(ValueError, match="damaged"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize(
@@ -306,10 +312,10 @@ def test_a_damaged_calibration_is_found_when_loading(rng, damage):
 
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
     model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.5).fit(X, y)
-    stored = without_digest(model.policy_)
+    stored = stored_fields(model.policy_)
     damage(stored)
     with pytest.raises(ValueError, match=r"damaged|version"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(signed(stored))
 
 
 def test_impossible_policies_are_refused_at_once():
@@ -367,7 +373,7 @@ def stored_policy(kind, n_classes, scope):
     model = SelectiveClassifier(
         PrecomputedClassifier(np.arange(n_classes)), calibration=kind, calibration_scope=scope
     ).fit(P, rng.integers(0, n_classes, 100))
-    return without_digest(model.policy_)
+    return stored_fields(model.policy_)
 
 
 @pytest.mark.parametrize(
@@ -395,7 +401,7 @@ def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
     AbstentionPolicy.from_json(json.dumps(stored))
     stored["calibration"]["maps"][0] |= damage
     with pytest.raises(ValueError, match=r"The policy is damaged|NaN is not a finite number"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize("scope", ["probabilities", "confidence"])
@@ -404,17 +410,7 @@ def test_a_damaged_offset_is_not_loaded(scope, offset):
     stored = stored_policy("platt", 2, scope)
     stored["calibration"]["offset"] = offset
     with pytest.raises(ValueError, match=r"The policy is damaged|NaN is not a finite number"):
-        AbstentionPolicy.from_json(json.dumps(stored))
-
-
-def test_files_of_version_1_still_load():
-    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    stored = without_digest(policy) | {"version": 1}
-    for name in ("decision", "cost_matrix", "groups"):
-        del stored[name]
-    restored = AbstentionPolicy.from_json(json.dumps(stored))
-    assert restored.rule.decision == "argmax"
-    assert restored.groups is None
+        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize(
@@ -431,7 +427,7 @@ def test_files_of_version_1_still_load():
 def test_damaged_decisions_are_a_clear_error(change, message):
     policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
     with pytest.raises(ValueError, match=f"The policy is damaged .*{message}"):
-        AbstentionPolicy.from_json(json.dumps(without_digest(policy) | change))
+        AbstentionPolicy.from_json(signed(stored_fields(policy) | change))
 
 
 def test_decision_values_need_a_calibration():
@@ -554,10 +550,52 @@ def test_the_digest_is_what_the_schema_says(certified):
     assert digest == hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-@pytest.mark.parametrize("name", ["all", "sites"])
-def test_files_without_a_digest_still_load(certified, name):
-    restored = AbstentionPolicy.from_json(json.dumps(without_digest(certified[name])))
-    assert restored.to_json() == certified[name].to_json()
+# Files of every version, written by the code of their time: "sites" with a threshold for each of
+# two sites. Files of version 2 have a digest or not.
+OLD_FILES = Path(__file__).parent / "old_files"
+
+
+@pytest.mark.parametrize("name", ["v1_all", "v2_all", "v2_sites", "v2_sites_digest", "v3_sites"])
+def test_old_files_decide_as_they_did_and_promise_nothing_without_a_digest(name):
+    text = (OLD_FILES / f"{name}.json").read_text()
+    has_digest = "digest" in json.loads(text)
+    lost = r"version \d and no digest.*without its certificate, and promises nothing"
+    with nullcontext() if has_digest else pytest.warns(UserWarning, match=lost) as caught:
+        policy = AbstentionPolicy.from_json(text)
+    assert has_digest or caught[0].filename == __file__
+    assert repr(policy).endswith("certified>" if has_digest else "no certificate>")
+    certificates = [policy.certificate]
+    subgroups = None
+    if "sites" in name:
+        certificates, subgroups = policy.groups.certificates.values(), ["A", "B", "A"]
+    assert all((one is not None and one.is_certified) is has_digest for one in certificates)
+    decided = policy.decide([[0.95, 0.05], [0.2, 0.8], [0.45, 0.55]], subgroups=subgroups)
+    assert decided["accepted"].tolist() == [True, True, subgroups is None]
+    assert decided["suggestion"].tolist() == ["no", "yes", "yes"]
+    again = AbstentionPolicy.from_json(policy.to_json())
+    assert again.to_json() == policy.to_json()
+
+
+@pytest.mark.parametrize("name", ["v3_sites", "all"])
+def test_a_missing_digest_is_refused_where_every_file_had_one(certified, name):
+    """Whoever deletes it could swap the classes, and the promise would still be CERTIFIED."""
+    is_old = name == "v3_sites"
+    text = (OLD_FILES / f"{name}.json").read_text() if is_old else certified[name].to_json()
+    stored = json.loads(text)
+    del stored["digest"]
+    changed = stored | {"classes": stored["classes"][::-1]}
+    for version in (stored["version"], 3, 4):
+        with pytest.raises(ValueError, match=r"its digest is missing; use the file as it was"):
+            AbstentionPolicy.from_json(json.dumps(changed | {"version": version}))
+    with pytest.raises(ValueError, match=r"version is 2, but only later versions have \['shortlis"):
+        AbstentionPolicy.from_json(json.dumps(changed | {"version": 2}))
+    del changed["shortlist"]
+    with pytest.raises(ValueError, match=r"is 1, but only later versions have \['decision', 'cost"):
+        AbstentionPolicy.from_json(json.dumps(changed | {"version": 1}))
+    with pytest.warns(UserWarning, match="promises nothing"):  # as any file of that time may be
+        policy = AbstentionPolicy.from_json(json.dumps(changed | {"version": 2}))
+    assert policy.certificate is None
+    assert policy.groups is None or not any(policy.groups.certificates.values())
 
 
 @pytest.mark.parametrize(
@@ -592,19 +630,19 @@ def test_files_without_a_digest_still_load(certified, name):
         (["certificate", "loss"], "none", "loss must be one of"),
     ],
 )
-def test_a_file_without_a_digest_is_checked_field_by_field(certified, path, value, message):
-    stored = without_digest(certified["all"])
+def test_a_file_is_checked_field_by_field(certified, path, value, message):
+    stored = stored_fields(certified["all"])
     place = stored
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(ValueError, match=f"The policy is damaged .*({message})"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "Infinity", "NaN"])
 def test_what_no_float_can_hold_is_no_number(policy, number):
-    text = json.dumps(without_digest(policy)).replace('"threshold": 0.8', f'"threshold": {number}')
+    text = json.dumps(stored_fields(policy)).replace('"threshold": 0.8', f'"threshold": {number}')
     with pytest.raises(ValueError, match=f"damaged JSON: {number} is not a finite number"):
         AbstentionPolicy.from_json(text)
 
@@ -646,12 +684,13 @@ def test_any_wrong_value_is_refused_or_works(certified, name):
     maps = ClassCalibration.fit("platt", "predict_proba", proba, np.arange(90) % 3, 3)
     calibrated = AbstentionPolicy(classes=np.arange(3), threshold=0.5, calibration=maps)
     policies = {**certified, "costly": costly, "calibrated": calibrated}
-    stored = without_digest(policies[name])
+    stored = stored_fields(policies[name])
+    del stored["digest"]
     text = json.dumps(stored)
     for (place, key), odd in itertools.product(places(stored), ODD):
         kept, place[key] = place[key], odd
         try:
-            changed = json.dumps(stored)
+            changed = signed(stored)
             try:
                 loaded = AbstentionPolicy.from_json(changed)
             except ValueError:
