@@ -585,13 +585,13 @@ def _decide(
         proba, known = known_numbers(piece, columns.proba, file)
         proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are handed over
         with naming_rows(proba, piece.index, columns.proba, file):
-            decided = policy.decide(proba, subgroups=subgroups)
+            decided = policy.decide(proba, subgroups=subgroups, index=piece.index)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known
         if policy.shortlist is not None:
             decided["shortlist"] = _join_labels(decided["shortlist"].where(known, pd.NA), policy)
-        return decided.set_index(piece.index).rename(columns={"label": "decision"})
+        return decided.rename(columns={"label": "decision"})
     _refuse_uncalibrated_answers(policy)
     if policy.shortlist is not None:
         asks = isinstance(policy.confidence, LearnedScore) and policy.confidence.asks

@@ -21,7 +21,13 @@ import pandas as pd
 
 from skselect._array_ops import column_names
 from skselect._checks import as_array, shown
-from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
+from skselect._checks.labels import (
+    check_classes,
+    check_known,
+    check_labels,
+    encode_labels,
+    label_array,
+)
 from skselect._checks.options import (
     check_abstain_label,
     check_choice,
@@ -240,7 +246,13 @@ class AbstentionPolicy(NotebookText):
     # Deciding ----------------------------------------------------------------------------
 
     def decide(
-        self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
+        self,
+        y_proba: Any,
+        *,
+        y_pred: Any = None,
+        subgroups: Any = None,
+        witnesses: Any = None,
+        index: Any = None,
     ) -> pd.DataFrame:
         """Turn raw probabilities into decisions, calibration included.
 
@@ -259,6 +271,10 @@ class AbstentionPolicy(NotebookText):
         witnesses : dict, default=None
             For a policy with a learned confidence only, what it asks, by name: of each witness its
             raw probabilities for these rows, like `y_proba`; of each further column its values.
+        index : pandas.Index or array-like of shape (n,), default=None
+            What names the rows of the result: pass ``X_new.index`` where `y_proba` is an array, so
+            that the decisions join the table they are about. Default: the index of `y_proba`, else
+            0, 1, 2, ...
 
         Returns
         -------
@@ -270,10 +286,13 @@ class AbstentionPolicy(NotebookText):
         Raises
         ------
         ValueError
-            If the scores, answers, subgroups or witnesses do not fit the policy.
+            If the scores, answers, subgroups or witnesses do not fit the policy, or the index
+            does not have one entry per row.
         """
         decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
-        return self.frame(decisions, find_index(y_proba, len(decisions.accepted)))
+        n = len(decisions.accepted)
+        rows = find_index(y_proba, n) if index is None else _check_index(index, n)
+        return self.frame(decisions, rows)
 
     def decide_arrays(
         self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
@@ -850,6 +869,17 @@ def find_index(table: Any, n: int) -> pd.Index:
     """Return the index of a pandas object, else 0..n-1."""
     index = getattr(table, "index", None)
     return index if isinstance(index, pd.Index) else pd.RangeIndex(n)
+
+
+def _check_index(index: Any, n: int) -> pd.Index:
+    """Return an index for `n` rows; refuse one of another length."""
+    rows = index if isinstance(index, pd.Index) else label_array(index, "index")
+    if rows.shape != (n,):
+        raise ValueError(
+            f"index must have one entry for each of the {n} rows of y_proba, such as X_new.index, "
+            f"got {shown(index)}."
+        )
+    return rows if isinstance(rows, pd.Index) else pd.Index(index)
 
 
 def _to_plain(label: Any) -> Any:

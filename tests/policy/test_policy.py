@@ -59,6 +59,24 @@ def test_decide_marks_what_is_not_sure_enough(policy):
     assert table["suggestion"].tolist() == ["no", "yes", "yes"]
 
 
+def test_decisions_join_the_table_that_they_are_about(policy):
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=["c", "a", "b"])
+    raw = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
+    decided = policy.decide(raw, index=table.index)
+    assert table.assign(said=decided["suggestion"]).loc["a", "said"] == "yes"
+    assert not table.assign(said=decided["suggestion"])["said"].isna().any()
+    assert policy.decide(raw).index.equals(pd.RangeIndex(3))
+    frame = pd.DataFrame(raw, columns=["no", "yes"], index=[7, 8, 9])
+    assert policy.decide(frame).index.tolist() == [7, 8, 9]
+    assert policy.decide(frame, index=["u", "v", "w"]).index.tolist() == ["u", "v", "w"]
+    two_levels = pd.MultiIndex.from_product([["s"], [1, 2, 3]])
+    assert policy.decide(raw, index=two_levels).index.equals(two_levels)
+    assert policy.decide(raw[:0], index=table.index[:0]).empty
+    for wrong in (table.index[:2], table, "abc", 3, [[1, 2, 3]]):
+        with pytest.raises(ValueError, match="index must have one entry for each of the 3 rows"):
+            policy.decide(raw, index=wrong)
+
+
 @pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy"])
 def test_scores_read_the_calibrated_confidence_as_the_chance_of_being_right(confidence, rng):
     P = rng.dirichlet([0.7] * 3, 400)
