@@ -45,7 +45,13 @@ from skselect.cli.tables import (
     resolve_columns,
     text_to_numbers,
 )
-from skselect.policy.policy import AbstentionPolicy, External, nullable
+from skselect.policy.policy import (
+    AbstentionPolicy,
+    External,
+    count_at_quantiles,
+    nullable,
+    warn_if_far,
+)
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -208,12 +214,17 @@ def apply(given: Namespace) -> int:
     policy = _read_policy(given.policy)
     file = TableFile.open(given.table, layout=_read_layout(given))
     columns, _ = _resolve(file, given, policy)
-    n_rows = n_accepted = 0
+    n_rows = n_accepted = n_rated = 0
+    counts = count_at_quantiles(policy, np.empty(0))
     with _writer(given.out, _read_layout(given)) as write:
         for piece in file.rows(columns.proba):
             if len(piece) == 0:
                 continue
             decided = _decide(policy, piece, columns, file)
+            if columns.proba:
+                rated = decided["confidence"].dropna().to_numpy()
+                counts += count_at_quantiles(policy, rated)
+                n_rated += len(rated)
             decided = decided.add_prefix(given.prefix)
             kept = piece.drop(columns=list(columns.proba))
             taken = [name for name in decided.columns if name in kept.columns]
@@ -226,6 +237,7 @@ def apply(given: Namespace) -> int:
             n_rows += len(piece)
             n_accepted += int(decided[f"{given.prefix}accepted"].sum())
         check_any_rows(n_rows, file.path.name)
+    warn_if_far(policy, counts, n_rated, stacklevel=2)
     share = 100 * n_accepted / n_rows
     print(
         f"{count(n_rows, 'row')}: {n_accepted:,} decided alone ({share:.1f} %), "
@@ -585,7 +597,9 @@ def _decide(
         proba, known = known_numbers(piece, columns.proba, file)
         proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are handed over
         with naming_rows(proba, piece.index, columns.proba, file):
-            decided = policy.decide(proba, subgroups=subgroups, index=piece.index)
+            # `apply` compares the confidences of the whole table, not of a piece.
+            decisions = policy._check_and_apply(proba, None, subgroups, None)  # noqa: SLF001
+            decided = policy.frame(decisions, piece.index)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known

@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import pprint
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -79,6 +80,10 @@ _ADDED = {
 #: Every file of this version or a later one has a digest.
 _SIGNED = 3
 
+#: From how many rows on a table is compared with the rows that tuned the policy; how far a share
+#: must be off, at least; and how often chance alone may say so, for rows of the same population.
+_LARGE, _FAR, _CHANCE = 1_000, 0.05, 1e-3
+
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
@@ -143,7 +148,8 @@ class AbstentionPolicy(NotebookText):
     n : int or None, default=None
         Rows used to tune it.
     confidence_quantiles : dict, default={}
-        Quantiles of the confidence on those rows (for drift checks).
+        Quantiles of the confidence on those rows (for drift checks), by level, such as "0.5". A
+        tuner stores none where other models than the final one rated these rows (folds, a refit).
     metadata : dict, default={}
         Your own notes, of types that JSON can hold. A fitted estimator notes the name of its
         "classifier" for reports.
@@ -288,9 +294,19 @@ class AbstentionPolicy(NotebookText):
         ValueError
             If the scores, answers, subgroups or witnesses do not fit the policy, or the index
             does not have one entry per row.
+
+        Warns
+        -----
+        UserWarning
+            If 1,000 rows or more do not look like those that tuned the policy: the share of rows
+            below one of `confidence_quantiles` is off by .05, and by more than it is with
+            probability .001 in two samples of one population. The probabilities may be
+            calibrated already. Where the policy has no such quantiles, nothing is compared.
         """
         decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
         n = len(decisions.accepted)
+        if n >= _LARGE:
+            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, stacklevel=3)
         rows = find_index(y_proba, n) if index is None else _check_index(index, n)
         return self.frame(decisions, rows)
 
@@ -317,6 +333,11 @@ class AbstentionPolicy(NotebookText):
         ValueError
             As for :meth:`decide`.
 
+        Warns
+        -----
+        UserWarning
+            As for :meth:`decide`.
+
         Examples
         --------
         >>> import numpy as np
@@ -327,6 +348,8 @@ class AbstentionPolicy(NotebookText):
         {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
         """
         decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
+        if (n := len(decisions.accepted)) >= _LARGE:
+            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, stacklevel=3)
         labels = np.array([*self.classes.tolist(), None], dtype=object)  # the last has code -1
         label = labels[_accepted_codes(decisions)]
         return self._columns(decisions, label, self.classes[decisions.y_pred], None)
@@ -751,6 +774,42 @@ def apply_policy(
     return Decisions(proba, chosen, confidence, claim, confidence >= threshold, threshold)
 
 
+def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntArray:
+    """Return how many confidences are below each stored quantile, and at most as high; (m, 2)."""
+    values = policy.confidence_quantiles.values()
+    counts = [(np.sum(confidence < value), np.sum(confidence <= value)) for value in values]
+    return np.array(counts, dtype=np.int64).reshape(-1, 2)
+
+
+def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, *, stacklevel: int) -> None:
+    """Warn where many rows have other confidences than the rows that tuned the policy.
+
+    Two samples of one population are a random deal of their rows, so that the share of one below
+    an order statistic of the other obeys Hoeffding's bound for draws without replacement
+    (Serfling 1974), whatever the distribution; 1 / policy.n is for the interpolation of quantiles.
+    With ties it only gets rarer.
+    """
+    levels = np.array([float(name) for name in policy.confidence_quantiles])
+    if n < _LARGE or not policy.n or not len(levels):
+        return
+    below, up_to = counts.T / n
+    off = np.maximum(below - levels, levels - up_to)
+    spread = (1 / policy.n + 1 / n) * (1 + 1 / n)
+    chance = np.sqrt(np.log(2 * len(levels) / _CHANCE) / 2 * spread) + 1 / policy.n
+    worst = int(np.argmax(off))
+    if off[worst] <= max(_FAR, chance):
+        return
+    value = list(policy.confidence_quantiles.values())[worst]
+    warnings.warn(
+        f"y_proba: {below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
+        f"about {levels[worst]:.0%} of the rows that tuned this policy. Either the probabilities "
+        "are calibrated already (the policy takes what the classifier itself says: "
+        "raw_scores(X)), or these are other cases than those that tuned it, of which it promises "
+        "nothing.",
+        stacklevel=stacklevel,
+    )
+
+
 def _accepted_codes(decisions: Decisions) -> IntArray:
     """Return the code of each answer, -1 where the policy abstains."""
     return np.where(decisions.accepted, decisions.y_pred, -1)
@@ -911,4 +970,6 @@ def _check_facts(policy: Any) -> None:
         check_count("n", policy.n)
     for name, value in policy.confidence_quantiles.items():
         check_number(f"confidence_quantiles[{name!r}]", value, closed="neither")
+        if not re.fullmatch(r"0?\.\d+", str(name)):
+            raise ValueError(f"confidence_quantiles: {name!r} is no level such as '0.5'.")
     check_made(policy.created, policy.fingerprints)

@@ -112,6 +112,22 @@ def test_apply_decides_as_the_policy(frame, out, capsys):
     assert not list(Path().glob("*.part"))
 
 
+def test_apply_compares_the_whole_table_with_the_rows_that_tuned(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1"]) == 0
+    by_confidence = frame.sort_values("score").drop(columns="truth")  # each piece is unlike it
+    by_confidence.to_csv("sorted.csv", index=False)
+    by_confidence.assign(p_no=by_confidence["p_no"].where(frame["id"] % 4 > 0)).to_csv(
+        "gaps.csv", index=False
+    )
+    for name in ("sorted.csv", "gaps.csv"):
+        assert main(["apply", name, "--policy", "policy.json", "--out", "d.csv"]) == 0
+        assert "rows have a confidence" not in capsys.readouterr().err
+    softer = {name: 0.5 + 0.7 * (frame[name] - 0.5) for name in ("p_no", "p_yes")}
+    frame.assign(**softer).to_csv("softer.csv", index=False)
+    assert main(["apply", "softer.csv", "--policy", "policy.json", "--out", "d.csv"]) == 0
+    assert "of these 3,000 rows have a confidence below" in capsys.readouterr().err
+
+
 def test_apply_to_standard_output_with_a_prefix(frame, capsys):
     main(["tune", "t.csv", *PROBA, "--target", "0.1"])
     capsys.readouterr()

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -30,7 +32,8 @@ from skselect import (
 )
 from skselect._files import digest_json
 from skselect.calibration import CALIBRATORS, ClassCalibration
-from skselect.policy.policy import VERSION, apply_policy
+from skselect.policy import policy as policy_module
+from skselect.policy.policy import VERSION, apply_policy, count_at_quantiles, warn_if_far
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 from tests.brute import named
@@ -252,8 +255,6 @@ def test_published_schema_describes_the_file(rng):
 
     schema = json.loads(files("skselect.policy").joinpath("policy.schema.json").read_text())
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
-    from sklearn.naive_bayes import GaussianNB
-
     for calibration in CALIBRATORS:
         base = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=2)
         tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=2).fit(X, y)
@@ -326,8 +327,6 @@ def test_a_damaged_field_is_refused(policy, field, value):
     ],
 )
 def test_a_damaged_calibration_is_found_when_loading(rng, damage):
-    from sklearn.naive_bayes import GaussianNB
-
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
     model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.5).fit(X, y)
     stored = stored_fields(model.policy_)
@@ -590,6 +589,7 @@ def test_old_files_decide_as_they_did_and_promise_nothing_without_a_digest(name)
     decided = policy.decide([[0.95, 0.05], [0.2, 0.8], [0.45, 0.55]], subgroups=subgroups)
     assert decided["accepted"].tolist() == [True, True, subgroups is None]
     assert decided["suggestion"].tolist() == ["no", "yes", "yes"]
+    assert policy.shortlist is None
     again = AbstentionPolicy.from_json(policy.to_json())
     assert again.to_json() == policy.to_json()
 
@@ -720,3 +720,85 @@ def test_any_wrong_value_is_refused_or_works(certified, name):
         finally:
             place[key] = kept
     assert json.dumps(stored) == text
+
+
+# Rows unlike those that tuned it ----------------------------------------------------------------
+
+LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+CONFIDENCES = {
+    "smooth": lambda rng, n: 0.5 + rng.beta(5.0, 0.5, n) / 2,
+    "three values": lambda rng, n: rng.choice([0.5, 0.75, 1.0], p=[0.2, 0.5, 0.3], size=n),
+    "one value": lambda rng, n: np.full(n, 0.9),
+}
+
+
+def policy_of_rows(tuned):
+    quantiles = zip(LEVELS, np.quantile(tuned, LEVELS).tolist(), strict=True)
+    return AbstentionPolicy(
+        classes=np.array(["no", "yes"]), threshold=0.8, n=len(tuned),
+        confidence_quantiles={f"{level:g}": value for level, value in quantiles},
+    )  # fmt: skip
+
+
+def proba_of(confidence):
+    return np.column_stack([confidence, 1.0 - confidence])
+
+
+@pytest.mark.parametrize("shape", CONFIDENCES)
+@pytest.mark.parametrize("n", [100, 1000])
+def test_rows_of_the_same_population_are_not_called_others(shape, n, rng, monkeypatch):
+    """The level bounds how often chance alone warns; 0.1 here, so that it would be seen."""
+    monkeypatch.setattr(policy_module, "_CHANCE", 0.1)
+    monkeypatch.setattr(policy_module, "_FAR", 0.0)
+    draw = CONFIDENCES[shape]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(200):
+            policy, new = policy_of_rows(draw(rng, n)), draw(rng, 1000)
+            warn_if_far(policy, count_at_quantiles(policy, new), 1000, stacklevel=2)
+    assert len(warned) / 200 <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 200)
+
+
+@pytest.mark.parametrize("shape", ["smooth", "three values"])
+def test_rows_unlike_those_that_tuned_it_are_told(shape, rng):
+    tuned = CONFIDENCES[shape](rng, 2000)
+    policy = policy_of_rows(tuned)
+    new = CONFIDENCES[shape](rng, 2000)
+    policy.decide(proba_of(new))
+    unsure = 0.5 + 0.6 * (new - 0.5)
+    for decide in (policy.decide, policy.decide_arrays):
+        with pytest.warns(
+            UserWarning, match=r"% of these 2,000 rows .* already .* or these"
+        ) as told:
+            decide(proba_of(unsure))
+        assert told[0].filename == __file__
+        decide(proba_of(unsure[:999]))  # too few to say
+    dataclasses.replace(policy, confidence_quantiles={}).decide(proba_of(unsure))
+    dataclasses.replace(policy, n=None).decide(proba_of(unsure))
+    sure = np.maximum(new, 0.999)
+    with pytest.warns(
+        UserWarning, match=r": 0.0% of these .*but about \d\d% of the rows that tuned"
+    ):
+        policy.decide(proba_of(sure))
+    slightly = np.where(rng.random(2000) < 0.03, 0.5, new)
+    policy.decide(proba_of(slightly))
+
+
+def test_probabilities_that_are_calibrated_already_are_told():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 6000)
+    X = np.column_stack([y + 1.2 * rng.normal(size=6000)] * 4) + 0.3 * rng.normal(size=(6000, 4))
+    X, X_new, y = X[:4000], X[4000:], y[:4000]
+    model = SelectiveClassifier(GaussianNB(), calibration="temperature")
+    tuner = ThresholdTuner(model, objective="coverage", target=0.5, random_state=0)
+    tuner.fit(X, y)
+    tuner.policy_.decide(tuner.raw_scores(X_new))
+    with pytest.warns(UserWarning, match="calibrated already"):
+        tuner.policy_.decide(tuner.predict_proba(X_new))
+    # Other models than the final one rated the rows of folds, and of a refit.
+    for options in ({"cv": 3}, {"cv": 0.4, "refit": True}):
+        tuner.set_params(**options).fit(X, y)
+        assert tuner.policy_.confidence_quantiles == {}
+        tuner.policy_.decide(tuner.predict_proba(X_new))
+    with pytest.raises(ValueError, match=r"'median' is no level such as '0\.5'"):
+        dataclasses.replace(tuner.policy_, confidence_quantiles={"median": 0.7})
