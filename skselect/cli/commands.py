@@ -18,7 +18,14 @@ import pandas as pd
 from skselect._checks.labels import check_classes, check_labels
 from skselect._checks.proba import check_class_columns
 from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
-from skselect._files import check_output, import_extra, waiting_line, whole_file, write_together
+from skselect._files import (
+    check_output,
+    import_extra,
+    read_json,
+    waiting_line,
+    whole_file,
+    write_together,
+)
 from skselect._notebook import count
 from skselect._typing import LabelArray
 from skselect.cli.main import BROKEN, UNDECIDED
@@ -210,8 +217,11 @@ def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: Label
 
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
-    _check_outputs([given.table, given.policy], {"--out": (given.out, [".csv", *PARQUET, ".tsv"])})
+    inputs = [given.table, given.policy, given.python]
+    _check_outputs(inputs, {"--out": (given.out, [".csv", *PARQUET, ".tsv"])})
     policy = _read_policy(given.policy)
+    if given.python is not None:
+        _check_twin(given.python, given.policy)
     file = TableFile.open(given.table, layout=_read_layout(given))
     columns, _ = _resolve(file, given, policy)
     n_rows = n_accepted = n_rated = 0
@@ -430,6 +440,17 @@ def _read_policy(path: Path) -> AbstentionPolicy:
         raise ValueError(f"--policy: {path.name}: {error}") from error
     _check_remembered_columns(policy.metadata.get(_COLUMNS, {}))
     return policy
+
+
+def _check_twin(gate: Path, policy: Path) -> None:
+    """Refuse a Python file that does not hold the digest of the policy file."""
+    check_table_file(gate, "--python")
+    digest = read_json(policy, "policy file").get("digest")
+    if digest is None or digest not in gate.read_text(encoding="utf-8", errors="replace"):
+        raise ValueError(
+            f"--python: {gate.name} is not the Python file of {policy.name}, for it does not hold "
+            "its digest; write both again, with skselect tune --python or policy.to_python."
+        )
 
 
 def _check_remembered_columns(stored: Any) -> None:

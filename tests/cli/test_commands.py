@@ -439,6 +439,30 @@ def test_the_python_file_decides_the_same(frame, capsys):
     assert gate["decide"](proba)["accepted"].tolist() == expected["accepted"].tolist()
 
 
+def test_a_python_file_beside_another_policy_is_told(frame, capsys):
+    """A kill between the two renames of `tune` leaves such a pair."""
+    both = ["--out", "policy.json", "--python", "gate.py"]
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", *both]) == 0
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.2", "--out", "other.json"]) == 0
+    Path("lost.json").write_text("{}")
+    compare = ["apply", "t.csv", "--python", "gate.py", "--out", "d.csv", "--policy"]
+    assert main([*compare, "policy.json"]) == 0
+    capsys.readouterr()
+    assert main([*compare, "other.json"]) == 2
+    assert "--python: gate.py is not the Python file of other.json" in capsys.readouterr().err
+    said = {
+        "policy.json": (0, ""),
+        "other.json": (1, "other.json is another policy than"),
+        "lost.json": (1, "lost.json is no policy file with a digest (KeyError"),
+        "none.json": (1, "none.json is no policy file with a digest (FileNotFoundError"),
+    }
+    for name, (code, words) in said.items():
+        command = [sys.executable, "gate.py", name]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+        assert words in done.stdout + done.stderr
+
+
 def test_no_python_file_without_probabilities(frame, capsys, tmp_path):
     assert main(["tune", "t.csv", *ANSWER, "--target", "0.1", "--python", "gate.py"]) == 2
     assert "--python goes with --proba" in capsys.readouterr().err
