@@ -153,7 +153,7 @@ def tune(given: Namespace) -> int:
     file = TableFile.open(given.table, layout=_read_layout(given))
     columns, classes = _resolve(file, given, None)
     _refuse_misplaced_options(given, columns, classes)
-    shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist)
+    shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
     if shortlist is None:
         outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
         source: Predictions | Outcomes = outcomes
@@ -247,7 +247,7 @@ def apply(given: Namespace) -> int:
             n_rows += len(piece)
             n_accepted += int(decided[f"{given.prefix}accepted"].sum())
         check_any_rows(n_rows, file.path.name)
-    warn_if_far(policy, counts, n_rated, stacklevel=2)
+    warn_if_far(policy, counts, n_rated)
     share = 100 * n_accepted / n_rows
     print(
         f"{count(n_rows, 'row')}: {n_accepted:,} decided alone ({share:.1f} %), "
@@ -572,12 +572,13 @@ def _parse_classes(file: TableFile, given: Namespace) -> LabelArray:
     return check_classes(text_to_numbers(named), "--classes")
 
 
-def _parse_shortlist(numbers: list[float]) -> Shortlist:
+def _parse_shortlist(numbers: list[float], seed: int | None) -> Shortlist:
     from skselect.thresholds import Shortlist
 
     if len(numbers) > 2:
         raise ValueError(f"--shortlist takes a level and perhaps a share, got {numbers}.")
-    return Shortlist(*numbers)
+    level, share = (*numbers, 0.0)[:2]
+    return Shortlist(level, share, random_state=seed)
 
 
 def _store_columns(columns: Columns) -> dict[str, Any]:

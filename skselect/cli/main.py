@@ -225,6 +225,9 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                        "help": "how often at most you will run tune while adding rows to this "
                                "table, this run included; plan it before the first run; all runs "
                                "share --delta (default: %(default)s)"}),
+        (["--seed"], {"type": int,
+                      "help": "seed of the rows that --shortlist sets apart (default: others at "
+                              "each run)"}),
         (["--assume"], {"nargs": "+", "default": (), "choices": ["independent"],
                         "help": "independent: the order of the rows means nothing, although it "
                                 "shows in losses or confidences (the table is sorted by class, "
