@@ -263,14 +263,14 @@ def monitor(given: Namespace) -> int:
     )
     if status.risk == "alarm":
         return BROKEN
-    return UNDECIDED if status.n_overdue and status.silence == "wait" else 0
+    return UNDECIDED if status.n_overdue and status.unlabelled == "wait" else 0
 
 
 def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMonitor:
     """Return the monitor of the state file, a new one if there is none."""
     from skselect.monitoring.monitor import SelectiveRiskMonitor
 
-    options = ("target", "delta", "mature_after", "silence", "min_audit_proba", "batch")
+    options = ("target", "delta", "mature_after", "unlabelled", "min_audit_proba", "batch")
     new = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in options})
     if not given.state.exists():
         return new

@@ -94,7 +94,7 @@ examples:
   skselect monitor log.csv --policy policy.json --label truth --time decided --id claim \\
       --mature-after 30D --state state.json
   skselect monitor log.csv --policy policy.json --label fraud --time decided --id claim \\
-      --mature-after 30D --silence right --state state.json
+      --mature-after 30D --unlabelled correct --state state.json
   skselect monitor log.parquet --policy policy.json --label truth --time decided --id claim \\
       --mature-after 30D --audited drawn --min-audit-proba 0.2 --state state.json
 
@@ -273,7 +273,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                                "certificate, else 0.05)"}),
         (["--mature-after"], {"type": _number, "required": True, "metavar": "AGE",
                               "help": "age at which a label should be known, such as 30D"}),
-        (["--silence"], {"default": "wait", "metavar": "wait|right",
+        (["--unlabelled"], {"default": "wait", "metavar": "wait|correct",
                          "help": "what no label at that age means: wait for it, or the answer was "
                                  "right (default: %(default)s)"}),
         (["--now"], {"type": _number, "metavar": "TIME",

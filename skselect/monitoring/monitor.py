@@ -45,7 +45,7 @@ from skselect.monitoring.times import (
 from skselect.policy.policy import AbstentionPolicy, External
 
 SCHEMA = "skselect.monitor"
-VERSION = 1
+VERSION = 2
 # What is said of the latest cases is said of so many at least, where there are so many.
 _LATEST = 200
 # Codes of classes begin at 0; a label that is none of them is -1.
@@ -56,7 +56,7 @@ _MISSING = -2
 class _Counts:
     n_decided: int = 0
     n_accepted: int = 0
-    n_silent: int = 0
+    n_unlabelled: int = 0
     n_other: int = 0
 
 
@@ -79,10 +79,10 @@ class SelectiveRiskMonitor:
     mature_after : str, timedelta or number, default=None
         The age at which the outcome of a case should be known, such as "30D". A number is in the
         units of numeric `when`.
-    silence : {"wait", "right"}, default="wait"
+    unlabelled : {"wait", "correct"}, default="wait"
         What it means that a case has no label at that age. "wait": nothing; it waits for its
-        label, and the cases decided after it wait too. "right": the answer was right, for errors
-        are reported; a label that comes later does not count.
+        label, and the cases decided after it wait too. "correct": the answer was correct, for
+        errors are reported; a label that comes later does not count.
     min_audit_proba : float in (0, 1], default=1.0
         No accepted case is drawn for an audit with a smaller probability. 1: no audits.
     batch : int, str or timedelta, default=1000
@@ -112,7 +112,7 @@ class SelectiveRiskMonitor:
 
     Cases enter in the order in which they were decided, never in the order in which labels come:
     errors that are reported at once would look like a high risk. Within a subgroup, that is.
-    Counting silence as right can hide an error and never adds one.
+    Counting unlabelled cases as correct can hide an error and never adds one.
 
     Of audited cases each was drawn with its own probability p >= `min_audit_proba`; its bet is
     ``1 + l_j (min_audit_proba / p) (loss_t - r)``, on average the same for all cases.
@@ -149,7 +149,7 @@ class SelectiveRiskMonitor:
         target: float | None = None,
         delta: float | None = None,
         mature_after: Any = None,
-        silence: str = "wait",
+        unlabelled: str = "wait",
         min_audit_proba: float = 1.0,
         batch: Any = 1000,
     ) -> None:
@@ -160,16 +160,16 @@ class SelectiveRiskMonitor:
         self.policy = policy
         self.target = None if target is None else check_number("target", target, 0.0)
         self.delta = None if delta is None else check_delta(delta)
-        self.silence = check_choice("silence", silence, ["wait", "right"])
+        self.unlabelled = check_choice("unlabelled", unlabelled, ["wait", "correct"])
         self.min_audit_proba = check_number(
             "min_audit_proba", min_audit_proba, 0.0, 1.0, closed="right"
         )
         self._age, age_kind = span_of_time(mature_after, "mature_after")
         self.mature_after = mature_after
-        if silence == "right" and self._age is None:
+        if unlabelled == "correct" and self._age is None:
             raise ValueError(
-                "mature_after is missing: silence='right' needs the age at which no label means "
-                "that the answer was right, such as mature_after='30D'."
+                "mature_after is missing: unlabelled='correct' needs the age at which no label means "
+                "that the answer was correct, such as mature_after='30D'."
             )
         self.batch = batch
         self._width, width_kind = batch_width(batch)
@@ -274,7 +274,7 @@ class SelectiveRiskMonitor:
             counts.
         when : array-like of shape (m,) or a single value, default=None
             When the labels came, or up to when all of them are handed over. Needed for
-            ``silence="right"`` only: cases that were `mature_after` old by then, without a label,
+            ``unlabelled="correct"`` only: cases that were `mature_after` old by then, without a label,
             were right. So hand labels over in the order in which they came.
 
         Returns
@@ -304,7 +304,7 @@ class SelectiveRiskMonitor:
         counts = place >= 0
         self._refuse_unknown(labels[counts], truth[counts])
         warn_if_strange(names, cases.id, int(np.sum(counts)))
-        if self.silence == "right":  # what came too late does not count
+        if self.unlabelled == "correct":  # what came too late does not count
             counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
         losses, place = cases.loss.copy(), place[counts]
         losses[place] = self._losses(truth[counts], cases.answer[place])
@@ -430,7 +430,7 @@ class SelectiveRiskMonitor:
 
     def _read_when(self, when: Any, number: IntArray) -> tuple[FloatArray, str | None]:
         """Return the times of decisions, which are the numbers of the cases if none are given."""
-        needed = self.silence == "right" or not isinstance(self.batch, int | np.integer)
+        needed = self.unlabelled == "correct" or not isinstance(self.batch, int | np.integer)
         times, kind = read_times(when, len(number), self._kind, needed=needed)
         if when is None:
             times = number.astype(np.float64)
@@ -467,13 +467,13 @@ class SelectiveRiskMonitor:
     def _enter(self) -> None:
         """Bet on cases in the order of decisions, up to the first that is still open."""
         cases = self._waiting.cases
-        silent = np.isnan(cases.loss)
-        is_open = silent
-        if self.silence == "right":
-            is_open = silent & (self._labels_until - cases.when <= float(self._age or 0.0))
+        unlabelled = np.isnan(cases.loss)
+        is_open = unlabelled
+        if self.unlabelled == "correct":
+            is_open = unlabelled & (self._labels_until - cases.when <= float(self._age or 0.0))
         enters = np.zeros(len(is_open), dtype=bool)
         wealth = np.empty(len(is_open))
-        loss = np.where(silent, 0.0, cases.loss)
+        loss = np.where(unlabelled, 0.0, cases.loss)
         for code, promise in enumerate(self._promises):
             mine = np.flatnonzero(cases.promise == code)
             still_open = np.flatnonzero(is_open[mine])
@@ -483,7 +483,7 @@ class SelectiveRiskMonitor:
                 own = promise.bet(loss[rows], cases.weight[rows], cases.when[rows])
                 wealth[rows] = own * (promise.delta / self._level)
         if np.any(enters):
-            self._counts.n_silent += int(np.sum(silent[enters]))
+            self._counts.n_unlabelled += int(np.sum(unlabelled[enters]))
             self._course.enter(
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
@@ -517,7 +517,7 @@ class SelectiveRiskMonitor:
             blocked_by=str(cases.id[blocks][0]) if np.any(blocks) else None,
             n_overdue=len(overdue),
             overdue=tuple(overdue[:5].tolist()),
-            silence=self.silence,
+            unlabelled=self.unlabelled,
             waiting_since=show_time(cases.when[0], self._kind) if len(cases.id) else None,
             coverage=decided.n_accepted / decided.n if decided.n else math.nan,
             coverage_then=self.policy.coverage,
@@ -636,7 +636,7 @@ class SelectiveRiskMonitor:
                 "target": self.target,
                 "delta": self.delta,
                 "mature_after": plain_span(self.mature_after),
-                "silence": self.silence,
+                "unlabelled": self.unlabelled,
                 "min_audit_proba": self.min_audit_proba,
                 "batch": plain_span(self.batch),
             },
@@ -680,6 +680,8 @@ class SelectiveRiskMonitor:
         stored = read_json(path_or_text, "state file")
         _check_schema(stored)
         try:
+            if stored["version"] == 1:
+                stored = _from_version_1(stored)
             monitor = cls(
                 AbstentionPolicy.from_json(json.dumps(stored["policy"])), **stored["options"]
             )
@@ -756,7 +758,7 @@ class SelectiveRiskMonitor:
 
     def _times_of_labels(self, when: Any, n: int) -> tuple[FloatArray, str | None, float]:
         """Return when labels came, of which kind the times are, and up to when none is missing."""
-        if when is None and self.silence == "wait":
+        if when is None and self.unlabelled == "wait":
             return np.empty(0), self._kind, -math.inf
         if np.ndim(when) == 0 and when is not None:  # the labels may be none
             times, kind = read_times([when], 1, self._kind, needed=True)
@@ -804,3 +806,12 @@ def _check_schema(stored: Any) -> None:
             "The state was changed after it was saved, for its digest does not match; use the file "
             "as it was saved."
         )
+
+
+def _from_version_1(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state of format version 1 in the words of the present one."""
+    options, counts = dict(stored["options"]), dict(stored["counts"])
+    said = {"wait": "wait", "right": "correct"}
+    options["unlabelled"] = said[options.pop("silence")]
+    counts["n_unlabelled"] = counts.pop("n_silent")
+    return {**stored, "options": options, "counts": counts}

@@ -86,12 +86,12 @@ class MonitorStatus(NotebookText):
         Those among them without a label that are older than `mature_after`.
     overdue : tuple of str
         The names of the oldest of these, five at most.
-    silence : {"wait", "right"}
+    unlabelled : {"wait", "correct"}
         What becomes of them.
     waiting_since : str, float or None
         When the oldest of them was decided.
-    n_silent : int
-        Cases that counted as right because no label came.
+    n_unlabelled : int
+        Cases that counted as correct because no label came.
     n_other : int
         Labels that did not count, of cases that did not wait: handed over, not drawn, entered
         before (because the label came too late, for instance), or unknown.
@@ -118,9 +118,9 @@ class MonitorStatus(NotebookText):
     blocked_by: str | None
     n_overdue: int
     overdue: tuple[str, ...]
-    silence: str
+    unlabelled: str
     waiting_since: Any
-    n_silent: int
+    n_unlabelled: int
     n_other: int
     coverage: float
     coverage_then: float | None
@@ -134,8 +134,8 @@ class MonitorStatus(NotebookText):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether overdue labels keep later cases from entering, and silence means nothing."""
-        return self.n_overdue > 0 and self.silence == "wait"
+        """Whether overdue labels keep later cases from entering."""
+        return self.n_overdue > 0 and self.unlabelled == "wait"
 
     @property
     def risk(self) -> str:
@@ -255,10 +255,10 @@ class MonitorStatus(NotebookText):
             cases = f"{count(self.n_overdue, 'case')}, {self._overdue}"
             said.append(f"Overdue without a label: {cases}: " + {
                 "wait": "nothing decided after the first of them can enter until its label comes.",
-                "right": "they count as right as soon as labels are handed over up to now.",
-            }[self.silence])  # fmt: skip
-        if self.n_silent:
-            said.append(f"{self.n_silent:,} cases counted as right because no label came.")
+                "correct": "they count as correct as soon as labels are handed over up to now.",
+            }[self.unlabelled])  # fmt: skip
+        if self.n_unlabelled:
+            said.append(f"{self.n_unlabelled:,} cases counted as correct because no label came.")
         if self.n_other:
             said.append(
                 f"{self.n_other:,} labels were for no case that waited: handed over, not drawn, "

@@ -158,9 +158,9 @@ def test_labels_that_wait_are_said_and_the_age_must_be(cases, capsys):
     assert "required: --mature-after" in capsys.readouterr().err
 
 
-def test_silence_that_means_right_counts_old_errors_too(cases):
+def test_unlabelled_that_is_correct_counts_old_errors_too(cases):
     cases["truth"] = cases["truth"].where(cases["truth"] != cases["said"])  # errors only
-    options = ["--mature-after", "3D", "--silence", "right"]
+    options = ["--mature-after", "3D", "--unlabelled", "correct"]
     run_all_at_once(cases, *options)
     cases.to_csv("log.csv", index=False)
     main([*BASE, *options])
@@ -283,7 +283,7 @@ def test_a_log_without_rows_begins_a_state(cases):
 BAD = [
     (["--delta", "0.2"], "was begun with --delta None, not 0.2"),
     (["--mature-after", "30D"], "was begun with --mature-after 1000D, not 30D"),
-    (["--silence", "right"], "was begun with --silence wait, not right"),
+    (["--unlabelled", "correct"], "was begun with --unlabelled wait, not correct"),
     (["--mature-after", "soon"], "must be a span of time"),
     (["--now", "soon"], "--now must be a number, or a date such as 2026-01-31T09:30, got 'soon'"),
     (["--now", "7"], "when must hold dates"),

@@ -101,12 +101,12 @@ def in_order_of_arrival(monitor, wrong, arrival, days=8):
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.2])
-@pytest.mark.parametrize("which", ["errors first", "errors last", "errors only, silence", "some"])
+@pytest.mark.parametrize("which", ["errors first", "errors last", "errors only, correct", "some"])
 def test_false_alarms_where_the_delay_depends_on_the_outcome(which, delta):
     n, target = 2000, 0.1
     options = {"target": target, "delta": delta, "batch": 500}
-    if "silence" in which or which == "some":
-        options |= {"mature_after": 300.0, "silence": "right"}
+    if "correct" in which or which == "some":
+        options |= {"mature_after": 300.0, "unlabelled": "correct"}
 
     def draw(rng):
         wrong, when = rng.random(n) < target, np.arange(n)
@@ -114,7 +114,7 @@ def test_false_alarms_where_the_delay_depends_on_the_outcome(which, delta):
         arrival = {
             "errors first": np.where(wrong, when, late),
             "errors last": np.where(wrong, late, when),
-            "errors only, silence": np.where(wrong, when + rng.uniform(0, 299, n), np.inf),
+            "errors only, correct": np.where(wrong, when + rng.uniform(0, 299, n), np.inf),
             # a third of the right answers is confirmed, errors come early or too late
             "some": np.where(
                 wrong | (rng.random(n) < 1 / 3), when + rng.exponential(150, n), np.inf

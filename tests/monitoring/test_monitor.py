@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -148,8 +149,8 @@ def test_cases_enter_in_the_order_of_decisions_whenever_labels_come():
     assert monitor.status_.estimate == pytest.approx(1 / 3)
 
 
-def test_silence_counts_as_right_at_the_age_that_was_said_and_not_before():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after="10D", silence="right")
+def test_unlabelled_counts_as_correct_at_the_age_that_was_said_and_not_before():
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after="10D", unlabelled="correct")
     monitor.decided(
         [[0.9, 0.1]] * 3, ids=[1, 2, 3], when=["2024-01-01", "2024-01-02", "2024-01-20"]
     )
@@ -158,16 +159,16 @@ def test_silence_counts_as_right_at_the_age_that_was_said_and_not_before():
     assert monitor.status_.n_known == 0  # the age itself is still in time
     monitor.labelled(["2"], ["yes"], when="2024-01-12")
     status = monitor.status_
-    assert (status.n_known, status.n_silent, status.estimate) == (2, 1, 0.5)
+    assert (status.n_known, status.n_unlabelled, status.estimate) == (2, 1, 0.5)
     monitor.labelled([3], ["yes"], when="2024-01-30 00:00:01")
     status = monitor.status_
-    assert (status.n_known, status.n_silent, status.n_other) == (3, 2, 1)
-    assert "2 cases counted as right because no label came" in unwrap(str(status))
+    assert (status.n_known, status.n_unlabelled, status.n_other) == (3, 2, 1)
+    assert "2 cases counted as correct because no label came" in unwrap(str(status))
 
 
 @examples(25)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 40))
-def test_silence_counts_the_same_however_often_one_looks(seed, step, later_step):
+def test_unlabelled_counts_the_same_however_often_one_looks(seed, step, later_step):
     rng = np.random.default_rng(seed)
     n, age = 150, 20
     when = np.sort(rng.integers(0, 120, n)).astype(float)
@@ -177,7 +178,7 @@ def test_silence_counts_the_same_however_often_one_looks(seed, step, later_step)
 
     def watched(step):
         monitor = SelectiveRiskMonitor(
-            policy_of(), target=0.1, delta=0.2, mature_after=age, silence="right", batch=40
+            policy_of(), target=0.1, delta=0.2, mature_after=age, unlabelled="correct", batch=40
         )
         done, before = 0, -1
         for now in [*range(step, 200, step), 200]:
@@ -195,13 +196,13 @@ def test_silence_counts_the_same_however_often_one_looks(seed, step, later_step)
     in_time = arrival - when <= age
     status = one.status_
     assert status.n_known == n
-    assert status.n_silent == np.sum(~in_time)
+    assert status.n_unlabelled == np.sum(~in_time)
     assert status.alarm_at == alarm_by_definition(wrong & in_time, 0.1, 0.2)
     assert status.promises == two.status_.promises
     pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())
 
 
-def test_overdue_cases_are_named_where_silence_means_nothing():
+def test_overdue_cases_are_named_where_no_label_means_nothing():
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10)
     monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[0, 5, 11]).labelled(["b"], ["no"])
     status = monitor.status_
@@ -213,10 +214,10 @@ def test_overdue_cases_are_named_where_silence_means_nothing():
     )
     assert "1 of them have a label, and wait behind case 'a', which has none." in text
     assert "nothing decided after the first of them can enter" in unwrap(str(status))
-    silent = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10, silence="right")
-    status = silent.decided([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
+    trusting = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10, unlabelled="correct")
+    status = trusting.decided([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
     assert (status.n_waiting, status.n_overdue) == (3, 1)
-    assert "count as right as soon as labels are handed over" in unwrap(str(status))
+    assert "count as correct as soon as labels are handed over" in unwrap(str(status))
 
 
 def test_labels_wait_behind_the_oldest_open_case_of_their_own_subgroup():
@@ -615,8 +616,8 @@ BAD_OPTIONS = [
     ({"target": None}, "target is missing: no certificate"),
     ({"target": 0}, "target must be"),
     ({"delta": 0.95}, "chance that the promise fails"),
-    ({"silence": "right"}, "mature_after is missing"),
-    ({"silence": "wrong"}, "silence must be one of"),
+    ({"unlabelled": "correct"}, "mature_after is missing"),
+    ({"unlabelled": "wrong"}, "unlabelled must be one of"),
     ({"mature_after": "30"}, "mature_after must be a span of time"),
     ({"mature_after": "soon"}, "mature_after must be a span of time"),
     ({"mature_after": -1}, "mature_after"),
@@ -699,3 +700,18 @@ def test_status_is_plain_values_and_words(rng):
     assert stored["risk"] == "ok"
     assert stored["text"].startswith("OK: no alarm. Promised: at most 10 % of the cases")
     assert repr(monitor).startswith("SelectiveRiskMonitor: ok, ")
+
+
+def test_a_state_of_format_version_1_means_the_same():
+    # 60 cases of ten days, written with silence="right" by the version before this format.
+    monitor = SelectiveRiskMonitor.from_json(Path(__file__).with_name("state_version_1.json"))
+    status = monitor.status_
+    assert (monitor.unlabelled, monitor.mature_after, monitor.batch) == ("correct", "3D", 20)
+    assert (status.n_known, status.n_unlabelled, status.n_other) == (16, 9, 11)
+    assert (status.n_waiting, status.overdue[0], status.n_overdue) == (18, "c27", 7)
+    assert (status.evidence, status.estimate) == pytest.approx((0.989395994388975, 0.0625))
+    again = SelectiveRiskMonitor.from_json(monitor.to_json())
+    assert (again.status_, json.loads(again.to_json())["version"]) == (status, 2)
+    status = again.labelled([], [], when="2020-02-01").status_
+    assert (status.n_known, status.n_unlabelled) == (34, 25)
+    assert status.evidence == pytest.approx(0.959842806167707)
