@@ -279,6 +279,9 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--now"], {"type": _number, "metavar": "TIME",
                      "help": "up to when all labels are in the log (default, and at least: the "
                              "time of its last new row)"}),
+        (["--allow-future"], {"action": "store_true",
+                              "help": "take dates later than now plus a day (default: refuse "
+                                      "them)"}),
         (["--batch"], {"type": _number, "default": 1000, "metavar": "N",
                        "help": "cases that are compared as one with those of the tuning, or a "
                                "length of time such as 1D (default: %(default)s)"}),

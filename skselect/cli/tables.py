@@ -13,7 +13,7 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -657,6 +657,17 @@ def read_known_labels(values: pd.Series, classes: LabelArray, file: TableFile) -
     return _check_classes(labels, classes, f"{file.path.name}: column {values.name!r}")
 
 
+def known_classes(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
+    """Return labels, None where a cell is missing or is no class."""
+    codes, distinct = pd.factorize(values)
+    labels = np.full(len(distinct) + 1, None, dtype=object)
+    for code, cell in enumerate(distinct):
+        with suppress(ValueError):
+            one = pd.Series([cell], name=values.name)
+            labels[code] = read_known_labels(one, classes, file).tolist()[0]
+    return labels[codes]
+
+
 def _check_classes(labels: LabelArray, classes: LabelArray, column: str) -> LabelArray:
     """Return labels if all of them are classes."""
     remedy = "Correct them (capitals and blanks count); --classes, if given, names every class."
@@ -680,6 +691,10 @@ def parse_times(values: pd.Series) -> pd.Series:
         values = values.astype(np.float64)
     if pd.api.types.is_numeric_dtype(values):
         return values.astype(np.float64)
+    from skselect.monitoring.times import is_word  # noqa: PLC0415 - one command needs it
+
+    # pandas takes words such as "now" for times.
+    values = values.where(~values.map(is_word))
     dates = pd.to_datetime(values, utc=True, format="ISO8601" if is_text else None, errors="coerce")
     return dates.dt.as_unit("us")
 

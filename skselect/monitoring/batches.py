@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
@@ -17,6 +18,8 @@ from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, weal
 
 #: So many batches are kept; when there are more, each two neighbours become one.
 MOST_BATCHES = 512
+#: So many days are kept apart; when there are more, each two neighbours become one.
+MOST_DAYS = 4096
 # Shares known from the rows that tuned a policy are not known exactly: intervals of this level.
 _LEVEL = 0.99
 # Sums count in steps of one over this.
@@ -121,6 +124,78 @@ def runs(keys: FloatArray | IntArray) -> list[slice]:
 def total(values: FloatArray) -> float:
     """Return a sum that does not depend on the order: of multiples of 2**-30, which is exact."""
     return float(np.sum(np.round(values * _GRAINS)) / _GRAINS)
+
+
+@dataclass
+class Daily:
+    """How many rows each day has, the sum of their losses, and that of their hashes.
+
+    Rows in another order give the same. Two tables whose numbers and sums agree hold the same rows.
+
+    Parameters
+    ----------
+    width : float
+        The length of a day, in the units of the times.
+    days : dict of float to (int, float, int)
+        By the number of the day, ``time // width``.
+    """
+
+    width: float
+    days: dict[float, tuple[int, float, int]] = field(default_factory=dict)
+
+    def add(self, hashes: NDArray[np.uint64], times: FloatArray, loss: FloatArray) -> None:
+        """Add rows; where there are too many days, each two become one."""
+        keys, place = np.unique(np.floor_divide(times, self.width), return_inverse=True)
+        sums = np.zeros(len(keys), dtype=np.uint64)
+        np.add.at(sums, place, hashes)
+        counts, losses = np.bincount(place), np.bincount(place, weights=loss)
+        new = zip(counts.tolist(), losses.tolist(), sums.tolist(), strict=True)
+        for key, day in zip(keys.tolist(), new, strict=True):
+            self._join(key, day)
+        while len(self.days) > MOST_DAYS:
+            self._widen()
+
+    def _join(self, key: float, day: tuple[int, float, int]) -> None:
+        n, loss, total_hash = self.days.get(key, (0, 0.0, 0))
+        self.days[key] = (n + day[0], loss + day[1], (total_hash + day[2]) % 2**64)
+
+    def _widen(self) -> None:
+        old, self.days, self.width = self.days, {}, 2.0 * self.width
+        for key, day in old.items():
+            self._join(key // 2, day)
+
+    def compare(self, other: Daily) -> tuple[dict[float, int], dict[float, int]]:
+        """Return how many rows `other` has at least that these are not, by the start of the day.
+
+        Of a day with more rows it is how many more (the first result). A day with as many rows, but
+        other ones, counts as its losses differ, and as one at least (the second). A day with
+        fewer rows says nothing: rows may have been removed.
+        """
+        one, other = (Daily(each.width, dict(each.days)) for each in (self, other))
+        while one.days and other.days and one.width != other.width:
+            min(one, other, key=lambda each: each.width)._widen()
+        more, others = {}, {}
+        for key, (n, loss, total_hash) in sorted(other.days.items()):
+            n_then, loss_then, hash_then = one.days.get(key, (0, 0.0, 0))
+            if n > n_then:
+                more[key * other.width] = n - n_then
+            elif n == n_then and total_hash != hash_then:
+                others[key * other.width] = max(1, math.ceil(abs(loss - loss_then) - 1e-6))
+        return more, others
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        days = [[key, n, loss, f"{total:016x}"] for key, (n, loss, total) in self.days.items()]
+        return {"width": self.width, "days": days}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Daily:
+        """Rebuild it from :meth:`to_dict`."""
+        days = {
+            float(key): (operator.index(n), float(loss), int(total, 16))
+            for key, n, loss, total in stored["days"]
+        }
+        return cls(float(stored["width"]), days)
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skselect._checks import as_array, shown
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
@@ -142,6 +143,14 @@ def check_names(ids: Any) -> LabelArray:
         for value in values.tolist()
     ]
     return names
+
+
+def row_hashes(names: LabelArray, *numbers: FloatArray) -> NDArray[np.uint64]:
+    """Return a hash of each row; it is saved, and does not depend on the machine."""
+    hashes = pd.util.hash_array(names, categorize=False)
+    for column in numbers:  # added to what was mixed already, so that no two rows can swap values
+        hashes = pd.util.hash_array(hashes * np.uint64(31) + pd.util.hash_array(column + 0.0))
+    return hashes
 
 
 def refuse_twice(names: LabelArray, known: Mapping[str, Any]) -> None:

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from skselect._checks import shown
+from skselect._checks import as_array, shown
 from skselect._checks.labels import check_known, check_labels, encode_labels, label_array
 from skselect._checks.options import check_choice, check_delta, check_number
 from skselect._checks.rows import check_length
 from skselect._files import digest_json, read_json, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.monitoring.batches import Batch, Course, Workload, runs
+from skselect.monitoring.batches import Batch, Course, Daily, Workload, runs
 from skselect.monitoring.cases import (
     Cases,
     Waiting,
@@ -28,6 +29,7 @@ from skselect.monitoring.cases import (
     read_audits,
     refuse_twice,
     refuse_two_labels,
+    row_hashes,
     warn_if_strange,
 )
 from skselect.monitoring.evidence import bets_on_cases, risk_interval, wealth_of
@@ -44,6 +46,7 @@ from skselect.monitoring.times import (
 )
 from skselect.policy.policy import AbstentionPolicy, External
 
+_DAY = 86400e6  # in microseconds
 SCHEMA = "skselect.monitor"
 VERSION = 2
 # What is said of the latest cases is said of so many at least, where there are so many.
@@ -202,6 +205,9 @@ class SelectiveRiskMonitor:
         self._kind = self._given_kind
         self._last_decided = self._labels_until = -math.inf
         self._latest: dict[str, None] = {}
+        # Of cases decided later than this: those that were read, and those that have entered.
+        self._recorded_from = -math.inf
+        self._read, self._entered = Daily(self._day), Daily(self._day)
         return self
 
     # Feeding -----------------------------------------------------------------------------
@@ -420,8 +426,10 @@ class SelectiveRiskMonitor:
         if labels is not None:
             self._refuse_unknown(labels[0][waits], labels[1][waits])
         cases = Cases(names, number, times, answer, promise, weight, loss).take(waits)
+        hashes = row_hashes(names, times)
         # Nothing is changed before everything is checked.
         self._kind = kind
+        self._record(self._read, hashes, times, np.zeros(n))
         if ids is not None and n:
             known = self._latest if times[-1] == self._last_decided else {}
             self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
@@ -487,7 +495,22 @@ class SelectiveRiskMonitor:
             self._course.enter(
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
+            own = cases.take(enters)
+            hashes = row_hashes(own.id, own.when, loss[enters])
+            self._record(self._entered, hashes, own.when, loss[enters])
             self._waiting.drop(enters)
+
+    def _record(
+        self, daily: Daily, hashes: NDArray[np.uint64], times: FloatArray, loss: FloatArray
+    ) -> None:
+        """Count rows by day; numbers have no days, but spans as long as `mature_after`."""
+        if self._kind in ("time", "number"):
+            daily.width = daily.width if daily.days else self._day
+            daily.add(hashes, times, loss)
+
+    @property
+    def _day(self) -> float:
+        return _DAY if self._kind == "time" else self._age or 1.0
 
     # Answering ---------------------------------------------------------------------------
 
@@ -562,10 +585,92 @@ class SelectiveRiskMonitor:
         ndarray of bool, shape (n,)
             Those later than the last decided case, or at the same instant with another name.
         """
-        names = check_names(ids)
-        times, _ = read_times(when, len(names), self._kind, needed=True)
-        is_known = np.array([name in self._latest for name in names], dtype=bool)
-        return (times > self._last_decided) | ((times == self._last_decided) & ~is_known)
+        values = as_array(list(ids) if isinstance(ids, range) else ids, "ids")
+        return self._is_new(values, read_times(when, len(values), self._kind, needed=True)[0])
+
+    def _is_new(self, values: LabelArray, times: FloatArray) -> BoolArray:
+        is_new = times > self._last_decided
+        last = np.flatnonzero(times == self._last_decided)
+        is_new[last] = [name not in self._latest for name in check_names(values[last])]
+        return is_new
+
+    @property
+    def known_until_(self) -> Any:
+        """Up to when cases or labels are known, a date or a number; None before the first."""
+        until = max(self._last_decided, self._labels_until)
+        if not math.isfinite(until):
+            return None
+        return to_dates([until])[0] if self._kind == "time" else until
+
+    def find_changes(
+        self,
+        y: Any,
+        y_proba: Any,
+        *,
+        ids: Any,
+        when: Any,
+        y_pred: Any = None,
+        subgroups: Any = None,
+        audited: Any = None,
+        audit_proba: Any = None,
+        confidence: Any = None,
+        witnesses: Any = None,
+    ) -> pd.DataFrame:
+        """Compare the old rows of a growing table with what was read, day by day.
+
+        The monitor keeps, for each day, how many cases it read, how many of them have entered, and
+        a sum of hashes of each. A day with more rows than were read has rows that came too
+        late; a day with as many, but other ones, has been changed. A day with *fewer* rows tells
+        nothing, since old rows may be removed: what came too late there is not seen.
+
+        Parameters
+        ----------
+        y, y_proba, ids, when, y_pred, subgroups, audited, audit_proba, confidence, witnesses
+            As in :meth:`update`, in any order; rows that are new (:meth:`is_new`) are left out.
+            Of several rows of a case the first one counts.
+
+        Returns
+        -------
+        DataFrame
+            One row for each day that differs, oldest first: `start`, `unread` (at least so
+            many of its rows were never read), `relabelled` (at least so many cases that have
+            entered have another loss now). Numeric times have spans of `mature_after` as days.
+
+        Raises
+        ------
+        ValueError
+            If an argument does not fit.
+        """
+        accepted, _, answers = self._decide(y_proba, y_pred, subgroups, confidence, witnesses)
+        n, classes = len(accepted), self.policy.classes
+        answer = check_known(encode_labels(answers, classes, "y_pred"), answers, classes, "y_pred")
+        truth = self._known_labels(y)[1]
+        check_length("y", truth, n, "y_proba")
+        names = _names(ids, np.arange(n), None, accepted)
+        times, _ = read_times(when, n, self._kind, needed=True)
+        _, drawn = read_audits(audited, audit_proba, n, self.min_audit_proba)
+        loss = self._losses(np.where(truth < 0, _MISSING, truth), answer)
+        if self.unlabelled == "correct":
+            loss = np.where(np.isnan(loss), 0.0, loss)
+        hashes = row_hashes(names, times)
+        old = ~self._is_new(names, times) & (times > self._recorded_from)
+        waiting = row_hashes(self._waiting.cases.id, self._waiting.cases.when)
+        entered = old & accepted & drawn & (self._promise_of(answers, subgroups, n) >= 0)
+        entered &= ~np.isnan(loss) & ~np.isin(hashes, waiting)
+        read, known = Daily(self._day), Daily(self._day)
+        first = np.zeros(n, dtype=bool)
+        first[np.unique(hashes, return_index=True)[1]] = True
+        rows = first & old
+        read.add(hashes[rows], times[rows], np.zeros(n)[rows])
+        rows = first & entered
+        known.add(row_hashes(names[rows], times[rows], loss[rows]), times[rows], loss[rows])
+        more, others = self._read.compare(read)
+        unread, relabelled = pd.Series(more | others), pd.Series(self._entered.compare(known)[1])
+        found = pd.DataFrame({"unread": unread, "relabelled": relabelled}, dtype="float64")
+        found = found.fillna(0).astype("int64").sort_index()
+        start: Any = to_dates(found.index) if self._kind == "time" else found.index
+        return found.reset_index(drop=True).assign(start=start)[["start", "unread", "relabelled"]]
+
 
     def to_frame(self) -> pd.DataFrame:
         """Return the course so far, one row per batch of decided cases.
@@ -650,6 +755,9 @@ class SelectiveRiskMonitor:
             "last_decided": _finite_or_none(self._last_decided),
             "latest": list(self._latest),
             "labels_until": _finite_or_none(self._labels_until),
+            "recorded_from": _finite_or_none(self._recorded_from),
+            "read": self._read.to_dict(),
+            "entered": self._entered.to_dict(),
         }
         stored["digest"] = digest_json(stored)
         text = json.dumps(stored, allow_nan=False)
@@ -704,9 +812,10 @@ class SelectiveRiskMonitor:
         self._key, self._kind = stored["batch_key"], stored["kind"]
         if self._kind not in (None, *KINDS):
             raise ValueError(f"kind is {self._kind!r}")
-        last, until = stored["last_decided"], stored["labels_until"]
-        self._last_decided = -math.inf if last is None else last
-        self._labels_until = -math.inf if until is None else until
+        for name in ("last_decided", "labels_until", "recorded_from"):
+            time = stored[name]
+            setattr(self, f"_{name}", -math.inf if time is None else float(time))
+        self._read, self._entered = (Daily.from_dict(stored[x]) for x in ("read", "entered"))
         self._latest = dict.fromkeys(stored["latest"])
 
     # What several of the above need -----------------------------------------------------------
@@ -771,6 +880,7 @@ _REMEDY = (
     "Correct them; capitals and blanks count. If a case truly is of another class, every answer to "
     "it is an error: hand over any class but the one that was answered."
 )
+_NO_DAYS: dict[str, Any] = {"width": 1.0, "days": []}
 _BATCH_COLUMNS = list(Batch.__dataclass_fields__)
 
 
@@ -814,4 +924,6 @@ def _from_version_1(stored: Mapping[str, Any]) -> dict[str, Any]:
     said = {"wait": "wait", "right": "correct"}
     options["unlabelled"] = said[options.pop("silence")]
     counts["n_unlabelled"] = counts.pop("n_silent")
-    return {**stored, "options": options, "counts": counts}
+    # What it read by then was not recorded.
+    recorded = {"recorded_from": stored["last_decided"], "read": _NO_DAYS, "entered": _NO_DAYS}
+    return {**stored, "options": options, "counts": counts, **recorded}
