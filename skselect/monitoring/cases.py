@@ -184,7 +184,7 @@ def warn_if_strange(names: LabelArray, waiting: LabelArray, n_found: int) -> Non
             f"cases such as {names[0]!r}; one that waits is called {waiting[0]!r}. Names are "
             "compared as text.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,  # past the lock
         )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
 import math
 import operator
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -61,6 +64,22 @@ class _Counts:
     n_accepted: int = 0
     n_unlabelled: int = 0
     n_other: int = 0
+
+
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+def _locked(
+    method: Callable[Concatenate[SelectiveRiskMonitor, P], R],
+) -> Callable[Concatenate[SelectiveRiskMonitor, P], R]:
+    """Let one thread at a time call the public methods of a monitor."""
+
+    @functools.wraps(method)
+    def call(self: SelectiveRiskMonitor, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return call
 
 
 class SelectiveRiskMonitor:
@@ -120,7 +139,8 @@ class SelectiveRiskMonitor:
     Of audited cases each was drawn with its own probability p >= `min_audit_proba`; its bet is
     ``1 + l_j (min_audit_proba / p) (loss_t - r)``, on average the same for all cases.
 
-    A monitor cannot be merged with another one: its cases have an order.
+    A monitor cannot be merged with another one: its cases have an order. Threads may share one: it
+    serves one call at a time.
 
     References
     ----------
@@ -160,6 +180,7 @@ class SelectiveRiskMonitor:
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
                 f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
             )
+        self._lock = threading.RLock()
         self.policy = policy
         self.target = None if target is None else check_number("target", target, 0.0)
         self.delta = None if delta is None else check_delta(delta)
@@ -186,6 +207,7 @@ class SelectiveRiskMonitor:
         self._given_kind = kinds.pop() if kinds else None
         self.reset()
 
+    @_locked
     def reset(self) -> SelectiveRiskMonitor:
         """Begin again: evidence, counts, course and waiting cases are dropped.
 
@@ -210,8 +232,16 @@ class SelectiveRiskMonitor:
         self._read, self._entered = Daily(self._day), Daily(self._day)
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return copy.deepcopy({k: v for k, v in vars(self).items() if k != "_lock"})
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+
     # Feeding -----------------------------------------------------------------------------
 
+    @_locked
     def decided(
         self,
         y_proba: Any,
@@ -267,6 +297,7 @@ class SelectiveRiskMonitor:
         self._note(decided, None, ids, when, subgroups, audited, audit_proba)
         return self
 
+    @_locked
     def labelled(self, ids: Any, y: Any, *, when: Any = None) -> SelectiveRiskMonitor:
         """Note labels, in any order.
 
@@ -321,6 +352,7 @@ class SelectiveRiskMonitor:
         self._enter()
         return self
 
+    @_locked
     def update(
         self,
         y: Any,
@@ -515,6 +547,7 @@ class SelectiveRiskMonitor:
     # Answering ---------------------------------------------------------------------------
 
     @property
+    @_locked
     def status_(self) -> MonitorStatus:
         """The answer, in words and numbers."""
         counts, cases = self._counts, self._waiting.cases
@@ -566,12 +599,14 @@ class SelectiveRiskMonitor:
         )
 
     @property
+    @_locked
     def waiting_(self) -> pd.DataFrame:
         """The cases that wait: `id`, `when`, `has_label` (it waits for cases before it)."""
         cases = self._waiting.cases
         when: Any = to_dates(cases.when) if self._kind == "time" else cases.when
         return pd.DataFrame({"id": cases.id, "when": when, "has_label": ~np.isnan(cases.loss)})
 
+    @_locked
     def is_new(self, ids: Any, when: Any) -> BoolArray:
         """Tell which rows of a growing table have not been decided here.
 
@@ -595,6 +630,7 @@ class SelectiveRiskMonitor:
         return is_new
 
     @property
+    @_locked
     def known_until_(self) -> Any:
         """Up to when cases or labels are known, a date or a number; None before the first."""
         until = max(self._last_decided, self._labels_until)
@@ -602,6 +638,7 @@ class SelectiveRiskMonitor:
             return None
         return to_dates([until])[0] if self._kind == "time" else until
 
+    @_locked
     def find_changes(
         self,
         y: Any,
@@ -672,6 +709,7 @@ class SelectiveRiskMonitor:
         return found.reset_index(drop=True).assign(start=start)[["start", "unread", "relabelled"]]
 
 
+    @_locked
     def to_frame(self) -> pd.DataFrame:
         """Return the course so far, one row per batch of decided cases.
 
@@ -699,6 +737,7 @@ class SelectiveRiskMonitor:
             }
         )
 
+    @_locked
     def __repr__(self) -> str:
         known = sum(promise.n_known for promise in self._promises)
         alarm = any(promise.alarm_at is not None for promise in self._promises)
@@ -709,6 +748,7 @@ class SelectiveRiskMonitor:
 
     # Saving ------------------------------------------------------------------------------
 
+    @_locked
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Save the monitor as JSON: its policy, some numbers per promise, and waiting cases.
 

@@ -3,8 +3,10 @@
 import datetime as dt
 import json
 import math
+import pickle
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -715,3 +717,39 @@ def test_a_state_of_format_version_1_means_the_same():
     status = again.labelled([], [], when="2020-02-01").status_
     assert (status.n_known, status.n_unlabelled) == (34, 25)
     assert status.evidence == pytest.approx(0.959842806167707)
+
+
+def test_threads_share_a_monitor_and_save_it_under_load(rng):
+    P, y = rows(rng, 20)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, batch=50)
+    n_threads, n_calls, failed, saved = 4, 30, [], []
+
+    def feed(thread):
+        try:
+            for call in range(n_calls):
+                ids = [f"{thread}-{call}-{row}" for row in range(20)]
+                monitor.decided(P, ids=ids).labelled(ids, y)
+                str(monitor.status_)
+                if call % 10 == thread:
+                    saved.extend([monitor.to_json(), pickle.dumps(monitor)])
+        except Exception as error:  # noqa: BLE001 - each thread reports what went wrong
+            failed.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=feed, args=(number,)) for number in range(n_threads)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert failed == []
+    status = monitor.status_
+    n_accepted = n_threads * n_calls * int((P.max(axis=1) >= 0.7).sum())
+    assert (status.n_decided, status.n_known) == (n_threads * n_calls * 20, n_accepted)
+    assert SelectiveRiskMonitor.from_json(monitor.to_json()).status_ == status
+    for text in saved:
+        load = SelectiveRiskMonitor.from_json if isinstance(text, str) else pickle.loads
+        assert load(text).status_.n_decided % 20 == 0
