@@ -19,7 +19,14 @@ import pandas as pd
 from skselect._checks.labels import check_classes, check_labels
 from skselect._checks.proba import check_class_columns
 from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
-from skselect._files import check_output, import_extra, waiting_line, whole_file, write_together
+from skselect._files import (
+    check_output,
+    import_extra,
+    waiting_line,
+    whole_file,
+    write_together,
+    write_whole,
+)
 from skselect._notebook import count, wrap
 from skselect._typing import LabelArray
 from skselect.cli.main import BROKEN, UNDECIDED
@@ -243,6 +250,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     """
     _check_outputs([given.table, given.policy], {"--state": (given.state, [".json"])})
     policy = _read_policy(given.policy)
+    saved = _content(given.state)
     watched = _open_state(given, policy)
     before = watched.status_
     file = TableFile.open(given.table, layout=_read_layout(given))
@@ -268,7 +276,15 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
             _take_labels(log, watched, given, file)
         if now is not None:
             watched.labelled([], [], when=now)
-    watched.to_json(given.state)
+
+    def refuse_other_runs() -> None:
+        if _content(given.state) != saved:
+            raise ValueError(
+                f"--state: {given.state.name} was written by another run while this one was at "
+                "work; it is left as that one wrote it. Run the command again, after the other."
+            )
+
+    write_whole(given.state, f"{watched.to_json()}\n", refuse_other_runs)
     status = watched.status_
     _say_changes(changes, watched, "unread")
     print(status)
@@ -280,6 +296,10 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     if status.risk == "alarm":
         return BROKEN
     return UNDECIDED if status.is_stuck or changes["unread"].any() else 0
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
 
 
 def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMonitor:

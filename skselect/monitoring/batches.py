@@ -16,10 +16,8 @@ from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, wealth_of
 
-#: So many batches are kept; when there are more, each two neighbours become one.
+#: So many batches, or days, are kept; when there are more, each two neighbours become one.
 MOST_BATCHES = 512
-#: So many days are kept apart; when there are more, each two neighbours become one.
-MOST_DAYS = 4096
 # Shares known from the rows that tuned a policy are not known exactly: intervals of this level.
 _LEVEL = 0.99
 # Sums count in steps of one over this.
@@ -152,7 +150,7 @@ class Daily:
         new = zip(counts.tolist(), losses.tolist(), sums.tolist(), strict=True)
         for key, day in zip(keys.tolist(), new, strict=True):
             self._join(key, day)
-        while len(self.days) > MOST_DAYS:
+        while len(self.days) > MOST_BATCHES:
             self._widen()
 
     def _join(self, key: float, day: tuple[int, float, int]) -> None:

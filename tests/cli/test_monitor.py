@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, SelectiveRiskMonitor
+from skselect import AbstentionPolicy, SelectiveRiskMonitor, _files
 from skselect._files import digest_json
 from skselect._notebook import unwrap
 from skselect.cli import commands, tables
@@ -501,3 +501,25 @@ def test_a_state_of_format_version_1_accuses_no_row_that_it_read(cases, capsys):
         assert run(cases[:n]) == 0
         assert "NOT READ" not in capsys.readouterr().out
     assert run(pd.concat([cases, cases[400:401].assign(id="late")])) == UNDECIDED
+
+
+@pytest.mark.parametrize("locks", [True, False])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_two_runs_at_once_the_slower_one_loses(cases, locks, is_first, capsys, monkeypatch):
+    if not locks:
+        monkeypatch.setattr(_files, "fcntl", None)
+    if not is_first:
+        run(cases[:100])
+    read_log = commands._read_log
+    flipped(cases)[:500].to_csv("newer.csv", index=False)
+
+    def slowly(*args):
+        monkeypatch.setattr(commands, "_read_log", read_log)
+        assert main(["monitor", "newer.csv", *BASE[2:]]) == BROKEN
+        return read_log(*args)
+
+    monkeypatch.setattr(commands, "_read_log", slowly)
+    assert run(cases[:300]) == 2
+    assert "state.json was written by another run" in capsys.readouterr().err
+    assert state()["counts"]["n_decided"] == 500
+    assert main(["monitor", "newer.csv", *BASE[2:]]) == BROKEN
