@@ -354,6 +354,9 @@ def _read_log(
     latest: pd.Timestamp | None,
 ) -> Iterator[pd.DataFrame]:  # fmt: skip
     """Yield the rows of each piece, and tell which of them are new, labelled and waiting."""
+    from skselect.monitoring import times
+    from skselect.monitoring.cases import row_hashes
+
     if given.id is None and "id" not in file.names:
         raise ValueError(
             f"--id: {file.path.name} has no column 'id'; name the column of the cases' names, by "
@@ -371,6 +374,8 @@ def _read_log(
         )
         last = rows["when"].idxmax()
         _refuse_future(f"{file.path.name}: {file.place(last)} has", rows["when"][last], latest)
+        numbers, _ = times.read_times(rows["when"], len(rows), None, needed=True)
+        rows["case"] = row_hashes(rows["name"].to_numpy(), numbers)
         rows["has label"] = has_label(rows[given.label], watched.policy.classes)
         rows["is new"] = watched.is_new(rows["name"], rows["when"])
         place = places.get_indexer(rows["name"])
@@ -397,7 +402,7 @@ def _said(
     if columns.answer is not None:
         known &= has_label(rows[columns.answer], watched.policy.classes).to_numpy(dtype=bool)
     # Further rows of a case bring its label only.
-    known[known] = ~rows[known].duplicated(["name", "when"]).to_numpy()
+    known[known] = ~rows["case"][known].duplicated().to_numpy()
     rows, numbers = rows[known], numbers[known]
     said: dict[str, Any] = {"y_proba": numbers, "ids": rows["name"], "when": rows["when"]}
     if columns.answer is not None and len(rows):
@@ -417,8 +422,8 @@ def _find_changes(
 ) -> pd.DataFrame:  # fmt: skip
     """Compare rows that are not new with what was read; of a case the last label counts."""
     rows, said = _said(log, watched, given, columns, file)
-    told = log[log["has label"]].drop_duplicates(["name", "when"], keep="last")
-    labels = rows[["name", "when"]].merge(told, "left", ["name", "when"])[given.label]
+    told = log[log["has label"]].drop_duplicates("case", keep="last").set_index("case")
+    labels = told[given.label].reindex(rows["case"])
     with naming_rows(said["y_proba"], rows.index, columns.proba, file):
         return watched.find_changes(known_classes(labels, watched.policy.classes, file), **said)
 

@@ -68,9 +68,11 @@ class Cases:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        columns = {name: column.tolist() for name, column in vars(self).items()}
-        columns["loss"] = [None if math.isnan(loss) else loss for loss in columns["loss"]]
-        return columns
+        unknown = np.isnan(self.loss)
+        columns = {**vars(self), "loss": np.where(unknown, 0.0, self.loss)}
+        plain = {name: _plain(column) for name, column in columns.items()}
+        pairs = zip(plain["loss"], unknown.tolist(), strict=True)
+        return plain | {"loss": [None if is_unknown else loss for loss, is_unknown in pairs]}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Cases:
@@ -80,6 +82,13 @@ class Cases:
         if len({len(column) for column in columns.values()}) > 1:
             raise ValueError("the columns of waiting cases have different lengths")
         return cls._of(*(columns[name] for name in cls.__dataclass_fields__))
+
+
+def _plain(values: NDArray[Any]) -> list[Any]:
+    """Return a list, of whole numbers as integers: JSON reads them several times faster."""
+    if values.dtype.kind == "f" and np.all((values == np.floor(values)) & (abs(values) < 2**53)):
+        values = values.astype(np.int64)
+    return values.tolist()
 
 
 class Waiting:
@@ -136,6 +145,8 @@ def check_names(ids: Any) -> LabelArray:
         raise ValueError(f"ids must hold one name per case, got {shown(ids)}.")
     if np.any(pd.isna(values)):
         raise ValueError("ids has missing values; each case needs a name.")
+    if pd.api.types.infer_dtype(values, skipna=False) == "string":
+        return values.astype(object)
     names = np.empty(len(values), dtype=object)
     # A column of integers in which one was missing holds 7.0 for 7.
     names[:] = [
