@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, wealth_of
+from skselect.policy.certificate import UNCHANGED
+from skselect.policy.policy import AbstentionPolicy
 
 #: So many batches, or days, are kept; when there are more, each two neighbours become one.
 MOST_BATCHES = 512
@@ -221,10 +223,10 @@ class Workload:
     changed: float | None = None
 
     @classmethod
-    def of_policy(cls, policy: Any) -> Workload:
-        """Begin with what a policy stores about the rows that tuned it."""
+    def of_policy(cls, policy: AbstentionPolicy) -> Workload:
+        """Begin with what a policy stores about the rows that tuned it, if that is comparable."""
         shares = []
-        if policy.coverage is not None and policy.n:
+        if policy.coverage is not None and policy.n and _is_of_this_classifier(policy):
             shares = [("answered", 0.0, policy.coverage), ("handed over", 0.0, 1 - policy.coverage)]
             for name, value in policy.confidence_quantiles.items():
                 level = _level(name)
@@ -244,6 +246,8 @@ class Workload:
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what the cases have made of it from :meth:`to_dict`."""
+        if not self.shares:  # older versions compared more
+            return
         pairs = zip(self.shares, stored["evidence"], strict=True)
         self.evidence = [Evidence.from_dict(saved) for _, saved in pairs]
         counts = zip(self.counts, stored["counts"], strict=True)
@@ -277,6 +281,22 @@ class Workload:
         self.counts = [0] * len(self.counts)
         if self.changed is None and self.shares and self.wealth >= 1.0 / delta:
             self.changed = when
+
+
+def _is_of_this_classifier(policy: AbstentionPolicy) -> bool:
+    """Tell whether the shares of a policy are those of the classifier that runs.
+
+    Models of folds, and one that was fitted again, are as sure as no other. Only a certificate says
+    that the classifier stayed; without one nothing is known, nor with one of other rows.
+    """
+    if policy.groups is None:
+        made = [policy.certificate]
+        data = policy.certificate and policy.certificate.fingerprints.get("data")
+        if data != policy.fingerprints.get("data"):
+            return False
+    else:
+        made = [one for one in policy.groups.certificates.values() if one is not None]
+    return bool(made) and all(one is not None and UNCHANGED in one.assumptions for one in made)
 
 
 def _level(name: str) -> float:

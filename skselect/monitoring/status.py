@@ -167,9 +167,20 @@ class MonitorStatus(NotebookText):
         """Interval for the mean risk."""
         return self.worst.interval
 
+    @property
+    def is_below_so_far(self) -> bool:
+        """Whether the mean risk of the cases so far is shown to be below the target.
+
+        That is where the upper end of `interval` lies below it. Wherever the mean is not below, this
+        is ever true with probability at most `delta` / 2 of the promise, however often you look.
+        It says nothing about the risk now: good old cases outweigh bad new ones. False where
+        cases counted as correct because no label came, since that can hide errors.
+        """
+        return not self.n_unlabelled and self.interval[1] < self.worst.target
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; undefined numbers become None."""
-        stored = {"risk": self.risk, **asdict(self)}
+        stored = {"risk": self.risk, "is_below_so_far": self.is_below_so_far, **asdict(self)}
         stored["promises"] = [
             {"risk": promise.risk, **_without_nan(asdict(promise))} for promise in self.promises
         ]
@@ -231,9 +242,15 @@ class MonitorStatus(NotebookText):
         if len(self.promises) == 1 and self.n_latest < self.n_known:
             latest = f"; of the latest {self.n_latest:,}: {self._amount(self.latest_risk)}"
         group = f" {self._group}" if self._group else ""
+        below = ""
+        if self.is_below_so_far and worst.risk == "ok":
+            below = (
+                f" The mean risk so far is below the target, at {percent(1 - worst.delta / 2)} "
+                "confidence whenever you look; that says nothing about the risk now."
+            )
         return (
             f"Found: {self._amount(worst.estimate)} in {worst.n_known:,} cases{group} of known "
-            f"outcome (interval for the mean risk so far: {ends}){latest}. Evidence against the "
+            f"outcome (interval for the mean risk so far: {ends}){latest}.{below} Evidence against the "
             f"promise now: {rounded(worst.evidence, 3)}; an alarm comes at "
             f"{rounded(worst.alarm_line, 4)}, and stays."
         )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
     AbstentionPolicy,
     Predictions,
     SelectiveRiskMonitor,
+    ThresholdTuner,
     certify,
     select_threshold,
 )
@@ -395,8 +398,12 @@ def test_changed_workload_is_a_warning_and_no_alarm(rng):
     policy = policy_of(
         0.7, coverage=0.6, n=5000, confidence_quantiles={"0.25": 0.625, "0.5": 0.75, "0.75": 0.875}
     )
-    monitor = SelectiveRiskMonitor(policy, target=0.3, batch=200)
     P, y = rows(rng, 10_000, risk=0)
+    made = certify(policy, Predictions.from_proba(y[:90], P[:90], labels=CLASSES), target=0.3)
+    stranger = SelectiveRiskMonitor(replace(policy, certificate=made))  # of other rows
+    assert stranger.update(y, P).status_.workload == "unknown"
+    policy = replace(policy, certificate=replace(made, fingerprints={}))
+    monitor = SelectiveRiskMonitor(policy, batch=200)
     assert monitor.update(y, P).status_.workload == "ok"
     sure = np.clip(np.sign(P - 0.5) * 0.2 + P, 0, 1)
     status = monitor.update(y, sure / sure.sum(axis=1, keepdims=True)).status_
@@ -753,3 +760,36 @@ def test_threads_share_a_monitor_and_save_it_under_load(rng):
     for text in saved:
         load = SelectiveRiskMonitor.from_json if isinstance(text, str) else pickle.loads
         assert load(text).status_.n_decided % 20 == 0
+
+
+@pytest.mark.filterwarnings("ignore:min_coverage")
+@pytest.mark.parametrize("objective", ["cwsa_plus", "risk"])
+def test_quartiles_of_other_models_are_not_compared(rng, objective):
+    X = rng.normal(size=(400, 3))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, "yes", "no")
+    target = {"target": 0.4} if objective == "risk" else {}
+    for options in ({"cv": 5}, {"cv": 0.5, "refit": True}, {"cv": 0.5}):
+        tuner = ThresholdTuner(
+            DecisionTreeClassifier(max_depth=4, random_state=0), objective=objective, random_state=0,
+            **options, **target,
+        ).fit(X, y)  # fmt: skip
+        monitor = SelectiveRiskMonitor(tuner.policy_, target=0.5)
+        kept = objective == "risk" and options == {"cv": 0.5}
+        assert monitor.status_.workload == ("ok" if kept else "unknown")
+
+
+def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
+    P, y = rows(rng, 2000, risk=0.02)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=1, unlabelled="correct")
+    times = np.arange(2000)
+    monitor.update(y[:1000], P[:1000], ids=range(1000), when=times[:1000])
+    status = monitor.status_
+    assert status.is_below_so_far == (status.interval[1] < 0.1)
+    assert status.to_dict()["is_below_so_far"] is True
+    said = unwrap(str(status))
+    assert "The mean risk so far is below the target, at 97.5 % confidence whenever you look" in said
+    assert "that says nothing about the risk now" in said
+    monitor.decided(P[1000:], ids=times[1000:], when=times[1000:]).labelled([], [], when=3000)
+    assert monitor.status_.interval[1] < 0.1
+    assert not monitor.status_.is_below_so_far  # who was silent may have been wrong
+    assert "below the target" not in unwrap(str(monitor.status_))
