@@ -206,9 +206,7 @@ def _make_like(part: Path, target: Path) -> None:
     part.chmod(stat.S_IMODE(old.st_mode))
 
 
-def write_whole(
-    path: Path, text: str, before_replacing: Callable[[], None] | None = None
-) -> None:
+def write_whole(path: Path, text: str, before_replacing: Callable[[], None] | None = None) -> None:
     """Write the whole text, or leave the file as it was; see :func:`whole_file`."""
     with whole_file(path, before_replacing) as part:
         part.write_text(text, encoding="utf-8")

@@ -365,23 +365,24 @@ def _read_log(
     name = given.id or "id"
     audits = list(filter(None, [given.audited, given.audit_proba]))
     waiting = watched.waiting_
-    places = pd.Index(waiting["id"])
+    numbers = pd.Index(waiting["id"])
     for piece in file.pieces([name, given.time, *audits, *columns.used], columns.numbers):
         if len(piece) == 0:
             continue
         rows = piece[list(dict.fromkeys([*audits, *columns.used]))].assign(
             name=read_names(piece[name], file), when=read_times(piece[given.time], file)
         )
-        last = rows["when"].idxmax()
-        _refuse_future(f"{file.path.name}: {file.place(last)} has", rows["when"][last], latest)
-        numbers, _ = times.read_times(rows["when"], len(rows), None, needed=True)
-        rows["case"] = row_hashes(rows["name"].to_numpy(), numbers)
+        last = int(rows["when"].argmax())
+        place = file.place(rows.index[last])
+        _refuse_future(f"{file.path.name}: {place} has", rows["when"].iloc[last], latest)
+        when, _ = times.read_times(rows["when"], len(rows), None, needed=True)
+        rows["case"] = row_hashes(rows["name"].to_numpy(), when)
         rows["has label"] = has_label(rows[given.label], watched.policy.classes)
         rows["is new"] = watched.is_new(rows["name"], rows["when"])
-        place = places.get_indexer(rows["name"])
-        rows["waits"] = ~rows["is new"] & (place >= 0)
+        number = numbers.get_indexer(rows["name"])
+        rows["waits"] = ~rows["is new"] & (number >= 0)
         waits = rows[rows["waits"]]
-        then = waiting["when"].array[place[rows["waits"]]]
+        then = waiting["when"].array[number[rows["waits"]]]
         moved = waits["name"][waits["when"].array != then]
         if len(moved):
             raise ValueError(

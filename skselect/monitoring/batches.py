@@ -153,13 +153,14 @@ class Daily:
         for key, day in zip(keys.tolist(), new, strict=True):
             self._join(key, day)
         while len(self.days) > MOST_BATCHES:
-            self._widen()
+            self.widen()
 
     def _join(self, key: float, day: tuple[int, float, int]) -> None:
         n, loss, total_hash = self.days.get(key, (0, 0.0, 0))
         self.days[key] = (n + day[0], loss + day[1], (total_hash + day[2]) % 2**64)
 
-    def _widen(self) -> None:
+    def widen(self) -> None:
+        """Make one day of each two."""
         old, self.days, self.width = self.days, {}, 2.0 * self.width
         for key, day in old.items():
             self._join(key // 2, day)
@@ -173,7 +174,7 @@ class Daily:
         """
         one, other = (Daily(each.width, dict(each.days)) for each in (self, other))
         while one.days and other.days and one.width != other.width:
-            min(one, other, key=lambda each: each.width)._widen()
+            min(one, other, key=lambda each: each.width).widen()
         more, others = {}, {}
         for key, (n, loss, total_hash) in sorted(other.days.items()):
             n_then, loss_then, hash_then = one.days.get(key, (0, 0.0, 0))
@@ -232,9 +233,9 @@ class Workload:
                 level = _level(name)
                 if _OUTER <= level <= 1.0 - _OUTER:
                     shares += [("below", value, level), ("above", value, 1.0 - level)]
-        found = []
+        found, n = [], policy.n or 0
         for what, value, share in shares:
-            most = float(clopper_pearson_interval(round(share * policy.n), policy.n, _LEVEL)[1])
+            most = float(clopper_pearson_interval(round(share * n), n, _LEVEL)[1])
             if most < 1.0:
                 found.append((what, value, most))
         return cls(found, [Evidence()] * len(found), [0] * (len(found) + 1))
@@ -246,8 +247,8 @@ class Workload:
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what the cases have made of it from :meth:`to_dict`."""
-        if not self.shares:  # older versions compared more
-            return
+        if not self.shares and stored["evidence"]:  # an older version compared more
+            stored = {"evidence": [], "counts": stored["counts"][-1:], "changed": None}
         pairs = zip(self.shares, stored["evidence"], strict=True)
         self.evidence = [Evidence.from_dict(saved) for _, saved in pairs]
         counts = zip(self.counts, stored["counts"], strict=True)

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -66,20 +66,18 @@ class _Counts:
     n_other: int = 0
 
 
-P, R = ParamSpec("P"), TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _locked(
-    method: Callable[Concatenate[SelectiveRiskMonitor, P], R],
-) -> Callable[Concatenate[SelectiveRiskMonitor, P], R]:
+def _locked(method: F) -> F:
     """Let one thread at a time call the public methods of a monitor."""
 
     @functools.wraps(method)
-    def call(self: SelectiveRiskMonitor, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: SelectiveRiskMonitor, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
             return method(self, *args, **kwargs)
 
-    return call
+    return cast(F, call)
 
 
 class SelectiveRiskMonitor:
@@ -192,8 +190,8 @@ class SelectiveRiskMonitor:
         self.mature_after = mature_after
         if unlabelled == "correct" and self._age is None:
             raise ValueError(
-                "mature_after is missing: unlabelled='correct' needs the age at which no label means "
-                "that the answer was correct, such as mature_after='30D'."
+                "mature_after is missing: unlabelled='correct' needs the age at which no label "
+                "means that the answer was correct, such as mature_after='30D'."
             )
         self.batch = batch
         self._width, width_kind = batch_width(batch)
@@ -311,8 +309,8 @@ class SelectiveRiskMonitor:
             counts.
         when : array-like of shape (m,) or a single value, default=None
             When the labels came, or up to when all of them are handed over. Needed for
-            ``unlabelled="correct"`` only: cases that were `mature_after` old by then, without a label,
-            were right. So hand labels over in the order in which they came.
+            ``unlabelled="correct"`` only: cases that were `mature_after` old by then, without a
+            label, were right. So hand labels over in the order in which they came.
 
         Returns
         -------
@@ -527,9 +525,9 @@ class SelectiveRiskMonitor:
             self._course.enter(
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
-            own = cases.take(enters)
-            hashes = row_hashes(own.id, own.when, loss[enters])
-            self._record(self._entered, hashes, own.when, loss[enters])
+            entered = cases.take(enters)
+            hashes = row_hashes(entered.id, entered.when, loss[enters])
+            self._record(self._entered, hashes, entered.when, loss[enters])
             self._waiting.drop(enters)
 
     def _record(
@@ -707,7 +705,6 @@ class SelectiveRiskMonitor:
         found = found.fillna(0).astype("int64").sort_index()
         start: Any = to_dates(found.index) if self._kind == "time" else found.index
         return found.reset_index(drop=True).assign(start=start)[["start", "unread", "relabelled"]]
-
 
     @_locked
     def to_frame(self) -> pd.DataFrame:

@@ -171,10 +171,10 @@ class MonitorStatus(NotebookText):
     def is_below_so_far(self) -> bool:
         """Whether the mean risk of the cases so far is shown to be below the target.
 
-        That is where the upper end of `interval` lies below it. Wherever the mean is not below, this
-        is ever true with probability at most `delta` / 2 of the promise, however often you look.
-        It says nothing about the risk now: good old cases outweigh bad new ones. False where
-        cases counted as correct because no label came, since that can hide errors.
+        That is where the upper end of `interval` lies below it. At the times at which the mean is
+        not below, this is ever true with probability at most `delta` / 2 of the promise, however
+        often you look. It says nothing about the risk now: good old cases outweigh bad new ones.
+        False where cases counted as correct because no label came, since that can hide errors.
         """
         return not self.n_unlabelled and self.interval[1] < self.worst.target
 
@@ -250,8 +250,8 @@ class MonitorStatus(NotebookText):
             )
         return (
             f"Found: {self._amount(worst.estimate)} in {worst.n_known:,} cases{group} of known "
-            f"outcome (interval for the mean risk so far: {ends}){latest}.{below} Evidence against the "
-            f"promise now: {rounded(worst.evidence, 3)}; an alarm comes at "
+            f"outcome (interval for the mean risk so far: {ends}){latest}.{below} Evidence "
+            f"against the promise now: {rounded(worst.evidence, 3)}; an alarm comes at "
             f"{rounded(worst.alarm_line, 4)}, and stays."
         )
 

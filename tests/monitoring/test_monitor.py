@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
     AbstentionPolicy,
+    Outcomes,
     Predictions,
     SelectiveRiskMonitor,
     ThresholdTuner,
@@ -155,7 +156,8 @@ def test_cases_enter_in_the_order_of_decisions_whenever_labels_come():
 
 
 def test_unlabelled_counts_as_correct_at_the_age_that_was_said_and_not_before():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after="10D", unlabelled="correct")
+    options = {"mature_after": "10D", "unlabelled": "correct"}
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, **options)
     monitor.decided(
         [[0.9, 0.1]] * 3, ids=[1, 2, 3], when=["2024-01-01", "2024-01-02", "2024-01-20"]
     )
@@ -602,12 +604,15 @@ FORGED = [
     ("promises", 0, "evidence", "product", [1, 1]), ("promises", 0, "evidence", "n", None),
     ("promises", 0, "loss", "x"), ("course", 0, 0, {}), ("workload", "evidence", []),
     ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
+    ("read", "days", [[1, 1, 0.0, "x"]]), ("entered", {}), ("recorded_from", "x"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("change", FORGED, ids=str)
 def test_files_with_a_true_digest_and_wrong_contents_are_refused(change):
-    policy = policy_of(coverage=0.5, n=100)
+    about = select_threshold(Outcomes([0.0] * 50, np.ones(50)), objective="risk", target=0.2)
+    certificate = replace(about.certificate, threshold=0.7, fingerprints={})
+    policy = policy_of(coverage=0.5, n=100, certificate=certificate)
     monitor = SelectiveRiskMonitor(policy, target=0.1, mature_after=3)
     monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[1, 2, 3]).labelled(["a"], ["no"])
     stored = json.loads(monitor.to_json())
@@ -739,7 +744,7 @@ def test_threads_share_a_monitor_and_save_it_under_load(rng):
                 str(monitor.status_)
                 if call % 10 == thread:
                     saved.extend([monitor.to_json(), pickle.dumps(monitor)])
-        except Exception as error:  # noqa: BLE001 - each thread reports what went wrong
+        except Exception as error:
             failed.append(error)
 
     interval = sys.getswitchinterval()
@@ -770,8 +775,8 @@ def test_quartiles_of_other_models_are_not_compared(rng, objective):
     target = {"target": 0.4} if objective == "risk" else {}
     for options in ({"cv": 5}, {"cv": 0.5, "refit": True}, {"cv": 0.5}):
         tuner = ThresholdTuner(
-            DecisionTreeClassifier(max_depth=4, random_state=0), objective=objective, random_state=0,
-            **options, **target,
+            DecisionTreeClassifier(max_depth=4, random_state=0), objective=objective,
+            random_state=0, **options, **target,
         ).fit(X, y)  # fmt: skip
         monitor = SelectiveRiskMonitor(tuner.policy_, target=0.5)
         kept = objective == "risk" and options == {"cv": 0.5}
@@ -787,7 +792,7 @@ def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
     assert status.is_below_so_far == (status.interval[1] < 0.1)
     assert status.to_dict()["is_below_so_far"] is True
     said = unwrap(str(status))
-    assert "The mean risk so far is below the target, at 97.5 % confidence whenever you look" in said
+    assert "mean risk so far is below the target, at 97.5 % confidence whenever you look" in said
     assert "that says nothing about the risk now" in said
     monitor.decided(P[1000:], ids=times[1000:], when=times[1000:]).labelled([], [], when=3000)
     assert monitor.status_.interval[1] < 0.1
