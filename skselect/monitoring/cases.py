@@ -159,9 +159,14 @@ def check_names(ids: Any) -> LabelArray:
 def row_hashes(names: LabelArray, *numbers: FloatArray) -> NDArray[np.uint64]:
     """Return a hash of each row; it is saved, and does not depend on the machine."""
     hashes = pd.util.hash_array(names, categorize=False)
-    for column in numbers:  # added to what was mixed already, so that no two rows can swap values
-        hashes = pd.util.hash_array(hashes * np.uint64(31) + pd.util.hash_array(column + 0.0))
+    for column in numbers:
+        hashes = join_hashes(hashes, column)
     return hashes
+
+
+def join_hashes(hashes: NDArray[np.uint64], column: FloatArray) -> NDArray[np.uint64]:
+    """Return hashes of rows and one more number; no two rows can swap numbers unseen."""
+    return pd.util.hash_array(hashes * np.uint64(31) + pd.util.hash_array(column + 0.0))
 
 
 def refuse_twice(names: LabelArray, known: Mapping[str, Any]) -> None:

@@ -29,6 +29,7 @@ from skselect.monitoring.cases import (
     Cases,
     Waiting,
     check_names,
+    join_hashes,
     read_audits,
     refuse_twice,
     refuse_two_labels,
@@ -115,6 +116,8 @@ class SelectiveRiskMonitor:
         The answer, in words and numbers.
     waiting_ : DataFrame
         The cases that wait for a label, or for those before them.
+    known_until_ : Timestamp, float or None
+        Up to when cases or labels are known.
 
     See Also
     --------
@@ -698,7 +701,7 @@ class SelectiveRiskMonitor:
         rows = first & old
         read.add(hashes[rows], times[rows], np.zeros(n)[rows])
         rows = first & entered
-        known.add(row_hashes(names[rows], times[rows], loss[rows]), times[rows], loss[rows])
+        known.add(join_hashes(hashes[rows], loss[rows]), times[rows], loss[rows])
         more, others = self._read.compare(read)
         unread, relabelled = pd.Series(more | others), pd.Series(self._entered.compare(known)[1])
         found = pd.DataFrame({"unread": unread, "relabelled": relabelled}, dtype="float64")

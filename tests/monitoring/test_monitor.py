@@ -29,6 +29,7 @@ from skselect import (
 )
 from skselect._files import digest_json
 from skselect._notebook import unwrap
+from skselect.monitoring.cases import row_hashes
 from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
@@ -798,3 +799,31 @@ def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
     assert monitor.status_.interval[1] < 0.1
     assert not monitor.status_.is_below_so_far  # who was silent may have been wrong
     assert "below the target" not in unwrap(str(monitor.status_))
+
+
+def test_changes_of_a_growing_table_are_named_by_day(rng):
+    P, y = rows(rng, 300)
+    when = pd.date_range("2024-01-01", periods=300, freq="2h")
+    table = {"ids": [f"c{i}" for i in range(300)], "when": when}
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P, **table)
+    assert monitor.known_until_ == when[-1].tz_localize("UTC")
+    assert len(monitor.find_changes(y, P, **table)) == 0
+    order = rng.permutation(300)[:250]
+    gone = {"ids": np.array(table["ids"])[order], "when": when[order]}
+    assert len(monitor.find_changes(y[order], P[order], **gone)) == 0
+    sure = np.flatnonzero(P.max(axis=1) >= 0.7)[-2:]
+    other = np.where(np.isin(np.arange(300), sure), np.where(y == "no", "yes", "no"), y)
+    found = monitor.find_changes(other, P, **table)
+    assert (found["unread"].sum(), found["relabelled"].sum() > 0) == (0, True)
+    table["ids"][30], twice = "another", [*range(300), 30, 30]
+    more = {"ids": [*table["ids"], "late", "late"], "when": when[twice]}
+    found = SelectiveRiskMonitor.from_json(monitor.to_json()).find_changes(
+        y[twice], P[twice], **more
+    )
+    assert found["start"].tolist() == [pd.Timestamp("2024-01-03", tz="UTC")]
+    assert found["unread"].tolist() == [1]
+
+
+def test_hashes_are_those_of_saved_states():
+    found = row_hashes(np.array(["a", "c17"], dtype=object), np.array([1.7e15, -0.0]))
+    assert found.tolist() == [2210457685319272109, 17203197321142246681]
