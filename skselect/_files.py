@@ -268,9 +268,10 @@ def _parse_finite(text: str) -> float:
     return number
 
 
-def digest_json(stored: Mapping[str, Any]) -> str:
-    """Return a digest of all that a JSON file says but its digest, whatever its layout."""
-    plain = json.loads(json.dumps(stored), parse_float=_parse_number)
+def digest_json(stored: Mapping[str, Any] | str) -> str:
+    """Return a digest of all that a JSON file (or text) says but its digest, in any layout."""
+    text = stored if isinstance(stored, str) else json.dumps(stored)
+    plain = json.loads(text, parse_float=_parse_number)
     plain.pop("digest", None)
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

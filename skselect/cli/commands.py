@@ -355,7 +355,7 @@ def _read_log(
 ) -> Iterator[pd.DataFrame]:  # fmt: skip
     """Yield the rows of each piece, and tell which of them are new, labelled and waiting."""
     from skselect.monitoring import times
-    from skselect.monitoring.cases import row_hashes
+    from skselect.monitoring.cases import join_hashes, row_hashes
 
     if given.id is None and "id" not in file.names:
         raise ValueError(
@@ -365,7 +365,7 @@ def _read_log(
     name = given.id or "id"
     audits = list(filter(None, [given.audited, given.audit_proba]))
     waiting = watched.waiting_
-    numbers = pd.Index(waiting["id"])
+    numbers = pd.Index(row_hashes(waiting["id"].to_numpy(dtype=object)))
     for piece in file.pieces([name, given.time, *audits, *columns.used], columns.numbers):
         if len(piece) == 0:
             continue
@@ -376,10 +376,11 @@ def _read_log(
         place = file.place(rows.index[last])
         _refuse_future(f"{file.path.name}: {place} has", rows["when"].iloc[last], latest)
         when, _ = times.read_times(rows["when"], len(rows), None, needed=True)
-        rows["case"] = row_hashes(rows["name"].to_numpy(), when)
+        named = row_hashes(rows["name"].to_numpy())
+        rows["case"] = join_hashes(named, when)
         rows["has label"] = has_label(rows[given.label], watched.policy.classes)
         rows["is new"] = watched.is_new(rows["name"], rows["when"])
-        number = numbers.get_indexer(rows["name"])
+        number = numbers.get_indexer(pd.Index(named))
         rows["waits"] = ~rows["is new"] & (number >= 0)
         waits = rows[rows["waits"]]
         then = waiting["when"].array[number[rows["waits"]]]
@@ -448,7 +449,9 @@ def _take_labels(
     Of several rows of a case the last one counts.
     """
     told = log[log["has label"] & (log["waits"] | log["is new"])]
-    told = told[told["name"].isin(watched.waiting_["id"])].drop_duplicates("name", keep="last")
+    if told["is new"].any():
+        told = told[told["waits"] | told["name"].isin(watched.waiting_["id"])]
+    told = told.drop_duplicates("case", keep="last")
     if len(told):
         labels = read_known_labels(told[given.label], watched.policy.classes, file)
         watched.labelled(told["name"], labels, when=told["when"])

@@ -694,10 +694,10 @@ class SelectiveRiskMonitor:
         old = ~self._is_new(names, times) & (times > self._recorded_from)
         waiting = row_hashes(self._waiting.cases.id, self._waiting.cases.when)
         entered = old & accepted & drawn & (self._promise_of(answers, subgroups, n) >= 0)
-        entered &= ~np.isnan(loss) & ~np.isin(hashes, waiting)
+        cases = pd.Series(hashes)
+        entered &= ~np.isnan(loss) & ~cases.isin(waiting).to_numpy()
         read, known = Daily(self._day), Daily(self._day)
-        first = np.zeros(n, dtype=bool)
-        first[np.unique(hashes, return_index=True)[1]] = True
+        first = ~cases.duplicated().to_numpy()
         rows = first & old
         read.add(hashes[rows], times[rows], np.zeros(n)[rows])
         rows = first & entered
@@ -799,8 +799,8 @@ class SelectiveRiskMonitor:
             "read": self._read.to_dict(),
             "entered": self._entered.to_dict(),
         }
-        stored["digest"] = digest_json(stored)
         text = json.dumps(stored, allow_nan=False)
+        text = f'{text[:-1]}, "digest": "{digest_json(text)}"}}'
         if path is None:
             return text
         write_whole(Path(path), text + "\n")

@@ -530,3 +530,13 @@ def test_of_two_runs_at_once_the_slower_one_loses(cases, locks, is_first, capsys
     assert "state.json was written by another run" in capsys.readouterr().err
     assert state()["counts"]["n_decided"] == 500
     assert main(["monitor", "newer.csv", *BASE[2:]]) == BROKEN
+
+
+def test_labels_that_come_after_no_label_meant_correct_are_named(cases, capsys):
+    options = ["--mature-after", "3D", "--unlabelled", "correct", "--now", "2024-03-01"]
+    assert run(cases.assign(truth=None), *options) == 0
+    assert "NOTE" not in capsys.readouterr().out
+    assert run(flipped(cases), *options) == 0
+    said = unwrap(capsys.readouterr().out)
+    n = int((cases["score"] >= 7).sum())
+    assert f"NOTE: {n} cases that entered earlier at least, of 2024-01-01, 2024-01-02" in said
