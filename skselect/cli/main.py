@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from skselect import __version__
 from skselect._files import naming_output
@@ -60,8 +60,8 @@ examples:
   skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
   skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
 
-exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 130 interrupted (nothing
-is written)
+exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
+certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
 """
 _APPLY = """Appends the columns decision (empty where a row is handed over), suggestion, accepted,
 confidence and threshold, and leaves the columns of probabilities out. A policy with a shortlist
@@ -230,6 +230,10 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                        "help": "how often at most you will run tune while adding rows to this "
                                "table, this run included; plan it before the first run; all runs "
                                "share --delta (default: %(default)s)"}),
+        (["--assume"], {"nargs": "+", "default": (), "choices": ["independent"],
+                        "help": "independent: the order of the rows means nothing, although it "
+                                "shows in losses or confidences (the table is sorted by class, "
+                                "say)"}),
         (["--method"], {"default": "auto", "metavar": "NAME",
                         "help": "how the threshold is found and certified, such as band (default: "
                                 "%(default)s)"}),
@@ -257,6 +261,8 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--policy"], {"type": Path, "required": True, "metavar": "FILE",
                         "help": "from skselect tune, or policy.to_json"}),
         *_INPUTS,
+        (["--python"], {"type": Path, "metavar": "FILE",
+                        "help": "refuse to decide unless this Python file belongs to the policy"}),
         (["--out"], {"type": Path, "metavar": "FILE",
                      "help": ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"}),
         (["--prefix"], {"default": "", "help": "text to put before the names of the new columns"}),
@@ -301,9 +307,24 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
 # fmt: on
 
 
+#: What is meant by a word that another command has, or none.
+_MEANT = {
+    "'report'": "The report is written by: skselect evaluate TABLE --html FILE",
+    "--max-risk": "It goes with demo; for tune the largest share of wrong answers is --target",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Names what is meant where a word is known, but not there."""
+
+    def error(self, message: str) -> NoReturn:
+        meant = [words for word, words in _MEANT.items() if word in message]
+        super().error(". ".join([message, *meant]))
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="skselect",
         description="Selective classification: let a classifier say 'I don't know'.",
     )

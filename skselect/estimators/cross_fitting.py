@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import numbers
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from skselect._array_ops import column_names, take_columns
-from skselect._checks import shown
+from skselect._checks import shown, warn_user
 from skselect._checks.options import warn_unseen
 from skselect._checks.rows import check_subgroups, silence_weight_warning
 from skselect._sklearn import count_rows, take_rows
@@ -61,20 +60,21 @@ Part = tuple[IntArray, Decisions]
 class Basis(NamedTuple):
     """What chooses a threshold: predictions, with caveats, and the words for a certificate.
 
-    `model` is the final model, None where it is not fitted yet; `remedy` is what to do where the
-    order of the rows matters.
+    `model` is the final model, None where it is not fitted yet; `advice` is what to do where the
+    order of the rows matters, "" where that is not tested: the models of a splitter's folds may
+    change along the rows.
     """
 
     model: SelectiveClassifier | None
     parts: list[Part]
     caveats: tuple[Caveat, ...] = ()
     rests_on: str = ""
-    remedy: str = HOLD_OUT_LATEST
+    advice: str = HOLD_OUT_LATEST
 
     def about(self, splits: Parts, n: int) -> Basis:
         """Return it with the words that say which of `n` rows are tested."""
-        remedy = LEAVE_MARGIN if are_last(splits, n) else self.remedy
-        return self._replace(rests_on=describe_tested(splits, n), remedy=remedy)
+        advice = LEAVE_MARGIN if self.advice and are_last(splits, n) else self.advice
+        return self._replace(rests_on=describe_tested(splits, n), advice=advice)
 
 
 def fit_clone(
@@ -119,7 +119,7 @@ def split_rows(
         return [holdout(cv, n, split_params.get("groups"), random_state)]
     if is_pair(cv):
         return [check_pair(cv, n)]
-    return folds(cv, rows.X, rows.y, split_params, rows.weight)
+    return folds(cv, rows.X, rows.y, split_params, rows.weight, random_state)
 
 
 def find_chosen(cv: Any, rows: TrainingRows, split_params: Mapping[str, Any]) -> IntArray:
@@ -307,7 +307,7 @@ def _check_kept_classes(cv: str, rows: TrainingRows, seen: BoolArray) -> None:
             f"{held_out}, and the cost matrix does not fit it. Split the rows in another way, add "
             "rows of these classes, or pass refit=True for an estimate."
         )
-    warnings.warn(f"{held_out}; they count as wrong answers.", stacklevel=5)
+    warn_user(f"{held_out}; they count as wrong answers.")
 
 
 def decide_among_all(

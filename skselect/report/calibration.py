@@ -16,10 +16,10 @@ from skselect._checks.labels import check_more_classes
 from skselect._checks.options import (
     check_calibration,
     check_choice,
-    check_count,
     check_generator,
     check_has_fit,
     check_scope,
+    choose_draws,
     warn_unseen,
 )
 from skselect._checks.rows import check_weight, silence_weight_warning, warn_small_weights
@@ -95,9 +95,9 @@ def calibration_report(
     groups : array-like of shape (n,), default=None
         For the splitter.
     n_draws : int, default=999
-        Calibrated classifiers simulated for `csr_p_value`.
+        Calibrated classifiers simulated for `csr_p_value`, at least 59.
     random_state : int, Generator or None, default=None
-        Seed of the simulation.
+        Seed of the folds of an integer `cv`, and of the simulation.
     n_jobs : int, default=None
         Folds fitted at the same time.
 
@@ -151,12 +151,13 @@ def calibration_report(
     """
     candidates = _check_calibrations(calibrations)
     check_choice("calibration_scope", calibration_scope, SCOPES)
-    check_count("n_draws", n_draws)
+    choose_draws(n_draws, 999, 0.05 / 3, 1)  # three tests share the level of `honest`
     rng = check_generator(random_state)
     check_has_fit(estimator)
     check_n_jobs(n_jobs)
     X, y = indexable(X, y)
-    rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs)
+    seed = int(rng.integers(2**31))
+    rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs, seed)
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
@@ -211,7 +212,14 @@ class _Scores:
 
 
 def _score_rows(
-    estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any, n_jobs: int | None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cv: Any,
+    sample_weight: Any,
+    groups: Any,
+    n_jobs: int | None,
+    seed: int,
 ) -> _Scores:
     """Score every row out of fold."""
     classes = task_classes(estimator, y)
@@ -222,7 +230,7 @@ def _score_rows(
     given = {} if groups is None else {"groups": groups}
     params, split_params = route_fit(owner, weight, given)
     rows = TrainingRows(X, y, codes, classes, weight, params, split_params)
-    parts = folds(cv, X, y, split_params, weight)
+    parts = folds(cv, X, y, split_params, weight, seed)
     if sum(len(test) for _, test in parts) < len(codes):
         raise ValueError(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
