@@ -402,6 +402,8 @@ class ThresholdTuner(
             subgroups = pooled.predictions.answers
         elif subgroups is not None:
             subgroups = take_rows(subgroups, pooled.rows)
+        share = len(outcomes) / len(rows.codes) * (1.0 - (asked.share if asked else 0.0))
+        goal = replace(goal, share=min(share, 1.0))
         found = self._select(base, goal, pooled.predictions, outcomes, subgroups, caveats, asked)
         in_order = outcomes.take(np.argsort(pooled.rows))
         found = note_order(found.with_facts(rests_on=basis.rests_on), in_order, basis.remedy)
