@@ -24,11 +24,13 @@ from skselect.selection.kept import (
     Seen,
     check_counted,
     check_promise,
+    chose_threshold,
     count_bounds,
     decide_labelled,
     find_promises,
     mean_bounds,
     name_interval,
+    share_reused,
     spell_out,
 )
 from skselect.streaming.state import SelectiveState
@@ -60,6 +62,9 @@ class PolicyCheck:
     same_rows : bool
         Whether exactly these rows chose the threshold: then they cannot test it, and the
         verdict is "undecided".
+    reused : float or None
+        Share of these rows that chose the threshold, of those that can be recognised; above a
+        fifth the verdict is "undecided". None where nothing can tell.
 
     Examples
     --------
@@ -88,6 +93,7 @@ class PolicyCheck:
     risk_interval: tuple[float, float]
     max_analyses: int | None = None
     same_rows: bool = False
+    reused: float | None = None
 
     @property
     def n_more(self) -> int | None:
@@ -133,10 +139,13 @@ class PolicyCheck:
     @property
     def summary(self) -> str:
         """The verdict on each promise, and what to do next."""
-        if self.same_rows:
+        if self.same_rows or self._is_reused:
+            which = "these rows"
+            if not self.same_rows:
+                which = f"about {100.0 * (self.reused or 0.0):.0f} % of these rows"
             return (
-                "UNDECIDED: these rows chose the threshold, so they cannot test it. Take fresh "
-                "labelled rows."
+                f"UNDECIDED: {which} chose the threshold, so they cannot test it. Take fresh "
+                "labelled rows, other than those of fit."
             )
         return "\n".join(line for line in (*self._answer(), self._advice()) if line)
 
@@ -153,12 +162,31 @@ class PolicyCheck:
         )
         return (
             f"Such a verdict is wrong in at most {wrong} of 100 {which}. Taken on trust: "
-            f"{'; '.join([*_TRUSTED, rows])}."
+            f"{'; '.join([*_TRUSTED, rows])}. {self._tell_reused()}"
+        )
+
+    @property
+    def _is_reused(self) -> bool:
+        return (self.reused or 0.0) > certificates.MOST_SEEN
+
+    def _tell_reused(self) -> str:
+        """Say what was checked about rows that chose the threshold."""
+        if self.reused is None:
+            return (
+                "Use rows other than those of fit: nothing here can tell whether some of these "
+                "rows chose the threshold."
+            )
+        found = "none is here"
+        if self.reused:
+            found = f"about {certificates.rounded(100 * self.reused, 2)} % of these rows are such"
+        return (
+            "Use rows other than those of fit: only those that chose the threshold are recognised, "
+            f"and {found}."
         )
 
     def _lines(self) -> list[str]:
         """Return the whole answer, the verdict first."""
-        if self.same_rows:
+        if self.same_rows or self._is_reused:
             return [self.summary]
         low, high = self.coverage_interval
         interval = name_interval(self.delta, self.max_analyses)
@@ -249,8 +277,11 @@ def check_policy(
     PolicyCheck
         `verdict` is "holds" if the upper bound is at most the target, "broken" if the
         lower bound is above it, else "undecided". (For a promised coverage the other way
-        round.) Exactly the table that chose the threshold is recognised, and decides nothing.
-        A part of it, or more rows with it among them, is not recognised: take other rows.
+        round.) Take rows other than those of `fit`. Exactly the table that chose the threshold is
+        recognised; so is one of which more than a fifth of the rows did, where four of five of
+        them held a confidence of their own: both decide nothing. Other rows that trained the
+        classifier, rows in a state, and those of a classifier that was fitted again after the
+        choice are not recognised.
 
     Raises
     ------
@@ -316,8 +347,7 @@ def check_policy(
         outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
         check = check_decided(
             policy, answered, accepted, subgroups, target=target, delta=delta,
-            max_analyses=max_analyses,
-            same_rows=chose_threshold(policy, RiskCoverageCurve.from_outcomes(outcomes)),
+            max_analyses=max_analyses, curve=RiskCoverageCurve.from_outcomes(outcomes),
         )  # fmt: skip
     if check is None:
         raise ValueError(
@@ -325,12 +355,6 @@ def check_policy(
             "what to test, such as target=0.02 for at most 2 % wrong."
         )
     return check
-
-
-def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
-    """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
-    own = policy.certificate.fingerprints if policy.certificate else {}
-    return certificates.fingerprint(curve) in (policy.fingerprints.get("data"), own.get("data"))
 
 
 def check_decided(
@@ -342,9 +366,12 @@ def check_decided(
     target: float | None = None,
     delta: float | None = None,
     max_analyses: int | None = None,
-    same_rows: bool,
+    curve: RiskCoverageCurve,
 ) -> PolicyCheck | None:
-    """Check a policy on rows that it has decided; None where there is nothing to check."""
+    """Check a policy on rows that it has decided; None where there is nothing to check.
+
+    `curve` is that of its confidence.
+    """
     found = find_promises(
         policy, answered, subgroups, target=target, delta=delta, max_analyses=max_analyses
     )
@@ -359,7 +386,10 @@ def check_decided(
         low, high = mean_bounds(loss, level, max_analyses)
     else:
         low, high = count_bounds(seen.n_errors, seen.n_accepted, level, max_analyses)
-    return _gather(checks, level, seen, unit * mean, (unit * low, unit * high), same_rows=same_rows)
+    return _gather(
+        checks, level, seen, unit * mean, (unit * low, unit * high),
+        same_rows=chose_threshold(policy, curve), reused=share_reused(policy, curve),
+    )  # fmt: skip
 
 
 def _check_state(
@@ -384,6 +414,7 @@ def _check_state(
         seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan,
         count_bounds(seen.n_errors, seen.n_accepted, promise.delta, max_analyses),
         same_rows=chose_threshold(policy, curve),
+        reused=None,  # a state may hold float32 confidences, or cells of them
     )  # fmt: skip
 
 
@@ -426,9 +457,10 @@ def _gather(
     risk_interval: tuple[float, float],
     *,
     same_rows: bool,
+    reused: float | None,
 ) -> PolicyCheck:
     """Return the verdict over all promises, with what was seen on all rows."""
-    if same_rows:
+    if same_rows or (reused or 0.0) > certificates.MOST_SEEN:
         checks = tuple(replace(one, verdict="undecided", n_more=None) for one in checks)
     verdicts, max_analyses = {check.verdict for check in checks}, checks[0].max_analyses
     first = next(one for one in ("broken", "undecided", "holds") if one in verdicts)
@@ -443,4 +475,5 @@ def _gather(
         risk_interval=risk_interval,
         max_analyses=max_analyses,
         same_rows=same_rows,
+        reused=reused,
     )

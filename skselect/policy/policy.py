@@ -50,7 +50,6 @@ from skselect.policy.certificate import (
     check_certified,
     check_made,
     check_mapping,
-    mention_order,
     now,
     threshold_from_json,
     threshold_to_json,
@@ -137,7 +136,8 @@ class AbstentionPolicy(NotebookText):
     created : str
         Date and time, ISO 8601.
     fingerprints : dict, default={}
-        Digests of the rows that tuned it and of the probabilities for them.
+        Digests of the rows that tuned it and of the probabilities for them; "rows": hashes of at
+        most 500 of their confidences, by which :func:`~skselect.check_policy` recognises them.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class AbstentionPolicy(NotebookText):
         if not given:
             return "no certificate"
         sure = all(one.is_certified for one in given)
-        return f"{'' if sure else 'not '}certified{mention_order(given)}"
+        return f"{'' if sure else 'not '}certified"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes, "classes"))

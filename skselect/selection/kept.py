@@ -21,9 +21,11 @@ from skselect.bounds import (
     least_count,
     log_evidence_below,
 )
+from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy, External, apply_policy
+from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import compute_loss
@@ -183,6 +185,22 @@ def check_counted(promise: Promise, seen: Seen) -> PromiseCheck:
         count_bounds(count, n, promise.delta, promise.max_analyses),
         lambda largest: _more_by_counts(count, n, largest, promise),
     )  # fmt: skip
+
+
+def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
+    """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
+    own = policy.certificate.fingerprints if policy.certificate else {}
+    return certificates.fingerprint(curve) in (policy.fingerprints.get("data"), own.get("data"))
+
+
+def share_reused(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> float | None:
+    """Return which share of these rows chose the threshold, None where nothing can tell.
+
+    Rows are recognised by their confidence, where no other row of their table holds it.
+    """
+    record = policy.fingerprints.get("rows", "")
+    found = find_recorded(record, curve.thresholds, curve.block_rows)
+    return found.share if found.is_checked else None
 
 
 def _judge(

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 
 from skselect import (
     AbstentionPolicy,
@@ -15,6 +16,7 @@ from skselect import (
     PolicyCheck,
     Predictions,
     SelectiveState,
+    ThresholdTuner,
     certify,
     check_policy,
     select_threshold,
@@ -25,6 +27,7 @@ from skselect.policy.certificate import percent
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
+from skselect.report.answers import keeps_promise
 from skselect.selection.kept import Promise, Seen, check_counted
 from tests import brute
 
@@ -633,3 +636,75 @@ def test_a_state_that_cannot_tell_what_the_policy_decides_is_refused(policy):
         check_policy(policy, counted(rows, "certified"), target=0.05)
     with pytest.raises(ValueError, match="target is missing"):
         check_policy(policy, counted(rows))
+
+
+# Rows that chose the threshold -------------------------------------------------------------------
+
+
+def drawn(rng, n, digits=16):
+    """Return rows whose confidences are honest, rounded to so many digits."""
+    p = rng.uniform(0, 1, n).round(digits)
+    return (rng.random(n) < p).astype(int), np.column_stack([1 - p, p])
+
+
+def stacked(*tables):
+    return Predictions.from_proba(*(np.concatenate(column) for column in zip(*tables, strict=True)))
+
+
+@pytest.mark.parametrize("n", [300, 4000])
+def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
+    chose = drawn(rng, n)
+    policy = select_threshold(stacked(chose), objective="risk", target=0.2).policy
+    policy = AbstentionPolicy.from_json(policy.to_json())
+    of_fit = stacked(chose, drawn(rng, 2 * n))
+    check = check_policy(policy, of_fit, target=0.4)
+    assert (check.verdict, check.same_rows, check.n_more) == ("undecided", False, None)
+    assert check.reused == pytest.approx(1 / 3, abs=0.07)
+    assert str(check).startswith("UNDECIDED: about 3")
+    assert "other than those of fit" in unwrap(str(check))
+    assert keeps_promise(policy, check).verdict == "undecided"
+    assert not certify(policy, of_fit, target=0.4).is_certified
+    half = tuple(column[: n // 2] for column in chose)
+    assert check_policy(policy, stacked(half), target=0.4).verdict == "undecided"
+    few = check_policy(policy, stacked(half, drawn(rng, 4 * n)), target=0.4)
+    assert few.verdict == "holds"
+    assert few.reused == pytest.approx(1 / 9, abs=0.05)
+    assert "% of these rows are such" in unwrap(str(few))
+    fresh = check_policy(policy, stacked(drawn(rng, 4 * n)), target=0.4)
+    assert (fresh.verdict, fresh.reused) == ("holds", 0)
+    assert "are recognised, and none is here." in unwrap(str(fresh))
+
+
+def test_rows_that_cannot_be_recognised_are_said_to_be_unchecked(rng):
+    chose = drawn(rng, 2000, digits=2)  # 51 confidences
+    policy = select_threshold(stacked(chose), objective="risk", target=0.2).policy
+    old = drawn(rng, 2000)
+    recorded = select_threshold(stacked(old), objective="risk", target=0.2).policy
+    known = {name: value for name, value in recorded.fingerprints.items() if name != "rows"}
+    for one, table in ((policy, chose), (replace(recorded, fingerprints=known), old)):
+        check = check_policy(one, stacked(table, drawn(rng, 2000)), target=0.4)
+        assert (check.verdict, check.reused) == ("holds", None)
+        assert "nothing here can tell whether some of these rows chose" in unwrap(str(check))
+
+
+@pytest.mark.parametrize("refit", ["auto", True])
+def test_rows_of_fit_are_recognised_unless_the_classifier_was_fitted_again(rng, refit):
+    X = rng.normal(size=(1500, 3))
+    y = (X[:, 0] + rng.normal(size=1500) > 0).astype(int)
+    tuner = ThresholdTuner(
+        LogisticRegression(), objective="risk", target=0.2, cv=0.4, refit=refit, random_state=0
+    ).fit(X, y)
+    rows = Predictions.from_proba(y, tuner.raw_scores(X), labels=[0, 1])
+    check = check_policy(tuner.policy_, rows, target=0.4)
+    if refit == "auto":
+        assert check.verdict == "undecided"
+        assert check.reused == pytest.approx(0.4, abs=0.06)
+    else:
+        assert (check.verdict, check.reused) == ("holds", None)
+    assert "rows" not in tuner.certificate_.fingerprints
+
+
+@pytest.mark.parametrize("record", ["12", "nonsense", "0123456x"])
+def test_a_damaged_record_of_rows_is_refused(policy, record):
+    with pytest.raises(ValueError, match=r"fingerprints\['rows'\] must hold eight hexadecimal"):
+        replace(policy, fingerprints={"rows": record})
