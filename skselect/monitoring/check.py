@@ -64,7 +64,7 @@ class PolicyCheck:
         verdict is "undecided".
     reused : float or None
         Share of these rows that chose the threshold, of those that can be recognised; above a
-        fifth the verdict is "undecided". None where nothing can tell.
+        fifth the verdict is not "holds". None where nothing can tell.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class PolicyCheck:
 
     @property
     def _is_reused(self) -> bool:
-        return (self.reused or 0.0) > certificates.MOST_SEEN
+        return self.verdict != "broken" and (self.reused or 0.0) > certificates.MOST_SEEN
 
     def _tell_reused(self) -> str:
         """Say what was checked about rows that chose the threshold."""
@@ -279,7 +279,7 @@ def check_policy(
         lower bound is above it, else "undecided". (For a promised coverage the other way
         round.) Take rows other than those of `fit`. Exactly the table that chose the threshold is
         recognised; so is one of which more than a fifth of the rows did, where four of five of
-        them held a confidence of their own: both decide nothing. Other rows that trained the
+        them held a confidence of their own: neither says "holds". Other rows that trained the
         classifier, rows in a state, and those of a classifier that was fitted again after the
         choice are not recognised.
 
@@ -461,7 +461,13 @@ def _gather(
 ) -> PolicyCheck:
     """Return the verdict over all promises, with what was seen on all rows."""
     if same_rows or (reused or 0.0) > certificates.MOST_SEEN:
-        checks = tuple(replace(one, verdict="undecided", n_more=None) for one in checks)
+        # Rows that chose the threshold flatter it: among others they may still show it broken.
+        checks = tuple(
+            one
+            if one.verdict == "broken" and not same_rows
+            else replace(one, verdict="undecided", n_more=None)
+            for one in checks
+        )
     verdicts, max_analyses = {check.verdict for check in checks}, checks[0].max_analyses
     first = next(one for one in ("broken", "undecided", "holds") if one in verdicts)
     return PolicyCheck(

@@ -664,6 +664,8 @@ def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
     assert "other than those of fit" in unwrap(str(check))
     assert keeps_promise(policy, check).verdict == "undecided"
     assert not certify(policy, of_fit, target=0.4).is_certified
+    flipped = (1 - of_fit.y_true, of_fit.y_proba)
+    assert check_policy(policy, Predictions.from_proba(*flipped), target=0.4).verdict == "broken"
     half = tuple(column[: n // 2] for column in chose)
     assert check_policy(policy, stacked(half), target=0.4).verdict == "undecided"
     few = check_policy(policy, stacked(half, drawn(rng, 4 * n)), target=0.4)
