@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import numbers
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from skselect._checks import trusted
+from skselect._checks import trusted, warn_user
 from skselect._checks.options import (
     check_abstain_label,
     check_choice,
@@ -443,7 +442,9 @@ class ThresholdTuner(
             )  # fmt: skip
         if model is None:
             model = fit_clone(base, rows, fits.tasks[-1])
-        self._keep(model, base, found, pooled, outcomes, subgroups, refitted=basis.model is None)
+        self._keep(
+            model, base, found, pooled, outcomes, subgroups, is_final=basis.model is not None
+        )
         fits.end()
         return self
 
@@ -658,15 +659,17 @@ class ThresholdTuner(
         outcomes: Outcomes,
         subgroups: Any,
         *,
-        refitted: bool,
+        is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
         facts = policy_facts(found, outcomes, accepted)
+        if not is_final:  # other models rated these rows
+            facts["confidence_quantiles"] = {}
         scores = certificates.scores_fingerprint(np.asarray(pooled.predictions.y_proba))
         prints = facts.pop("fingerprints") | {"model": scores}
         rows = prints.pop("rows")
         found = found.with_fingerprints(prints)
-        if not refitted:  # another model has other confidences for the same rows
+        if is_final:
             prints = prints | {"rows": rows}
         facts["certificate"] = found.certificate
         changed = {
@@ -743,7 +746,7 @@ class ThresholdTuner(
     # scikit-learn ------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "policy_")
+        return "policy_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         return adopt_tags(super().__sklearn_tags__(), self.estimator)
@@ -763,7 +766,7 @@ def _find_seen(model: SelectiveClassifier, X: Any, *, vouched: bool) -> tuple[Ca
         asks = isinstance(model.confidence, LearnedConfidence)
         caveats.insert(0, certificates.trained_here(most, asks=asks, vouched=vouched))
         if caveats[0].strikes:
-            warnings.warn(f"No certificate: {caveats[0].reason}.", stacklevel=4)
+            warn_user(f"No certificate: {caveats[0].reason}.")
     elif not caveats and not most.is_checked:
         caveats.append(certificates.NOTHING_CHECKED)
     return tuple(caveats)
@@ -773,9 +776,8 @@ def _warn_if_too_good(outcomes: Outcomes) -> None:
     """Ask whether rows of which next to none is wrong trained a classifier that keeps no record."""
     n_errors = int(np.count_nonzero(outcomes.loss))
     if n_errors < _TOO_GOOD * len(outcomes):
-        warnings.warn(
+        warn_user(
             f"Only {n_errors} of {len(outcomes)} rows are answered wrongly. Did these rows train "
             "the frozen classifier? Only rows that it has never seen certify it. If they are "
-            "fresh, say so: assume='fresh'.",
-            stacklevel=4,
+            "fresh, say so: assume='fresh'."
         )

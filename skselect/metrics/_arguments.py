@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 import numpy as np
 
 from skselect._array_ops import is_graded
+from skselect._checks import did_you_mean
 from skselect._checks.options import check_number
 from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
@@ -91,8 +91,9 @@ labels : array-like of shape (K,), default=None
         None,
         """\
 pos_label : label, default=None
-    The positive one of two classes: a one-dimensional `y_proba` holds its probability, and
-    metrics of one class are about it. Default: 1 for {0, 1} and {-1, 1}.""",
+    The positive one of two classes: a one-dimensional `y_proba` holds its probability (default:
+    the second class in sorted order), and metrics of one class are about it (default: 1 for
+    {0, 1} and {-1, 1}).""",
     ),
     "sample_weight": (
         None,
@@ -176,9 +177,8 @@ def _check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -
     names = list(known)
     for name in given:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            meant = f". Did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")
+            meant = did_you_mean(name, names)
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}.{meant}")
 
 
 class Counts(NamedTuple):
