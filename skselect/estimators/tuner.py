@@ -423,14 +423,14 @@ class ThresholdTuner(
             goal,
             share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
         )
-        caveats = (certificates.GROUPED, *basis.caveats) if groups is not None else basis.caveats
+        grouped = () if groups is None else (certificates.GROUPED,)
         order = self._find_order(basis, outcomes, pooled.rows)
-        caveats += order
+        caveats = (*grouped, *basis.caveats, *order)
         found = self._select(base, goal, pooled.predictions, outcomes, subgroups, caveats, asked)
         found = found.with_facts(rests_on=basis.rests_on)
-        warn_of_order(order, found)
-        if certificates.NO_RECORD in caveats and not self._vouches("fresh"):
-            _warn_if_too_good(outcomes)
+        if min(found.thresholds.values()) < np.inf:
+            warn_of_order(order)
+            self._warn_if_too_good(caveats, outcomes)
         if asked is not None:
             unknown = None
             if model is not None:  # its training rows may lack a class
@@ -505,6 +505,18 @@ class ThresholdTuner(
             return ()
         in_order, vouched = outcomes.take(np.argsort(rows)), self._vouches("independent")
         return find_order(in_order, self.objective, basis.advice, vouched=vouched)
+
+    def _warn_if_too_good(self, caveats: tuple[Caveat, ...], outcomes: Outcomes) -> None:
+        """Ask whether rows of which next to none is wrong trained the frozen classifier."""
+        n_errors = int(np.count_nonzero(outcomes.loss))
+        if certificates.NO_RECORD not in caveats or self._vouches("fresh"):
+            return
+        if n_errors < _TOO_GOOD * len(outcomes):
+            warn_user(
+                f"Only {n_errors} of {len(outcomes)} rows are answered wrongly. Did these rows "
+                "train the frozen classifier? Only rows that it has never seen certify it. If they "
+                "are fresh, say so: assume='fresh'."
+            )
 
     def _vouches(self, assumption: str) -> bool:
         return assumption in certificates.check_vouched(self.assume)
@@ -770,14 +782,3 @@ def _find_seen(model: SelectiveClassifier, X: Any, *, vouched: bool) -> tuple[Ca
     elif not caveats and not most.is_checked:
         caveats.append(certificates.NOTHING_CHECKED)
     return tuple(caveats)
-
-
-def _warn_if_too_good(outcomes: Outcomes) -> None:
-    """Ask whether rows of which next to none is wrong trained a classifier that keeps no record."""
-    n_errors = int(np.count_nonzero(outcomes.loss))
-    if n_errors < _TOO_GOOD * len(outcomes):
-        warn_user(
-            f"Only {n_errors} of {len(outcomes)} rows are answered wrongly. Did these rows train "
-            "the frozen classifier? Only rows that it has never seen certify it. If they are "
-            "fresh, say so: assume='fresh'."
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from skselect._typing import BoolArray
 from skselect.bounds import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Certificate
+from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.selection.goal import Goal
@@ -23,6 +24,7 @@ from skselect.selection.kept import (
     own_promise,
     share_reused,
 )
+from skselect.selection.order import TAKE_LATEST, find_order, warn_of_order
 from skselect.selection.promise import betting_bound, counted_bound, issue
 
 
@@ -33,6 +35,7 @@ def certify(
     delta: float = 0.05,
     max_analyses: int = 1,
     subgroups: Any = None,
+    assume: str | Sequence[str] = (),
 ) -> Certificate:
     """Make a certificate for a fixed policy from fresh rows.
 
@@ -58,6 +61,9 @@ def certify(
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row, for a policy with a threshold per subgroup. The certificate
         is about all rows together; pass the rows of one subgroup for a promise about it.
+    assume : "independent" or (), default=()
+        "independent": the order of the rows means nothing, although losses or confidences
+        change along it (at level 0.01), which otherwise makes the certificate an estimate.
 
     Returns
     -------
@@ -115,6 +121,11 @@ def certify(
         refusal = "the policy accepts none of these rows"
     else:
         refusal = _explain_refusal(own_bound, target, rule.default_loss, met=met)
+    vouched = "independent" in certificates.check_vouched(assume)
+    order: tuple[Caveat, ...] = ()
+    if np.any(accepted):
+        order = find_order(outcomes, "risk", TAKE_LATEST, vouched=vouched)
+        warn_of_order(order)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     together = Outcomes(outcomes.loss, accepted.astype(np.float64))
     certificate = issue(
@@ -125,7 +136,7 @@ def certify(
         n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
         bound=bound,
         rows_needed=replace(goal, target=promised / rule.unit).rows_needed,
-        caveats=(certificates.CHOSEN_HERE,) if same_rows else (),
+        caveats=(*((certificates.CHOSEN_HERE,) if same_rows else ()), *order),
         assumed=[certificates.FIXED],
         refusal=refusal,
         notice=notice,

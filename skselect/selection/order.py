@@ -9,7 +9,6 @@ from skselect._checks import warn_user
 from skselect._typing import FloatArray
 from skselect.policy.certificate import Caveat, in_order
 from skselect.predictions.outcomes import Outcomes
-from skselect.selection.results import GroupedSelection, ThresholdSelection
 
 #: Probability that rows in random order are said to depend on their order.
 LEVEL = 0.01
@@ -43,12 +42,10 @@ def find_order(
     return (in_order(" and ".join(found), LEVEL, advice, vouched=vouched),) if found else ()
 
 
-def warn_of_order(
-    caveats: tuple[Caveat, ...], found: ThresholdSelection | GroupedSelection
-) -> None:
-    """Warn of what :func:`find_order` found, unless nothing is accepted or the user vouches."""
+def warn_of_order(caveats: tuple[Caveat, ...]) -> None:
+    """Warn of what :func:`find_order` found, unless the user vouches for the rows."""
     for caveat in caveats:
-        if caveat.strikes and min(found.thresholds.values()) < np.inf:
+        if caveat.strikes:
             warn_user(f"The order of the rows matters: {caveat.reason}.")
 
 

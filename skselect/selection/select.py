@@ -231,7 +231,8 @@ def select_threshold(
         chosen = outcomes if part is None else outcomes.take(part)
         goal_here = goal.with_target(target, cases=cases)
         found = pick(chosen, goal_here, caveats=caveats, bounded=bounded)
-    warn_of_order(caveats, found)
+    if min(found.thresholds.values()) < np.inf:
+        warn_of_order(caveats)
     if asked is not None:
         assert isinstance(source, Predictions)
         found = add_shortlist(found, asked, source, outcomes, subgroups, goal=goal)

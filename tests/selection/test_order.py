@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import Certificate, Outcomes, select_threshold
+from skselect import AbstentionPolicy, Certificate, Outcomes, certify, select_threshold
 from skselect._notebook import unwrap
 from skselect.selection.order import LEVEL, TAKE_LATEST, find_order, order_p_value
 
@@ -162,6 +162,20 @@ def test_every_objective_warns(objective, rng):
         else:
             with pytest.warns(UserWarning, match="the losses of these rows"):
                 select_threshold(later, **options)
+
+
+def test_a_check_of_a_fixed_policy_is_an_estimate_too(rng):
+    loss, confidence = table(rng)
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    proba = np.column_stack([1 - confidence, confidence])
+    assert certify(policy, 1 - loss, proba, target=0.05).is_certified
+    rows = np.argsort(confidence)
+    with pytest.warns(UserWarning, match="The order of the rows matters"):
+        doubted = certify(policy, 1 - loss[rows], proba[rows], target=0.05)
+    assert not doubted.is_certified
+    vouched = certify(policy, 1 - loss[rows], proba[rows], target=0.05, assume="independent")
+    assert vouched.is_certified
+    assert vouched.caveats[0] in unwrap(str(vouched))
 
 
 def test_only_known_assumptions_can_be_vouched_for(rng):
