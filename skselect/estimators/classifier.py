@@ -59,6 +59,7 @@ from skselect.estimators.fitting import (
     fit_router,
     folds,
     is_ready,
+    read_splits,
     route_fit,
     wrap_fitted,
 )
@@ -285,9 +286,16 @@ class SelectiveClassifier(
     def _folds(self, rows: TrainingRows) -> Parts:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
         asks = isinstance(self.confidence, LearnedConfidence)
-        if not self._learns_from(rows) or (self._is_frozen and not asks):
+        if not self._learns_from(rows) or (self._is_frozen and not (asks or self._chooses)):
             return []
+        if self._is_frozen and not asks:  # no model of these folds can lack a class
+            return read_splits(self.cv, rows.X, rows.y, rows.split_params)
         return folds(self.cv, rows.X, rows.y, rows.split_params, rows.weight)
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether it chooses its calibration itself."""
+        return isinstance(self.calibration, str) and self.calibration == "auto"
 
     @property
     def _is_frozen(self) -> bool:
@@ -333,7 +341,7 @@ class SelectiveClassifier(
         if self.calibration is not None:
             self.calibration_ = fit_calibration(
                 self.calibration, self.calibration_scope, raw.response, unseen.scores,
-                unseen.codes, len(rows.classes), unseen.weight, self.confidence_in_use,
+                unseen.codes, len(rows.classes), unseen.weight, self.confidence_in_use, unseen.fold,
             )  # fmt: skip
         if self.confidence_ is not None:
             learn_confidence(self.confidence_, witnesses, rows, unseen, self.calibration_)
@@ -357,6 +365,8 @@ class SelectiveClassifier(
             self.estimator, parts, self.n_jobs,
             tasks=tasks, own_answers=asks_itself, witnesses=witnesses,
         )  # fmt: skip
+        if self._is_frozen and self.confidence_ is None:
+            return unseen
         known = find_known_rows(parts, codes)[unseen.rows]
         warn_unseen(known, unseen.codes, "they are left out of the calibration")
         return unseen.take(known)
@@ -384,7 +394,7 @@ class SelectiveClassifier(
         _check_scope_decides(self.calibration_scope, self.decision)
         check_cv(self.cv)
         check_n_jobs(self.n_jobs)
-        check_calibration(self.calibration, CALIBRATORS)
+        check_calibration(self.calibration, [*CALIBRATORS, "auto"])
         if self.calibration is not None:
             kind = calibrator_name(self.calibration)
             _check_temperature_reads(kind, self.calibration_scope, confidence)

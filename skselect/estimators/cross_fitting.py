@@ -183,10 +183,11 @@ def _can_share(base: SelectiveClassifier, rows: TrainingRows, splits: Parts) -> 
 
     They and those of the calibration must each be a partition of the rows, where no fold comes
     before another, and each model must know all classes. A learned confidence has too many
-    parameters to share them.
+    parameters to share them. A choice among calibrations compares two other folds or more.
     """
     learnt = isinstance(base.confidence, LearnedConfidence)
-    if base.calibration is None or learnt or is_ready(base.estimator) or len(splits) == 1:
+    least = 3 if base._chooses else 2  # noqa: SLF001 - same family
+    if base.calibration is None or learnt or is_ready(base.estimator) or len(splits) < least:
         return False
     n = len(rows.codes)
     asked = [splits]
@@ -227,6 +228,7 @@ def _share_folds(
                 base.calibration, base.calibration_scope, part.raw.response,
                 np.concatenate([other.scores for other in others]), rows.codes[tested],
                 len(rows.classes), weight, base.confidence_in_use,
+                np.repeat(np.arange(len(others)), [len(other.rows) for other in others]),
             )  # fmt: skip
         policy = model._make_policy(part.raw, rows.rule)  # noqa: SLF001 - same family
         parts.append((part.rows, apply_policy(policy, part.scores, part.y_pred)))

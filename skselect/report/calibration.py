@@ -25,7 +25,7 @@ from skselect._checks.options import (
 from skselect._checks.rows import check_weight, silence_weight_warning, warn_small_weights
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration import CALIBRATORS
-from skselect.calibration._scopes import SCOPES, fit_calibration
+from skselect.calibration._scopes import SCOPES, cross_fit
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     check_y,
@@ -244,19 +244,11 @@ def _score_rows(
 
 def _cross_fit(rows: _Scores, calibrator: Any, scope: str) -> tuple[FloatArray, FloatArray]:
     """Return cross-fitted class probabilities and claimed probabilities of being right."""
-    raw = rows.scores
-    proba = np.empty((len(rows.codes), len(rows.classes)))
-    claim = np.empty(len(rows.codes))
-    for train_and_unseen, test in rows.parts:
-        train = train_and_unseen[rows.seen[train_and_unseen]]
-        weight = None if rows.weight is None else rows.weight[train]
-        fitted = fit_calibration(
-            calibrator, scope, rows.response, raw[train], rows.codes[train], len(rows.classes),
-            weight,
-        )  # fmt: skip
-        proba[test] = fitted.predict_proba(raw[test])
-        claim[test] = fitted.honest(max_proba(proba[test]))
-    return proba, claim
+    parts = [(train[rows.seen[train]], test) for train, test in rows.parts]
+    return cross_fit(
+        calibrator, scope, rows.response, rows.scores, rows.codes, len(rows.classes), rows.weight,
+        "max_proba", parts,
+    )  # fmt: skip
 
 
 def _measure(
