@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from skselect._checks.options import check_choice
-from skselect._checks.rows import are_constant, silence_weight_warning
-from skselect._typing import ConfidenceSpec, FloatArray, IntArray
+from skselect._checks.rows import silence_repeats
+from skselect._typing import FloatArray, IntArray
 from skselect.calibration._common import LEAST_OFFSET, log_odds, log_odds_offset
 from skselect.calibration._registry import (
     Missing,
@@ -24,9 +22,6 @@ from skselect.calibration._registry import (
     store_maps,
 )
 from skselect.calibration._temperature import SoftmaxTemperature
-from skselect.metrics._csr import run_csr_test
-from skselect.predictions.confidence import confidence_of_proba
-from skselect.predictions.outcomes import Outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +92,7 @@ class ClassCalibration:
             known = ~np.isnan(column)
             outcome = (codes[known] == k).astype(np.float64)
             # The first map may warn about the weights; the others would repeat it.
-            with silence_weight_warning() if maps else nullcontext():
+            with silence_repeats() if maps else nullcontext():
                 maps.append(fit_map(template, column[known], outcome, weight[known]))
         return cls(kind, response, tuple(maps), offset)
 
@@ -289,132 +284,7 @@ class ConfidenceCalibration:
 #: Names accepted by `calibration_scope=`.
 SCOPES = ("probabilities", "confidence")
 
-#: What `calibration="auto"` chooses from in each scope, the simplest first: the maps that were
-#: overconfident (CSR beyond 3 sigma) in fewer than a tenth of the runs of docs/calibration.md at
-#: each number of rows. Raw scores are not among them.
-SAFE = {
-    SCOPES[0]: ("temperature", "platt", "smooth_isotonic", "venn_abers"),
-    SCOPES[1]: ("temperature", "smooth_isotonic", "venn_abers"),
-}
-
 Calibration = ClassCalibration | ConfidenceCalibration
-
-
-def fit_calibration(
-    calibrator: Any,
-    scope: str,
-    response: str,
-    scores: FloatArray,
-    codes: IntArray,
-    n_classes: int,
-    sample_weight: FloatArray | None = None,
-    confidence: ConfidenceSpec = "max_proba",
-    fold: IntArray | None = None,
-) -> Calibration:
-    """Fit the calibration of a scope to raw scores of rows that the classifier has not seen.
-
-    "auto" needs the `fold` of each row, for which its candidates are fitted to the other folds.
-    """
-    if fold is not None and isinstance(calibrator, str) and calibrator == "auto":
-        calibrator = choose_calibrator(
-            scope, response, scores, codes, n_classes, sample_weight, confidence, fold
-        )
-    if scope == SCOPES[0]:
-        return ClassCalibration.fit(calibrator, response, scores, codes, n_classes, sample_weight)
-    return ConfidenceCalibration.fit(
-        calibrator,
-        confidence_of_proba(scores, confidence),
-        (scores.argmax(axis=1) == codes).astype(np.float64),
-        sample_weight,
-        is_probability=not callable(confidence),
-    )
-
-
-def cross_fit(
-    calibrator: Any,
-    scope: str,
-    response: str,
-    scores: FloatArray,
-    codes: IntArray,
-    n_classes: int,
-    sample_weight: FloatArray | None,
-    confidence: ConfidenceSpec,
-    parts: Sequence[tuple[IntArray, IntArray]],
-) -> tuple[FloatArray, FloatArray]:
-    """Return class probabilities and confidences of each row, by a map that was fitted without it.
-
-    `parts` holds pairs: the rows that fit a map, and those that it maps.
-    """
-    proba, confidences = np.empty((len(codes), n_classes)), np.empty(len(codes))
-    for train, test in parts:
-        weight = None if sample_weight is None else sample_weight[train]
-        fitted = fit_calibration(
-            calibrator, scope, response, scores[train], codes[train], n_classes, weight, confidence
-        )
-        proba[test] = fitted.predict_proba(scores[test])
-        confidences[test] = fitted.honest(confidence_of_proba(proba[test], confidence))
-    return proba, confidences
-
-
-def choose_calibrator(
-    scope: str,
-    response: str,
-    scores: FloatArray,
-    codes: IntArray,
-    n_classes: int,
-    sample_weight: FloatArray | None,
-    confidence: ConfidenceSpec,
-    fold: IntArray,
-) -> str:
-    """Return the safe calibrator with the lowest cross-fitted log loss, the simplest of equals.
-
-    It is the log loss of the true class, or of being right where the confidence is calibrated.
-    Rows of weight 0 take no part. The choice is warned of where CSR still finds it overconfident.
-    """
-    counted = np.arange(len(codes)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
-    weight = None if sample_weight is None else sample_weight[counted]
-    scores, codes, fold = scores[counted], codes[counted], fold[counted]
-    parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
-    if len(parts) < 2:
-        raise ValueError(
-            "calibration='auto' compares calibrators on rows of other folds, so that it needs two "
-            "folds with rows, got one. Use an integer cv, or name one: calibration='temperature'."
-        )
-    names, of_answers = SAFE[scope], scope == SCOPES[1]
-    if not of_answers:
-        confidence = "max_proba"
-    elif not isinstance(confidence, str) or confidence != "max_proba":
-        names = names[1:]  # temperature reads "max_proba" only
-    found = {}
-    for name in names:
-        with silence_weight_warning():  # the fit of the chosen one warns
-            proba, claimed = cross_fit(
-                name, scope, response, scores, codes, n_classes, weight, confidence, parts
-            )
-        right = proba.argmax(axis=1) == codes
-        own = np.where(right, claimed, 1.0 - claimed) if of_answers else _take_own(proba, codes)
-        loss = np.average(-np.log(np.maximum(own, np.finfo(np.float64).eps)), weights=weight)
-        # The tenth digit depends on the processor.
-        found[name] = round(float(loss), 9), Outcomes(~right, claimed)
-    chosen = min(found, key=lambda name: found[name][0])
-    if are_constant(weight):
-        _warn_if_overconfident(chosen, found[chosen][1])
-    return chosen
-
-
-def _take_own(proba: FloatArray, codes: IntArray) -> FloatArray:
-    """Return the probability of each row's true class."""
-    return proba[np.arange(len(codes)), codes]
-
-
-def _warn_if_overconfident(chosen: str, outcomes: Outcomes) -> None:
-    """Warn where a calibrated classifier would look as overconfident in one of 1000 tables."""
-    if run_csr_test(outcomes, random_state=0).p_value <= 0.001:
-        warnings.warn(
-            f"calibration='auto' took {chosen!r}, the best of the safe ones, but its confidence is "
-            "still too high near certainty (csr_test, p = .001). See calibration_report.",
-            stacklevel=5,
-        )
 
 
 def restore_calibration(stored: dict[str, Any]) -> Calibration:

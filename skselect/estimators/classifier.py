@@ -43,8 +43,9 @@ from skselect._checks.rows import check_weight
 from skselect._sklearn import CallbackSupportMixin, with_callbacks
 from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS
+from skselect.calibration._choice import fit_calibration
 from skselect.calibration._registry import calibrator_name
-from skselect.calibration._scopes import SCOPES, fit_calibration
+from skselect.calibration._scopes import SCOPES
 from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
 from skselect.estimators.fitting import (
     OutOfFold,

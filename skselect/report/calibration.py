@@ -22,10 +22,11 @@ from skselect._checks.options import (
     check_scope,
     warn_unseen,
 )
-from skselect._checks.rows import check_weight, silence_weight_warning, warn_small_weights
+from skselect._checks.rows import check_weight, silence_repeats, warn_small_weights
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration import CALIBRATORS
-from skselect.calibration._scopes import SCOPES, cross_fit
+from skselect.calibration._choice import cross_fit
+from skselect.calibration._scopes import SCOPES
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     check_y,
@@ -160,7 +161,7 @@ def calibration_report(
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
-    with silence_weight_warning():
+    with silence_repeats():
         if rows.response == "predict_proba":
             table["raw"] = _measure(rows, rows.scores, max_proba(rows.scores), n_draws, rng)
         for name, calibrator in candidates.items():
