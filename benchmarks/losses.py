@@ -4,9 +4,11 @@
 
 Needs xgboost, and torch for everything but XGBoost's rows, beside `pip install ".[benchmarks]"`.
 1. XGBoost and an MLP on tables: error, AUGRC and CAU with each loss, beside cross-entropy.
-2. The nets of the CAU paper on MNIST: LeNet-5 against the dropout rate, and its MLP with and
-   without CAU in the loss, on so few rows that it is right as often as the paper's.
-docs/losses.md says what came out. Fashion-MNIST, Kuzushiji-MNIST and EMNIST are not used.
+2. The nets of the CAU paper: LeNet-5 against the dropout rate on MNIST and Fashion-MNIST, and its
+   MLP with and without CAU in the loss on MNIST, on so few rows that it is right as often as the
+   paper's.
+Fashion-MNIST is Debian's package dataset-fashion-mnist, or its four files (.gz) in the folder
+fashion-mnist of --data-home; without them it is left out. docs/losses.md says what came out.
 """
 
 import importlib.util
@@ -166,7 +168,7 @@ def beside_cross_entropy(runs):
     return pd.DataFrame(rows).sort_values(["model", "loss"], key=lambda c: c.map(order).fillna(0))
 
 
-# The paper's nets on MNIST -----------------------------------------------------------------
+# The paper's nets ------------------------------------------------------------------------
 
 
 def lenet(dropout):
@@ -182,8 +184,8 @@ def lenet(dropout):
     )  # fmt: skip
 
 
-def net_run(net, dropout, alpha, seed, n_train, epochs, *, data_home):
-    """Train one net on MNIST, and measure it."""
+def net_run(images, net, dropout, alpha, seed, n_train, epochs, *, data_home):
+    """Train one net, and measure it."""
     warnings.simplefilter("ignore")
     import torch
     from paper_004_measures import make_rows, measured
@@ -191,7 +193,7 @@ def net_run(net, dropout, alpha, seed, n_train, epochs, *, data_home):
     from paper_004_nets import split as drawn
     from torch import nn
 
-    data = drawn("mnist", seed, n_train, 10_000, data_home)
+    data = drawn(images, seed, n_train, 10_000, data_home)
     torch.manual_seed(seed)
     layers = [nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)]
     model = lenet(dropout) if net == "LeNet-5" else nn.Sequential(*layers)
@@ -203,15 +205,16 @@ def net_run(net, dropout, alpha, seed, n_train, epochs, *, data_home):
     return make_rows("plain", measured(y, proba) | review)
 
 
-def list_nets(quick):
-    few = range(1 if quick else 3)
+def list_nets(quick, *, fashion):
     lenets = [
-        {"net": "LeNet-5", "dropout": rate, "alpha": 0.0, "seed": seed,
-         "n_train": 1000 if quick else 10_000, "epochs": 1 if quick else 6}
-        for seed in few for rate in RATES
+        {"images": images, "net": "LeNet-5", "dropout": rate, "alpha": 0.0, "seed": seed,
+         "n_train": 1000 if quick else 10_000, "epochs": 1 if quick else epochs}
+        for images, epochs in [("mnist", 6), ("fashion_mnist", 8)][: 1 + fashion]
+        for seed in range(1 if quick else 3) for rate in RATES
     ]  # fmt: skip
     mlps = [
-        {"net": "MLP", "dropout": 0.0, "alpha": alpha, "seed": seed, "n_train": 200, "epochs": 50}
+        {"images": "mnist", "net": "MLP", "dropout": 0.0, "alpha": alpha, "seed": seed,
+         "n_train": 200, "epochs": 50}
         for seed in range(1 if quick else 20) for alpha in (0.0, 0.3, 1.0, 3.0)
     ]  # fmt: skip
     return lenets + mlps
@@ -220,12 +223,15 @@ def list_nets(quick):
 def against_dropout(runs):
     """Return Pearson's correlation of each measure with the dropout rate, over nets."""
     table = pd.DataFrame(PRINTED_R, index=["MNIST", "Fashion-MNIST", "Kuzushiji-MNIST"]).T
-    for largest in (0.5, 0.8):
-        part = runs[(runs["net"] == "LeNet-5") & (runs["dropout"] <= largest)]
+    lenets = runs[runs["net"] == "LeNet-5"]
+    for images, largest in [("mnist", 0.5), ("mnist", 0.8), ("fashion_mnist", 0.8)]:
+        part = lenets[(lenets["images"] == images) & (lenets["dropout"] <= largest)]
+        if part.empty:
+            continue
         wide = part.pivot_table(index=["dropout", "seed"], columns="measure", values="value")
         rate = wide.index.get_level_values("dropout")
         found = {k: stats.pearsonr(wide[k], rate).statistic for k in (*PRINTED_R, "augrc")}
-        table = table.join(pd.Series(found, name=f"ours: MNIST, to {largest}"), how="outer")
+        table = table.join(pd.Series(found, name=f"ours: {images}, to {largest}"), how="outer")
     return table
 
 
@@ -257,8 +263,15 @@ def main():
     runs = resumed(options.out / "tables.csv", keys, run, **shared)
     results = {"beside_cross_entropy": beside_cross_entropy(runs)}
     if HAS_TORCH:
+        from paper_004_nets import find_fashion
+
+        fashion = find_fashion(options.data_home) is not None
+        if not fashion:
+            print("Fashion-MNIST is left out: install Debian's dataset-fashion-mnist, or put its "
+                  "four files (.gz) into the folder fashion-mnist of --data-home.")  # fmt: skip
         run = partial(net_run, data_home=options.data_home)
-        nets = resumed(options.out / "nets.csv", list_nets(options.quick), run, **shared)
+        keys = list_nets(options.quick, fashion=fashion)
+        nets = resumed(options.out / "nets.csv", keys, run, **shared)
         results["against_dropout"] = against_dropout(nets).reset_index()
         results["with_and_without"] = with_and_without(nets).reset_index()
     else:

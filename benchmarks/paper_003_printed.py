@@ -26,7 +26,9 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from tabular import load_table, make_encoder, split_rows
 
 from skselect import Outcomes, PrecomputedClassifier, evaluate
+from skselect.metrics._calibration_tests import run_ecd_test
 from skselect.metrics._csr import run_csr_test
+from skselect.metrics._t_cal import run_t_cal_test
 
 #: These take a few CPU minutes; tables with many classes or rows take many minutes per split.
 SMALL_SETS = ["breast_cancer", "pima_diabetes", "ilpd"]
@@ -42,7 +44,12 @@ METRICS = {
 
 
 def tuned_settings(X, codes, n_trials, seed):
-    """Return the settings with the least mean log loss over the folds, and their best round."""
+    """Return the settings with the least mean log loss over the folds, and their best round.
+
+    Without trials: XGBoost's defaults.
+    """
+    if n_trials == 0:
+        return {}
     cv = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
     folds = list(cv.split(X, codes))
 
@@ -97,6 +104,8 @@ def measure(codes, answers, proba):
         "p_value": test.p_value,
         "errors at certainty": int((outcomes.loss[certain] > 0).sum()),
         "answers at certainty": int(certain.sum()),
+        "ecd_verdict": run_ecd_test(outcomes, random_state=0).decision,
+        "t_cal_rejects": int(run_t_cal_test(outcomes).reject),
         **evaluate(outcomes, METRICS),
     }
 
@@ -142,11 +151,33 @@ def beside(runs):
     return ours.join(known.set_index("metric", append=True)).reset_index()
 
 
+def verdicts(runs):
+    """Return in how many cells a split has the printed verdicts, and another of our splits ours.
+
+    wine_quality is printed without calibration, so only its raw row counts.
+    """
+    cells = runs[(runs["dataset"] != "wine_quality") | (runs["calibration"] == "raw")]
+    rows = []
+    for name in ["ecd_verdict", "t_cal_rejects"]:
+        ours = cells.pivot_table(index=["dataset", "calibration"], columns="split", values=name)
+        both = ours.join(printed()[name].rename("printed"), how="inner")
+        alike = pd.DataFrame({a: {b: (both[a] == both[b]).sum() for b in both} for a in both})
+        among = alike.to_numpy()[np.triu_indices(len(alike) - 1, 1)]
+        agreeing = alike.loc[ours.columns, "printed"]
+        rows.append({
+            "test": name, "cells": len(both), "as printed: least": agreeing.min(),
+            "mean": agreeing.mean(), "most": agreeing.max(),
+            "two of our splits alike, mean": pd.Series(among).mean(),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def main():
     parser = command_line(__doc__, "paper_003_printed")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SMALL_SETS, metavar="NAME",
                         help="(default: the three smallest)")  # fmt: skip
-    parser.add_argument("--trials", type=int, default=60, help="of Optuna (default: %(default)s)")
+    parser.add_argument("--trials", type=int, default=60,
+                        help="of Optuna; 0: not tuned (default: %(default)s)")  # fmt: skip
     parser.add_argument("--splits", type=int, default=5, help="(default: %(default)s)")
     options = parser.parse_args()
     n_splits, trials = (1, 2) if options.quick else (options.splits, options.trials)
@@ -163,6 +194,7 @@ def main():
     counts = ["errors at certainty", "answers at certainty"]
     print(runs.groupby(["dataset", "calibration"], sort=False)[counts].agg(list).to_string())
     print(table.dropna().to_string(index=False, float_format="{:.4g}".format))
+    print(verdicts(runs).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""Tables, nets and training for paper_004.py."""
+"""Tables, nets and training for paper_004.py and losses.py."""
 
+import gzip
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,8 @@ except ImportError as error:
 
 torch.set_num_threads(1)
 WIDTH, BATCH, PASSES = 128, 128, 20
+#: Where Debian's package dataset-fashion-mnist puts the four files.
+FASHION = Path("/usr/share/datasets/fashion-mnist")
 
 
 class Split(NamedTuple):
@@ -27,8 +31,28 @@ class Split(NamedTuple):
     fresh: np.ndarray
 
 
+def find_fashion(data_home=None):
+    """Return the folder of the four files of Fashion-MNIST, or None."""
+    folders = [FASHION] if data_home is None else [Path(data_home) / "fashion-mnist", FASHION]
+    return next((f for f in folders if (f / "train-images-idx3-ubyte.gz").exists()), None)
+
+
+def read_fashion(folder):
+    """Return pixels, classes and the number of training rows of Fashion-MNIST."""
+
+    def read(kind, header):
+        packed = [(folder / f"{part}-{kind}-ubyte.gz").read_bytes() for part in ("train", "t10k")]
+        return [np.frombuffer(gzip.decompress(one), np.uint8, offset=header) for one in packed]
+
+    codes = read("labels-idx1", 8)
+    pixels = np.concatenate(read("images-idx3", 16)).reshape(-1, 784)
+    return pixels.astype(np.float32), np.concatenate(codes).astype(np.int64), len(codes[0])
+
+
 @cache
 def loaded(name, data_home):
+    if name == "fashion_mnist":
+        return read_fashion(find_fashion(data_home))
     table = load_dataset(name, data_home=data_home)
     codes = np.unique(table.target, return_inverse=True)[1]
     return table.data.to_numpy(np.float32), codes, table.n_train
@@ -40,7 +64,7 @@ def split(name, seed, n_train, n_test, data_home=None):
     order = np.random.default_rng(seed).permutation(official or len(codes))
     train, fresh = order[:n_train], np.concatenate([order[n_train:], np.arange(len(order), len(X))])
     test = np.arange(official, len(X))[:n_test] if official else fresh[:n_test]
-    if name == "mnist":
+    if name.endswith("mnist"):
         X = X / 255  # most pixels hardly vary, so they are not standardised
     else:
         spread = X[train].std(axis=0)

@@ -65,14 +65,77 @@ Other functions: `cwsa_contributions` (what each row adds to CWSA), `cw_confusio
 `cw_roc_curve`, `cau_components`, `review_at_reliability`; the tests `csr_test`, `ecce_test`, `ecd_test`
 and `t_cal_test`; and [intervals, comparisons and subgroups](inference.md).
 
-CWSA and CWSA+ rise with every confidence of a right answer, deserved or not: choose calibrators by log loss
-or CSR. They also rise as the threshold falls below the lowest confidence, although no decision changes:
-compare models at one threshold.
+CWSA and CWSA+ rise with the confidence of an accepted right answer, deserved or not: choose calibrators by
+log loss or CSR. CWSA+ also rises as the threshold falls below the lowest confidence, although no decision
+changes: compare models at one threshold. Both may fall where a right answer comes in just above the threshold,
+since the mean then counts a small weight:
+
+```python
+>>> from skselect import Outcomes, evaluate
+>>> for surer in [.5, .61]:  # two right answers
+...     both = Outcomes(loss=[0, 0], confidence=[.9, surer])
+...     print(evaluate(both, {"cwsa_plus": {"threshold": .6}}).round(4).to_dict())
+{'cwsa_plus': 0.75}
+{'cwsa_plus': 0.3875}
+
+```
+
+The mean over all rows, `normalize="all"`, never falls with the confidence of a right answer. The paper's axiom
+of monotonicity (A.2) is about the weight of one row, not about the metric.
 
 Calibration errors, `csr` and the confidence-weighted family read the confidence as the probability of
 being right. Everywhere (function, `evaluate`, scorer, interval, comparison, by group, report) they get the
 probability of the answer, whatever confidence the threshold is applied to and whatever name `confidence=`
 gives. Only an array or a callable is read as it is: it may be a learnt probability of being right.
+
+## Part of a curve, graded answers, regression, several sites
+
+*Part of a curve.* If at least half of the cases must be decided, AUGRC from coverage .5 on, divided by its width:
+
+```python
+>>> from skselect.metrics import augrc_score, cwsa_score
+>>> augrc_score([0, 1, 1, 0], [.1, .9, .4, .7], coverage_range=(.5, 1))
+0.25
+
+```
+
+*Graded answers.* Agreement from 0 to 1, the kappa of the CWSA paper's A.6, is 1 - loss. With grades from 0 to 4,
+one grade off is an agreement of .75:
+
+```python
+>>> grades = [[.9, .1, 0, 0, 0], [0, .2, .7, .1, 0]]
+>>> distance = lambda true, answer: abs(true - answer) / 4
+>>> round(cwsa_score([0, 1], grades, labels=range(5), loss=distance), 2)
+0.5
+
+```
+
+*Regression.* A prediction is wrong if it is off by more than a tolerance, and the surer the smaller its spread:
+
+```python
+>>> import numpy as np
+>>> from skselect import select_threshold
+>>> rng = np.random.default_rng(0)
+>>> spread = rng.uniform(.5, 2, 2000)
+>>> error = rng.normal(0, spread)
+>>> near = Outcomes(np.abs(error) > 2, -spread)
+>>> selection = select_threshold(near, objective="risk", target=.05)
+>>> selection.certificate.is_certified  # where the spread is at most -selection.threshold
+True
+
+```
+
+*Several sites that share no rows.* Each sends a [state](scale.md#a-state); merged, they are the state of all rows. It holds counts
+for each distinct confidence, which is less than the rows but not anonymous:
+
+```python
+>>> from skselect import SelectiveState
+>>> north = SelectiveState().update_confidence([.9, .8], [False, True])
+>>> south = SelectiveState().update_confidence([.7], [False])
+>>> north.merge(south).evaluate(["augrc"]).round(4).to_dict()
+{'augrc': 0.1667}
+
+```
 """
 
 

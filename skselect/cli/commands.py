@@ -156,6 +156,7 @@ def tune(given: Namespace) -> int:
             max_analyses=given.max_analyses, method=given.method, min_coverage=given.min_coverage,
             threshold_range=given.threshold_range or "auto", subgroups=subgroups,
             confidence=None if shortlist is None else given.confidence, shortlist=shortlist,
+            assume=given.assume,
         )  # fmt: skip
     accepted = found.accepts(outcomes.confidence, subgroups)
     policy = AbstentionPolicy(
@@ -177,7 +178,8 @@ def tune(given: Namespace) -> int:
             print(f"skselect: note: {note}", file=sys.stderr)
     print(found)
     print(f"\nWritten: {', '.join(str(p) for p in (given.out, given.python) if p is not None)}")
-    return 0
+    issued = [one for one in found.certificates.values() if one is not None]
+    return 0 if all(one.is_certified for one in issued) else UNDECIDED
 
 
 def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: LabelArray) -> None:

@@ -60,8 +60,8 @@ examples:
   skselect tune answers.csv --label truth --objective cwsa_plus --python gate.py
   skselect tune llm.csv --label truth --answer said --confidence-column score --target 0.1
 
-exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 130 interrupted (nothing
-is written)
+exit codes: 0 written, 2 wrong input, 3 no threshold meets the target, 5 written, but the
+certificate is an estimate (its first line says why), 130 interrupted (nothing is written)
 """
 _APPLY = """Appends the columns decision (empty where a row is handed over), suggestion, accepted,
 confidence and threshold, and leaves the columns of probabilities out. A policy with a shortlist
@@ -225,6 +225,10 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                        "help": "how often at most you will run tune while adding rows to this "
                                "table, this run included; plan it before the first run; all runs "
                                "share --delta (default: %(default)s)"}),
+        (["--assume"], {"nargs": "+", "default": (), "choices": ["independent"],
+                        "help": "independent: the order of the rows means nothing, although it "
+                                "shows in losses or confidences (the table is sorted by class, "
+                                "say)"}),
         (["--method"], {"default": "auto", "metavar": "NAME",
                         "help": "how the threshold is found and certified, such as band (default: "
                                 "%(default)s)"}),

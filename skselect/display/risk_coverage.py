@@ -23,7 +23,7 @@ from skselect.display.common import (
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.metrics._arguments import DoorOptions, share_options
-from skselect.policy.certificate import Certificate, amount, mention_order, percent
+from skselect.policy.certificate import Certificate, amount, percent
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
@@ -256,7 +256,7 @@ class RiskCoverageDisplay(CurveDisplay):
             "coverage": ((target, y), f"coverage at least {percent(target, up=False)}"),
         }[certificate.objective]
         sure = certificate.is_certified
-        kind = f"{'' if sure else 'not '}certified{mention_order([certificate])}"
+        kind = f"{'' if sure else 'not '}certified"
         ax.plot([x, limit[0]], [y, limit[1]], color=MARK, linewidth=2, markevery=[1],
                 linestyle="-" if sure else ":", marker="|" if limit[1] == y else "_",
                 label=f"{kind}: {text}")  # fmt: skip

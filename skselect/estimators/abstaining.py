@@ -13,6 +13,7 @@ from skselect._checks.labels import check_labels, encode_labels
 from skselect._checks.rows import check_length, check_weight
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, find_index
+from skselect.policy.seen_rows import Overlap
 
 
 class AbstainingMixin:
@@ -20,12 +21,12 @@ class AbstainingMixin:
 
     A class provides `policy_`, ``_read_rows(X)``, which returns what the policy needs of rows
     (raw scores, codes of the classifier's own answers, subgroups, and what a learned confidence
-    asks, if it does), and ``_count_seen(X)``.
+    asks, if it does), and ``_find_overlaps(X)``.
     """
 
     policy_: AbstentionPolicy
     _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]]
-    _count_seen: Callable[[Any], int]
+    _find_overlaps: Callable[[Any], list[Overlap | None]]
 
     def predict(self, X: Any) -> LabelArray:
         """Return the label of each row, the abstain label where it is not accepted.
@@ -151,15 +152,14 @@ def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
             return None, X
 
 
-def count_seen(estimator: Any, X: Any) -> int:
-    """Return how many of these rows trained or calibrated the abstaining estimator inside wrappers.
+def find_overlaps(estimator: Any, X: Any) -> list[Overlap | None]:
+    """Compare rows with those that trained or calibrated an estimator and what it asks.
 
-    0 where chance alone could explain the equal rows. An estimator remembers at most 10,000 of
-    the rows that it was fitted on; of more rows the number is an estimate, and a small overlap
-    may be missed. Nothing is known of the rows of a classifier that was fitted elsewhere.
+    There is an entry for each record of training rows, and None for each classifier that keeps
+    none because it was fitted elsewhere.
     """
     abstainer, inner_X = find_abstainer(estimator, X)
-    return 0 if abstainer is None else int(abstainer._count_seen(inner_X))  # noqa: SLF001
+    return [None] if abstainer is None else abstainer._find_overlaps(inner_X)  # noqa: SLF001
 
 
 def has_decision_values(model: Any) -> bool:

@@ -46,7 +46,7 @@ from skselect.calibration import CALIBRATORS
 from skselect.calibration._choice import fit_calibration
 from skselect.calibration._registry import calibrator_name
 from skselect.calibration._scopes import SCOPES
-from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
+from skselect.estimators.abstaining import AbstainingMixin, find_overlaps, has_decision_values
 from skselect.estimators.fitting import (
     OutOfFold,
     Parts,
@@ -73,8 +73,8 @@ from skselect.estimators.learned_confidence import (
     read_opinions,
 )
 from skselect.estimators.progress import Fits, FitTask
-from skselect.estimators.seen_rows import SeenRows
 from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.seen_rows import Overlap, SeenRows
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 
@@ -135,6 +135,9 @@ class SelectiveClassifier(
     verbose : int, default=0
         Print how many fits there will be, and the time of each. From scikit-learn 1.9 on
         ``set_callbacks(ProgressBar())`` shows bars instead (``sklearn.callback``).
+    random_state : int, RandomState or None, default=None
+        For the folds of an integer `cv`, whose rows are shuffled. None: others at each call of
+        `fit`.
 
     Attributes
     ----------
@@ -187,6 +190,7 @@ class SelectiveClassifier(
         abstain_label: Any = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.threshold = threshold
@@ -199,6 +203,7 @@ class SelectiveClassifier(
         self.abstain_label = abstain_label
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.random_state = random_state
 
     # Fitting -----------------------------------------------------------------------------
 
@@ -290,8 +295,8 @@ class SelectiveClassifier(
         if not self._learns_from(rows) or (self._is_frozen and not (asks or self._chooses)):
             return []
         if self._is_frozen and not asks:  # no model of these folds can lack a class
-            return read_splits(self.cv, rows.X, rows.y, rows.split_params)
-        return folds(self.cv, rows.X, rows.y, rows.split_params, rows.weight)
+            return read_splits(self.cv, rows.X, rows.y, rows.split_params, self.random_state)
+        return folds(self.cv, rows.X, rows.y, rows.split_params, rows.weight, self.random_state)
 
     @property
     def _chooses(self) -> bool:
@@ -423,15 +428,14 @@ class SelectiveClassifier(
         """Names of the features, if the wrapped classifier has seen any."""
         return self._raw().estimator.feature_names_in_
 
-    def _count_seen(self, X: Any) -> int:
-        record = getattr(self, "_seen_rows", None)
-        own = 0 if record is None else record.count_in(X)
-        asked = []
+    def _find_overlaps(self, X: Any) -> list[Overlap | None]:
+        record, asked = getattr(self, "_seen_rows", None), []
         if isinstance(self.confidence, LearnedConfidence):
             asked = find_ready_witnesses(self.confidence)
-        if record is None or self._is_frozen:  # else it was fitted again
+        if self._is_frozen:
             asked.append(self.estimator)
-        return max([own, *(count_seen(estimator, X) for estimator in asked)])
+        found: list[Overlap | None] = [] if record is None else [record.overlap(X)]
+        return found + [overlap for one in asked for overlap in find_overlaps(one, X)]
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:

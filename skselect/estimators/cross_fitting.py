@@ -61,20 +61,21 @@ Part = tuple[IntArray, Decisions]
 class Basis(NamedTuple):
     """What chooses a threshold: predictions, with caveats, and the words for a certificate.
 
-    `model` is the final model, None where it is not fitted yet; `remedy` is what to do where the
-    order of the rows matters.
+    `model` is the final model, None where it is not fitted yet; `advice` is what to do where the
+    order of the rows matters, "" where that is not tested: the models of a splitter's folds may
+    change along the rows.
     """
 
     model: SelectiveClassifier | None
     parts: list[Part]
     caveats: tuple[Caveat, ...] = ()
     rests_on: str = ""
-    remedy: str = HOLD_OUT_LATEST
+    advice: str = HOLD_OUT_LATEST
 
     def about(self, splits: Parts, n: int) -> Basis:
         """Return it with the words that say which of `n` rows are tested."""
-        remedy = LEAVE_MARGIN if are_last(splits, n) else self.remedy
-        return self._replace(rests_on=describe_tested(splits, n), remedy=remedy)
+        advice = LEAVE_MARGIN if self.advice and are_last(splits, n) else self.advice
+        return self._replace(rests_on=describe_tested(splits, n), advice=advice)
 
 
 def fit_clone(
@@ -119,7 +120,7 @@ def split_rows(
         return [holdout(cv, n, split_params.get("groups"), random_state)]
     if is_pair(cv):
         return [check_pair(cv, n)]
-    return folds(cv, rows.X, rows.y, split_params, rows.weight)
+    return folds(cv, rows.X, rows.y, split_params, rows.weight, random_state)
 
 
 def find_chosen(cv: Any, rows: TrainingRows, split_params: Mapping[str, Any]) -> IntArray:

@@ -16,6 +16,7 @@ from sklearn.model_selection import (
     GroupShuffleSplit,
     ShuffleSplit,
     StratifiedGroupKFold,
+    StratifiedKFold,
 )
 from sklearn.model_selection import (
     check_cv as as_splitter,
@@ -240,6 +241,7 @@ def folds(
     y: LabelArray,
     params: Mapping[str, Any],
     weight: FloatArray | None = None,
+    random_state: Any = None,
 ) -> Parts:
     """Return the rows of each fold, some of which may lack rare classes.
 
@@ -250,14 +252,16 @@ def folds(
     ----------
     cv : int, splitter, iterable or pair of arrays
         As in scikit-learn, or the one pair of :func:`check_pair`; an integer means stratified
-        folds, which keep groups together where `params` has them.
+        folds of shuffled rows, which keep groups together where `params` has them.
     X, y : array-like
     params : mapping
         Arguments of the splitter, such as ``groups``.
     weight : ndarray of shape (n,), default=None
         Weights that the models of the folds will be trained with.
+    random_state : int, RandomState or None, default=None
+        For the folds of an integer `cv`.
     """
-    parts = read_splits(cv, X, y, params)
+    parts = read_splits(cv, X, y, params, random_state)
     tested = find_tested_rows(parts)
     for k, (train, _) in enumerate(parts, start=1):
         check_weighted_part(weight, train, f"the training part of fold {k} of {len(parts)}")
@@ -266,10 +270,12 @@ def folds(
     return parts
 
 
-def read_splits(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> Parts:
+def read_splits(
+    cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
+) -> Parts:
     """Return the rows of each fold, whatever will be trained on them; see :func:`folds`."""
     check_cv(cv)
-    splitter = _find_splitter(cv, y, params)
+    splitter = _find_splitter(cv, y, params, random_state)
     with warnings.catch_warnings():
         # scikit-learn warns of a class with fewer rows than folds, which is allowed here.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
@@ -292,9 +298,12 @@ def count_folds(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> in
     return int(_find_splitter(cv, y, params).get_n_splits(X, y, **params))
 
 
-def _find_splitter(cv: Any, y: LabelArray, params: Mapping[str, Any]) -> Any:
-    if (cv is None or isinstance(cv, numbers.Integral)) and params.get("groups") is not None:
-        cv = StratifiedGroupKFold(5 if cv is None else int(cv))
+def _find_splitter(
+    cv: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
+) -> Any:
+    if cv is None or isinstance(cv, numbers.Integral):
+        kind = StratifiedKFold if params.get("groups") is None else StratifiedGroupKFold
+        return kind(5 if cv is None else int(cv), shuffle=True, random_state=random_state)
     return as_splitter([check_pair(cv, len(y))] if is_pair(cv) else cv, y, classifier=True)
 
 

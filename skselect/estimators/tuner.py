@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import numbers
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -25,7 +27,7 @@ from skselect._checks.options import (
 from skselect._checks.rows import check_weight, refuse_among, refuse_weighted_rows
 from skselect._sklearn import CallbackSupportMixin, routing_enabled, take_rows, with_callbacks
 from skselect._typing import FloatArray, IntArray, LabelArray
-from skselect.estimators.abstaining import AbstainingMixin, count_seen, has_decision_values
+from skselect.estimators.abstaining import AbstainingMixin, find_overlaps, has_decision_values
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     adopt_tags,
@@ -64,6 +66,7 @@ from skselect.estimators.progress import Fits
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.seen_rows import LEAST, Overlap
 from skselect.policy.shortlist import check_enough_classes
 from skselect.policy.subgroups import UNSEEN, asks_for_answers
 from skselect.predictions.confidence import check_confidence_by_row
@@ -72,7 +75,7 @@ from skselect.predictions.outcomes import Outcomes, choose_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, policy_facts
 from skselect.selection.goal import Goal
-from skselect.selection.order import TAKE_LATEST, note_order
+from skselect.selection.order import HOLD_OUT_LATEST, TAKE_LATEST, find_order, warn_of_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import rows_among
 from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
@@ -80,6 +83,8 @@ from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
 
 # The share of the rows that certifies under cv="auto".
 _HELD_OUT = 0.4
+# A smaller share of errors makes it likely that the rows trained a classifier without a record.
+_TOO_GOOD = 0.01
 
 
 class ThresholdTuner(
@@ -195,6 +200,11 @@ class ThresholdTuner(
         rows that choose the threshold set the list too, so that the share is an estimate;
         ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets half of these rows
         apart, for the list alone: then it is exact.
+    assume : str or list of {"fresh", "independent"}, default=()
+        What you vouch for although the rows speak against it, so that the certificate stands;
+        the finding stays in it as a caveat. "fresh": no row trained the classifier, although
+        rows equal training rows. "independent": the order of the rows means nothing, although
+        losses or confidences change along it (the table is sorted by class, say).
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
     abstain_label : label, default="auto"
@@ -206,7 +216,9 @@ class ThresholdTuner(
         Print how many fits there will be, and the time of each part. From scikit-learn 1.9 on
         ``set_callbacks(ProgressBar())`` shows bars instead (``sklearn.callback``).
     random_state : int, RandomState or None, default=None
-        For the split that holds rows out. None: another one at each call of `fit`.
+        For the split that holds rows out, the folds of an integer `cv`, the rows that a shortlist
+        sets apart, and the folds of a SelectiveClassifier that has no seed of its own. None:
+        others at each call of `fit`.
 
     Attributes
     ----------
@@ -254,10 +266,16 @@ class ThresholdTuner(
     Alternatives: a frozen classifier and fresh rows, which certify the classifier trained on all
     others; ``cv=5``, which trains and chooses on every row, but is an estimate.
 
-    Before a certificate says CERTIFIED, it is tested whether losses or confidences of its rows
-    depend on the order in which they were given (level 0.01 in all: rows in random order are
-    accused in at most 1 of 100 fits). If so, the second line of the certificate says it and what
-    to do; see the guide on rows in time order.
+    It is tested whether losses or confidences of the rows depend on the order in which they were
+    given (level 0.01 in all: rows in random order are accused in at most 1 of 100 fits). If so,
+    `fit` warns and a certificate is an estimate, which says what to do; see the guide on rows in
+    time order. The folds of a splitter are not tested, because their models may differ along the
+    rows.
+
+    A certificate also becomes an estimate where more than a fifth of the rows that can be
+    recognised trained the classifier: as they are, or as copies. A row can be recognised if it
+    holds a value that no other distinct row of its table holds; copies of rows of few-valued
+    columns are not seen, nor rows that trained a classifier fitted elsewhere.
 
     The certificate of a risk target holds for every threshold at once, so the choice among
     them is accounted for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
@@ -303,6 +321,7 @@ class ThresholdTuner(
         cv: Any = "auto",
         refit: bool | str = "auto",
         shortlist: float | Shortlist | None = None,
+        assume: str | Sequence[str] = (),
         on_infeasible: str = "raise",
         abstain_label: Any = "auto",
         n_jobs: int | None = None,
@@ -327,6 +346,7 @@ class ThresholdTuner(
         self.cv = cv
         self.refit = refit
         self.shortlist = shortlist
+        self.assume = assume
         self.on_infeasible = on_infeasible
         self.abstain_label = abstain_label
         self.n_jobs = n_jobs
@@ -382,7 +402,7 @@ class ThresholdTuner(
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
         asked = None
         if self.shortlist is not None:
-            asked = check_shortlist(self.shortlist, weight, len(classes))
+            asked = check_shortlist(self.shortlist, weight, len(classes), self.random_state)
         base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
         subgroups = find_subgroups(self.group_by, X)  # before anything is trained
@@ -392,9 +412,7 @@ class ThresholdTuner(
 
         fits = Fits(self, X, y)
         basis = self._predict_rows(base, fitted, rows, split_params, goal, fits)
-        model, caveats = basis.model, basis.caveats
-        if groups is not None:
-            caveats = (certificates.GROUPED, *caveats)
+        model = basis.model
         pooled = pool(basis.parts, rows)
         check_confidence_by_row(pooled.predictions.y_proba, base.confidence_in_use)
         outcomes = Outcomes.from_predictions(pooled.predictions, loss=self._loss(base))
@@ -402,9 +420,14 @@ class ThresholdTuner(
             subgroups = pooled.predictions.answers
         elif subgroups is not None:
             subgroups = take_rows(subgroups, pooled.rows)
+        caveats = (certificates.GROUPED, *basis.caveats) if groups is not None else basis.caveats
+        order = self._find_order(basis, outcomes, pooled.rows)
+        caveats += order
         found = self._select(base, goal, pooled.predictions, outcomes, subgroups, caveats, asked)
-        in_order = outcomes.take(np.argsort(pooled.rows))
-        found = note_order(found.with_facts(rests_on=basis.rests_on), in_order, basis.remedy)
+        found = found.with_facts(rests_on=basis.rests_on)
+        warn_of_order(order, found)
+        if certificates.NO_RECORD in caveats and not self._vouches("fresh"):
+            _warn_if_too_good(outcomes)
         if asked is not None:
             unknown = None
             if model is not None:  # its training rows may lack a class
@@ -433,14 +456,15 @@ class ThresholdTuner(
         frozen = fitted or is_ready(base.estimator)
         n = len(rows.codes)
         claims = goal.promises or self.shortlist is not None
+        vouched = self._vouches("fresh")
         if frozen and (fitted or not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
             model = base if fitted else fit_clone(base, rows)
             chosen = find_chosen(self.cv, rows, split_params)
             X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
-            caveats = _find_seen(base, X, len(chosen)) if claims else ()
+            caveats = _find_seen(base, X, vouched=vouched) if claims else ()
             part = (chosen, decide_among_all(base, model, X, rows))
-            basis = Basis(model, [part], caveats, remedy=TAKE_LATEST)
+            basis = Basis(model, [part], caveats, advice=TAKE_LATEST)
             if len(chosen) == n:
                 return basis
             left = np.setdiff1d(np.arange(n), chosen)
@@ -453,8 +477,8 @@ class ThresholdTuner(
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
-            X, n_test = take_rows(rows.X, part[0]), len(part[0])
-            caveats = _find_seen(base, X, n_test) if claims else ()
+            X = take_rows(rows.X, part[0])
+            caveats = _find_seen(model, X, vouched=vouched) if claims else ()
             basis = Basis(model, [part], caveats)
             if not kept:
                 basis = Basis(None, [part], (certificates.REFITTED, *caveats))
@@ -465,8 +489,20 @@ class ThresholdTuner(
             )
         else:
             caveat = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
-            basis = Basis(None, predict_folds(base, rows, splits, self.n_jobs, fits), (caveat,))
+            parts = predict_folds(base, rows, splits, self.n_jobs, fits)
+            advice = HOLD_OUT_LATEST if cv is None or isinstance(cv, numbers.Integral) else ""
+            basis = Basis(None, parts, (caveat,), advice=advice)
         return basis if isinstance(cv, float) else basis.about(splits, n)
+
+    def _find_order(self, basis: Basis, outcomes: Outcomes, rows: IntArray) -> tuple[Caveat, ...]:
+        """Return the caveat about `rows` whose outcomes depend on their order."""
+        if not basis.advice:
+            return ()
+        in_order, vouched = outcomes.take(np.argsort(rows)), self._vouches("independent")
+        return find_order(in_order, self.objective, basis.advice, vouched=vouched)
+
+    def _vouches(self, assumption: str) -> bool:
+        return assumption in certificates.check_vouched(self.assume)
 
     def _resolve_cv(self, goal: Goal, n: int) -> Any:
         """Return `cv` without "auto"."""
@@ -527,6 +563,7 @@ class ThresholdTuner(
             check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         check_choice("decision", base.decision, DECISIONS)
         check_choice("unseen", self.unseen, UNSEEN)
+        certificates.check_vouched(self.assume)
         if self.group_by is not None:
             refuse_among(self.among, "group_by")
         costs = None if base.cost_matrix is None else check_costs(base.cost_matrix)
@@ -568,6 +605,8 @@ class ThresholdTuner(
                 warn_if_fitted(self.estimator)
             base, fitted = SelectiveClassifier(clone(self.estimator)), False
         base.set_params(threshold=None)
+        if base.random_state is None:
+            base.set_params(random_state=self.random_state)
         for name in ("decision", "cost_matrix"):
             if getattr(self, name) is not None:
                 base.set_params(**{name: getattr(self, name)})
@@ -652,8 +691,8 @@ class ThresholdTuner(
         """Names of the features, if the wrapped classifier has seen any."""
         return self._fitted().feature_names_in_
 
-    def _count_seen(self, X: Any) -> int:
-        return count_seen(self._fitted(), X)  # rows that only chose the threshold do not count
+    def _find_overlaps(self, X: Any) -> list[Overlap | None]:
+        return find_overlaps(self._fitted(), X)  # rows that only chose the threshold do not count
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
@@ -705,8 +744,29 @@ class ThresholdTuner(
         return fit_router(self)
 
 
-def _find_seen(base: SelectiveClassifier, X: Any, n: int) -> tuple[Caveat, ...]:
-    """Return the caveat about `n` rows of which some trained the classifier or what it asks."""
-    n_seen = count_seen(base, X)
-    asks = isinstance(base.confidence, LearnedConfidence)
-    return (certificates.trained_here(n_seen, n, asks=asks),) if n_seen else ()
+def _find_seen(model: SelectiveClassifier, X: Any, *, vouched: bool) -> tuple[Caveat, ...]:
+    """Return the caveats about rows that may have trained the classifier or what it asks."""
+    overlaps = find_overlaps(model, X)
+    known = [one for one in overlaps if one is not None]
+    caveats = [] if len(known) == len(overlaps) else [certificates.NO_RECORD]
+    most = max(known, key=lambda one: one.share, default=Overlap(0, LEAST))
+    if most.share > 0:
+        asks = isinstance(model.confidence, LearnedConfidence)
+        caveats.insert(0, certificates.trained_here(most, asks=asks, vouched=vouched))
+        if caveats[0].strikes:
+            warnings.warn(f"No certificate: {caveats[0].reason}.", stacklevel=4)
+    elif not caveats and not most.is_checked:
+        caveats.append(certificates.NOTHING_CHECKED)
+    return tuple(caveats)
+
+
+def _warn_if_too_good(outcomes: Outcomes) -> None:
+    """Ask whether rows of which next to none is wrong trained a classifier that keeps no record."""
+    n_errors = int(np.count_nonzero(outcomes.loss))
+    if n_errors < _TOO_GOOD * len(outcomes):
+        warnings.warn(
+            f"Only {n_errors} of {len(outcomes)} rows are answered wrongly. Did these rows train "
+            "the frozen classifier? Only rows that it has never seen certify it. If they are "
+            "fresh, say so: assume='fresh'.",
+            stacklevel=4,
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skselect._array_ops import ROUNDING
-from skselect._checks.options import check_count, check_number
+from skselect._checks.options import check_choice, check_count, check_number
 from skselect._notebook import NotebookText, wrap
 from skselect._typing import FloatArray
 from skselect.bounds import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.policy.seen_rows import Overlap
 from skselect.thresholds import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
@@ -40,8 +41,6 @@ _MEASURED = (
     "MEASURED, NOT CERTIFIED: this is the bound that these rows give; no target was named "
     "beforehand (target=), so that nothing is promised."
 )
-#: How the notice begins where rows depend on their order.
-ORDER_MATTERS = "BUT THE ORDER OF THE ROWS MATTERS"
 #: How the notice begins where rows contradict the policy's own promise.
 NOT_MET = "THE POLICY'S OWN PROMISE IS NOT MET"
 
@@ -75,14 +74,59 @@ SAME_ROWS = Caveat(
 )
 
 
-def trained_here(n_seen: int, n: int, *, asks: bool = False) -> Caveat:
-    """Return the caveat about `n` rows of which about `n_seen` trained the classifier.
+NO_RECORD = Caveat(
+    "nothing here can tell whether these rows also trained the classifier", "", False
+)
+NOTHING_CHECKED = Caveat(
+    "no row here holds a value of its own, so nothing can tell whether copies of these rows also "
+    "trained the classifier",
+    "",
+    strikes=False,
+)
+#: A larger share of rows that also trained the classifier makes a certificate an estimate.
+MOST_SEEN = 0.2
+#: The assumptions that a user can vouch for against what the rows show.
+VOUCHED = {"fresh": FRESH, "independent": INDEPENDENT}
+
+
+def trained_here(overlap: Overlap, *, asks: bool, vouched: bool) -> Caveat:
+    """Return the caveat about rows of which some also trained the classifier.
 
     With `asks` it may have been a witness that its confidence asks.
     """
-    which = "these rows" if n_seen >= n else f"about {n_seen} of these {n} rows"
     what = "the classifier or a witness" if asks else "the classifier"
-    return Caveat(f"{which} also trained {what}; only fresh rows can certify", FRESH)
+    return Caveat(
+        f"{overlap.n_seen} of the {overlap.n_recognisable} rows here that can be recognised also "
+        f"trained {what}, and only fresh rows certify{_vouch('fresh', vouched)}",
+        FRESH,
+        strikes=overlap.share > MOST_SEEN and not vouched,
+    )
+
+
+def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
+    """Return the caveat about rows whose losses or confidences change along their order."""
+    return Caveat(
+        f"the {found} of these rows change along their order, by more than chance explains (level "
+        f"{level:g}); if this is the order of time, new cases may be unlike these: {advice}, and "
+        f"watch the policy with SelectiveRiskMonitor{_vouch('independent', vouched)}",
+        INDEPENDENT,
+        strikes=not vouched,
+    )
+
+
+def check_vouched(assume: Any) -> frozenset[str]:
+    """Return the assumptions that a user vouches for; refuse other words."""
+    names = [assume] if isinstance(assume, str) else list(assume)
+    for name in names:
+        check_choice("assume", name, list(VOUCHED))
+    return frozenset(names)
+
+
+def _vouch(name: str, vouched: bool) -> str:
+    """Say how the user overrules a finding, or that it is overruled."""
+    if vouched:
+        return f" (overruled by assume={name!r})"
+    return f" (assume={name!r} overrules this)"
 
 
 CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
@@ -152,8 +196,8 @@ class Certificate(NotebookText):
     assumptions : tuple of str
         What the rows cannot show.
     notice : str
-        Where these rows depend on their order, contradict the policy's own promise, or do not
-        confirm it; else "". See :class:`ThresholdTuner` and :func:`certify`.
+        Where these rows contradict the policy's own promise, or do not confirm it; else "". See
+        :func:`certify`.
     rests_on : str
         Which of the rows given choose the threshold, where a splitter left some to training only.
     shortlist : str
@@ -218,7 +262,6 @@ class Certificate(NotebookText):
 
     def __repr__(self) -> str:
         kind = "CERTIFIED" if self.is_certified else "ESTIMATE, NOT CERTIFIED"
-        kind += mention_order([self])
         which = f" {self.cases}" if self.cases else ""
         return (
             f"<Certificate: {kind}, {self.objective} {self.target:g}{which}, delta {self.delta:g}, "
@@ -226,16 +269,16 @@ class Certificate(NotebookText):
         )
 
     def __str__(self) -> str:
-        head = "CERTIFIED"
+        head, caveats = "CERTIFIED", "; ".join(self.caveats)
         if self.exact and self.guarantee == "measured":
             head = _MEASURED
         elif not self.is_certified:
-            head = "ESTIMATE, NOT CERTIFIED"
-        if self.caveats:
-            head += f"{'. BUT' if self.exact else ''}: {'; '.join(self.caveats)}."
-        heads = [head, self.notice]
+            head = f"ESTIMATE, NOT CERTIFIED: {caveats}."
+        but = f"But {caveats}." if self.exact and caveats else ""
+        heads = [head, but, self.notice]
         if self.notice.startswith(NOT_MET):
-            heads = [self.notice, "What these rows certify instead:" if self.is_certified else head]
+            instead = "What these rows certify instead:" if self.is_certified else head
+            heads = [self.notice, instead, but]
         trust = f"Taken on trust: {'; '.join(self.assumptions)}."
         method = f"Method: {self.method}, delta {rounded(self.delta, 6, up=True)}."
         if FIXED in self.assumptions:
@@ -320,12 +363,6 @@ class Certificate(NotebookText):
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-
-def mention_order(certificates: Iterable[Certificate]) -> str:
-    """Return what follows the word "certified" where the rows of one depend on their order."""
-    matters = any(one.notice.startswith(ORDER_MATTERS) for one in certificates)
-    return ", but the order of the rows matters" if matters else ""
 
 
 def describe_promise(objective: str, target: float, loss: str, cases: str) -> str:

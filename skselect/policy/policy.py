@@ -50,7 +50,6 @@ from skselect.policy.certificate import (
     check_certified,
     check_made,
     check_mapping,
-    mention_order,
     now,
     threshold_from_json,
     threshold_to_json,
@@ -199,7 +198,7 @@ class AbstentionPolicy(NotebookText):
         if not given:
             return "no certificate"
         sure = all(one.is_certified for one in given)
-        return f"{'' if sure else 'not '}certified{mention_order(given)}"
+        return f"{'' if sure else 'not '}certified"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes, "classes"))

@@ -22,7 +22,6 @@ from skselect.policy.certificate import (
     amount,
     check_certified,
     check_texts,
-    mention_order,
     percent,
     threshold_from_json,
     threshold_to_json,
@@ -205,7 +204,7 @@ def _verdict(certificate: Certificate | None) -> str:
     if not certificate.n_accepted:
         return "hands all over"
     if certificate.is_certified:
-        return f"certified{mention_order([certificate])}"
+        return "certified"
     return "measured" if certificate.exact and certificate.guarantee == "measured" else "estimate"
 
 

@@ -12,7 +12,7 @@ from skselect.bounds import clopper_pearson_interval
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._table import SPECS
 from skselect.monitoring.check import PolicyCheck
-from skselect.policy.certificate import mention_order, percent, rounded
+from skselect.policy.certificate import percent, rounded
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
 
@@ -152,10 +152,9 @@ def keeps_promise(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer
     promise = check.promises[0].promise
     if groups is not None:
         promise = f"{count(len(used), 'promise')}, each about one {groups.by}"
-    order = mention_order(used)
     return Answer(
-        "undecided" if order else "certified",
-        f"Certified on these rows{order}: {promise}. These rows chose the threshold, so only "
+        "certified",
+        f"Certified on these rows: {promise}. These rows chose the threshold, so only "
         "fresh labelled rows can test it.",
     )
 

@@ -98,7 +98,7 @@ def calibration_report(
     n_draws : int, default=999
         Calibrated classifiers simulated for `csr_p_value`.
     random_state : int, Generator or None, default=None
-        Seed of the simulation.
+        Seed of the folds of an integer `cv`, and of the simulation.
     n_jobs : int, default=None
         Folds fitted at the same time.
 
@@ -157,7 +157,8 @@ def calibration_report(
     check_has_fit(estimator)
     check_n_jobs(n_jobs)
     X, y = indexable(X, y)
-    rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs)
+    seed = int(rng.integers(2**31))
+    rows = _score_rows(estimator, X, check_y(y), cv, sample_weight, groups, n_jobs, seed)
     check_scope(calibration_scope, rows.response, estimator)
     warn_small_weights(rows.weight, "this report")
     table = {}
@@ -212,7 +213,14 @@ class _Scores:
 
 
 def _score_rows(
-    estimator: Any, X: Any, y: Any, cv: Any, sample_weight: Any, groups: Any, n_jobs: int | None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cv: Any,
+    sample_weight: Any,
+    groups: Any,
+    n_jobs: int | None,
+    seed: int,
 ) -> _Scores:
     """Score every row out of fold."""
     classes = task_classes(estimator, y)
@@ -223,7 +231,7 @@ def _score_rows(
     given = {} if groups is None else {"groups": groups}
     params, split_params = route_fit(owner, weight, given)
     rows = TrainingRows(X, y, codes, classes, weight, params, split_params)
-    parts = folds(cv, X, y, split_params, weight)
+    parts = folds(cv, X, y, split_params, weight, seed)
     if sum(len(test) for _, test in parts) < len(codes):
         raise ValueError(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from scipy.special import kolmogorov
 
 from skselect._typing import FloatArray
-from skselect.policy.certificate import ORDER_MATTERS
+from skselect.policy.certificate import Caveat, in_order
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 
@@ -15,46 +17,40 @@ LEVEL = 0.01
 
 # What to do where the order matters: about a part of the rows, all of them, or the last ones.
 HOLD_OUT_LATEST = (
-    "certify on the latest of them, by cv=(train, test) with the positions of earlier and of later "
+    "hold out the latest of them, by cv=(train, test) with the positions of earlier and of later "
     "rows"
 )
-TAKE_LATEST = "certify on the latest of them alone"
+TAKE_LATEST = "take the latest of them alone"
 LEAVE_MARGIN = "these rows are the latest already, so leave a margin in the target"
 
 
-def note_order(
-    found: ThresholdSelection | GroupedSelection, outcomes: Outcomes, remedy: str
-) -> ThresholdSelection | GroupedSelection:
-    """Return the selection; where it certifies on rows that depend on their order, it says so.
+def find_order(
+    outcomes: Outcomes, objective: str, advice: str, *, vouched: bool = False
+) -> tuple[Caveat, ...]:
+    """Return the caveat about rows whose losses or confidences depend on their order.
 
-    `outcomes` are these rows in their order.
-    """
-    certificates = found.certificates.values()
-    if not any(one is not None and one.is_certified for one in certificates):
-        return found
-    return found.with_facts(notice=order_notice(outcomes, remedy))
-
-
-def order_notice(outcomes: Outcomes, remedy: str) -> str:
-    """Return what a certificate says where losses or confidences depend on the rows' order.
-
-    "" where they do not, as in at least 99 of 100 tables whose rows are in random order. A loss
-    counts in proportion to how sure the answer was: losses of sure answers are those that get
-    accepted, and they show a change sooner.
+    There is none in at least 99 of 100 tables whose rows are in random order. Only confidences
+    count for the objective "coverage". A loss counts in proportion to how sure the answer was:
+    losses of sure answers are those that get accepted, and they show a change sooner.
     """
     if outcomes.sample_weight is not None:
         outcomes = outcomes.take(outcomes.weight > 0)
     half = outcomes.confidence / 2  # differences of halves cannot overflow
     above = half - half.min() if np.ptp(half) > 0 else 1.0
     named = {"losses": outcomes.loss * above, "confidences": outcomes.confidence}
+    if objective == "coverage":
+        del named["losses"]
     found = [name for name, x in named.items() if order_p_value(x) <= LEVEL / len(named)]
-    if not found:
-        return ""
-    return (
-        f"{ORDER_MATTERS}: their {' and '.join(found)} change along it, by more "
-        f"than chance explains (level {LEVEL:g}). If this is the order of time, new cases may be "
-        f"unlike these: {remedy}, and watch the policy with SelectiveRiskMonitor."
-    )
+    return (in_order(" and ".join(found), LEVEL, advice, vouched=vouched),) if found else ()
+
+
+def warn_of_order(
+    caveats: tuple[Caveat, ...], found: ThresholdSelection | GroupedSelection
+) -> None:
+    """Warn of what :func:`find_order` found, unless nothing is accepted or the user vouches."""
+    for caveat in caveats:
+        if caveat.strikes and min(found.thresholds.values()) < np.inf:
+            warnings.warn(f"The order of the rows matters: {caveat.reason}.", stacklevel=4)
 
 
 def order_p_value(values: FloatArray) -> float:

@@ -96,7 +96,7 @@ def issue(
     the promise is not exact, `refusal` why there is none at all.
     """
     reasons = [*(caveat.reason for caveat in caveats), *([refusal] if refusal else [])]
-    violated = {caveat.violates for caveat in caveats}
+    violated = {caveat.violates for caveat in caveats if caveat.strikes}
     planned = certificates.FIRST_ANALYSIS if goal.max_analyses == 1 else certificates.PLANNED
     trusted = (*certificates.ASSUMPTIONS, *assumed, planned)
     kept = "mean" if goal.method == "mean" else "high_probability"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from skselect._checks.rows import refuse_among, refuse_judged
 from skselect._sklearn import take_rows
 from skselect._typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.policy.certificate import check_vouched
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import asks_for_answers, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
@@ -21,7 +23,7 @@ from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy_facts
 from skselect.selection.goal import Goal, check_is_predictions
 from skselect.selection.kept import rows_of_class
-from skselect.selection.order import TAKE_LATEST, note_order
+from skselect.selection.order import TAKE_LATEST, find_order, warn_of_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
 from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
@@ -44,6 +46,7 @@ def select_threshold(
     confidence: ConfidenceSpec | None = None,
     loss: LossSpec = "auto",
     shortlist: float | Shortlist | None = None,
+    assume: str | Sequence[str] = (),
     on_infeasible: str = "raise",
 ) -> ThresholdSelection | GroupedSelection:
     """Pick a threshold from a table of predictions, without any estimator.
@@ -51,8 +54,9 @@ def select_threshold(
     Parameters
     ----------
     predictions_or_outcomes : Predictions, Outcomes or RiskCoverageCurve
-        Predictions for labelled rows that did not train or calibrate the model. A certificate
-        says where they depend on their order (tested at level 0.01). Weights are
+        Predictions for labelled rows that did not train or calibrate the model. Where losses or
+        confidences depend on the order of the rows (tested at level 0.01), there is a warning,
+        and a certificate is an estimate. Weights are
         refused where rows are counted; ``method="betting"`` reads them as importance weights.
         A curve, such as :meth:`SelectiveState.finalize` returns, goes without subgroups.
     objective : str
@@ -126,6 +130,10 @@ def select_threshold(
         of each handed-over case, so that the true one is among them in this share of the cases.
         The rows that choose the threshold set the list too, so that the share is an estimate;
         ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets rows apart: exact.
+    assume : "independent" or (), default=()
+        "independent": the order of the rows means nothing, although losses or confidences
+        change along it (the table is sorted by class, say). The certificate stands, and names
+        the finding.
     on_infeasible : {"raise", "abstain"}, default="raise"
         What to do when no threshold meets the target: raise, or warn and accept nothing.
 
@@ -196,6 +204,8 @@ def select_threshold(
     if objective == "coverage":
         # A user's own confidences may be below 0 in later rows, which must be accepted as well.
         bounded = isinstance(confidence, str) or (confidence is None and not own)
+    vouched = "independent" in check_vouched(assume)
+    caveats = find_order(outcomes, objective, TAKE_LATEST, vouched=vouched)
     found: ThresholdSelection | GroupedSelection
     if subgroups is not None:
         refuse_among(among, "subgroups")
@@ -209,14 +219,15 @@ def select_threshold(
             chosen, members = outcomes.take(rows), take_rows(subgroups, rows)
         found = pick_by_group(
             chosen, members, by, target, goal,
-            by_answer=by_answer, bounded=bounded, unseen=unseen,
+            by_answer=by_answer, caveats=caveats, bounded=bounded, unseen=unseen,
         )  # fmt: skip
     else:
         rows, cases = rows_among(source, among)
         rows = rows_to_choose(asked, len(outcomes), rows)
         chosen = outcomes if rows is None else outcomes.take(rows)
-        found = pick(chosen, goal.with_target(target, cases=cases), bounded=bounded)
-    found = note_order(found, outcomes, TAKE_LATEST)
+        goal_here = goal.with_target(target, cases=cases)
+        found = pick(chosen, goal_here, caveats=caveats, bounded=bounded)
+    warn_of_order(caveats, found)
     if asked is not None:
         assert isinstance(source, Predictions)
         found = add_shortlist(found, asked, source, outcomes, subgroups, goal=goal)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_number
+from skselect._checks.options import check_generator, check_number
 from skselect._checks.rows import refuse_weights
 from skselect._typing import BoolArray
 from skselect.bounds import rows_for_quantile
@@ -26,13 +27,18 @@ _SAME_ROWS = (
 _SEVERAL = "several analyses of growing rows are planned"
 
 
-def check_shortlist(shortlist: Any, weight: Any, n_classes: int) -> Shortlist:
-    """Return what was asked for; refuse weights and one or two classes."""
+def check_shortlist(
+    shortlist: Any, weight: Any, n_classes: int, random_state: Any = None
+) -> Shortlist:
+    """Return what was asked for, with a seed; refuse weights and one or two classes."""
     if not isinstance(shortlist, Shortlist):
         shortlist = Shortlist(check_number("shortlist", shortlist, 0.0, 1.0, closed="neither"))
     refuse_weights(weight, "a shortlist")
     check_enough_classes(n_classes)
-    return shortlist
+    seed = random_state if shortlist.random_state is None else shortlist.random_state
+    if not isinstance(seed, numbers.Integral):
+        seed = int(check_generator(seed).integers(2**32))
+    return replace(shortlist, random_state=seed)
 
 
 def rows_to_choose(asked: Shortlist | None, n: int, rows: BoolArray | None) -> BoolArray | None:
@@ -91,7 +97,7 @@ def add_shortlist(
             f"shortlist={asked.level:g} cannot be reached: the true class of more than "
             f"{100 * (1 - asked.level):.3g} % of the handed-over rows is unknown to the classifier."
         )
-    reasons = [caveat.reason for caveat in caveats]
+    reasons = [caveat.reason for caveat in caveats if caveat.strikes]
     if not asked.share and goal.method != "chow":  # whose threshold depends on no rows
         reasons.insert(0, _SAME_ROWS.format(level=asked.level))
     if goal.max_analyses > 1:

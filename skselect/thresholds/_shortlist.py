@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_number
+from skselect._checks.options import check_generator, check_number
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.bounds import conformal_quantile, rows_for_quantile
 
@@ -25,6 +25,8 @@ class Shortlist:
     share : float in [0, 1), default=0.0
         The share of the rows, by chance, that set the limit of the list and do not choose the
         threshold: the level is then exact. 0: all rows do both, and the level is an estimate.
+    random_state : int, RandomState, Generator or None, default=None
+        Which rows these are. None: others at each call; a tuner takes its own.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Shortlist:
 
     level: float
     share: float = 0.0
+    random_state: Any = None
 
     def __post_init__(self) -> None:
         """Check both."""
@@ -49,9 +52,10 @@ class Shortlist:
         check_number("share", self.share, 0.0, 1.0, closed="left")
 
     def set_apart(self, n: int) -> BoolArray:
-        """Return which of n rows do not choose the threshold: the same ones at each call."""
+        """Return which of n rows do not choose the threshold."""
         apart = np.zeros(n, dtype=bool)
-        apart[np.random.default_rng(0).permutation(n)[: int(self.share * n)]] = True
+        rng = check_generator(self.random_state)
+        apart[rng.permutation(n)[: int(self.share * n)]] = True
         return apart
 
 

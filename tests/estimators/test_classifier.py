@@ -42,7 +42,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
 from skselect.calibration import ClassCalibration
-from skselect.estimators.abstaining import count_seen
+from skselect.estimators.abstaining import find_overlaps
 from skselect.policy.policy import apply_policy
 
 
@@ -74,6 +74,7 @@ LABELS = {
 def test_labels_of_every_kind_give_the_same_answers(kind, calibration, data):
     X, y = data
     options = {"threshold": 0.7, "calibration": calibration, "abstain_label": "auto"}
+    options["random_state"] = 0
     expected = SelectiveClassifier(GaussianNB(), **options).fit(X, y)
     labels = LABELS[kind](y)
     if kind == "from minus one":
@@ -239,11 +240,11 @@ def test_tables_of_every_kind_give_the_same_answers(data):
     X, y = data
     names = list("abcdef")
     base = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
-    expected = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(X, y).predict(X)
+    model = SelectiveClassifier(base, calibration="platt", threshold=0.7, random_state=0)
+    expected = model.fit(X, y).predict(X)
     for table in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names),
                   sparse.csr_matrix(X), sparse.csr_array(X), X.tolist()):  # fmt: skip
-        model = SelectiveClassifier(base, calibration="platt", threshold=0.7).fit(table, y)
-        np.testing.assert_array_equal(model.predict(table), expected)
+        np.testing.assert_array_equal(clone(model).fit(table, y).predict(table), expected)
 
 
 def mixed_table(X):
@@ -278,8 +279,9 @@ def test_categories_and_missing_values_pass_through(kind, calibration, data):
 @pytest.mark.parametrize("kind", ["platt", "isotonic"])
 def test_calibration_is_out_of_fold_and_the_classifier_sees_all_rows(kind, data):
     X, y = data
-    model = SelectiveClassifier(GaussianNB(), calibration=kind, cv=4).fit(X, y)
-    scores = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba")
+    model = SelectiveClassifier(GaussianNB(), calibration=kind, cv=4, random_state=0).fit(X, y)
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    scores = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
     expected = ClassCalibration.fit(kind, "predict_proba", scores, y, 3)
     raw = GaussianNB().fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(raw))
@@ -384,7 +386,7 @@ def test_a_second_fit_forgets_the_first(data):
     model = SelectiveClassifier(GaussianNB()).fit(pd.DataFrame(X, columns=list("abcdef")), y)
     assert hasattr(model, "feature_names_in_")
     assert not hasattr(model.fit(X, y), "feature_names_in_")
-    assert count_seen(model.fit(X[:100], y[:100]), X) == 100
+    assert find_overlaps(model.fit(X[:100], y[:100]), X) == [(100, 300)]
 
 
 def test_dtype_of_answers_does_not_depend_on_the_batch(data):
@@ -620,6 +622,7 @@ def test_groups_are_kept_together_with_and_without_routing(cv, data):
     models += [] if cv == 0.5 else [SelectiveClassifier(GaussianNB(), calibration="platt", cv=cv),
                                     SelectiveClassifier(GaussianNB(), cv=cv)]  # fmt: skip
     for model in models:
+        model.set_params(random_state=0)
         plain = clone(model).fit(X, y, groups=groups)
         with sklearn.config_context(enable_metadata_routing=True):
             routed = clone(model).fit(X, y, groups=groups)
@@ -732,18 +735,19 @@ def test_raw_scores_are_what_the_policy_takes(data):
 def test_rows_that_trained_it_are_recognised(data):
     X, y = data
     model = SelectiveClassifier(GaussianNB()).fit(X[:200], y[:200])
-    assert count_seen(model, X[:200][::-1]) == 200
-    assert count_seen(model, X[150:]) == 50
-    assert count_seen(model, X[200:]) == 0
+    assert find_overlaps(model, X[:200][::-1]) == [(200, 200)]
+    assert find_overlaps(model, X[150:]) == [(50, 150)]
+    assert find_overlaps(model, X[200:]) == [(0, 100)]
     frozen = SelectiveClassifier(FrozenEstimator(model.estimator_), calibration="platt")
-    assert count_seen(frozen, X[:200]) == 0  # nothing is known of a classifier fitted elsewhere
-    assert count_seen(frozen.fit(X[200:], y[200:]), X) == 100  # the rows of its calibration
+    assert find_overlaps(frozen, X[:200]) == [None]  # a classifier fitted elsewhere
+    # The rows of its calibration are known.
+    assert find_overlaps(frozen.fit(X[200:], y[200:]), X) == [(100, 300), None]
     outer = SelectiveClassifier(FrozenEstimator(model), calibration="platt")
-    assert count_seen(outer.fit(X[250:], y[250:]), X) == 200
-    assert count_seen(pickle.loads(pickle.dumps(model)), X) == 200
+    assert find_overlaps(outer.fit(X[250:], y[250:]), X) == [(50, 300), (200, 300)]
+    assert find_overlaps(pickle.loads(pickle.dumps(model)), X) == [(200, 300)]
     inside = make_pipeline(StandardScaler(), PCA(3), SelectiveClassifier(GaussianNB()))
     outer = SelectiveClassifier(FrozenEstimator(inside.fit(X[:200], y[:200])))
-    assert count_seen(outer, X[100:]) == 100
+    assert find_overlaps(outer, X[100:]) == [(100, 200)]
 
 
 @pytest.mark.parametrize("calibration", [None, "temperature"])
@@ -870,7 +874,8 @@ def test_a_tuner_predicts_by_its_own_policy_alone(data, monkeypatch):
 
 def test_n_jobs_changes_nothing(data):
     one, two = (
-        SelectiveClassifier(GaussianNB(), calibration="platt", n_jobs=n_jobs).fit(*data)
+        SelectiveClassifier(GaussianNB(), calibration="platt", n_jobs=n_jobs, random_state=0)
         for n_jobs in (None, 2)
     )
-    np.testing.assert_array_equal(one.predict_proba(data[0]), two.predict_proba(data[0]))
+    expected = one.fit(*data).predict_proba(data[0])
+    np.testing.assert_array_equal(two.fit(*data).predict_proba(data[0]), expected)

@@ -349,9 +349,10 @@ def test_a_class_with_one_row_stays_harmless(data):
     X, codes, _ = data
     codes = codes.copy()
     codes[3] = 9
+    base, goal = GaussianNB(var_smoothing=0.01), {"objective": "coverage", "target": 0.5}
     for model in (
-        SelectiveClassifier(GaussianNB(var_smoothing=0.01), calibration="platt", threshold=0.5),
-        ThresholdTuner(GaussianNB(var_smoothing=0.01), objective="coverage", target=0.5, cv=5),
+        SelectiveClassifier(base, calibration="platt", threshold=0.5),
+        ThresholdTuner(base, cv=5, assume="independent", **goal),
     ):
         assert model.fit(X, codes).score(X, codes) > 0.5
     with pytest.raises(ValueError, match="1 of the 1 rows of class"):

@@ -169,10 +169,10 @@ def test_callbacks_see_every_fit(data):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_callbacks_change_no_number_and_stay_out_of_the_fitted_models(data, n_jobs):
     model = calibrated(n_jobs=n_jobs)
-    plain = ThresholdTuner(model, n_jobs=n_jobs).fit(*data)
+    plain = ThresholdTuner(model, n_jobs=n_jobs, random_state=0).fit(*data)
     recorder = Recorder()
     recorder.max_propagation_depth = 1
-    tuner = ThresholdTuner(model, n_jobs=n_jobs).set_callbacks(recorder).fit(*data)
+    tuner = ThresholdTuner(model, n_jobs=n_jobs, random_state=0).set_callbacks(recorder).fit(*data)
     np.testing.assert_array_equal(tuner.predict_proba(data[0]), plain.predict_proba(data[0]))
     assert tuner.threshold_ == plain.threshold_
     fitted = (tuner, tuner.estimator_, tuner.estimator_.estimator_)
@@ -209,9 +209,9 @@ def test_callbacks_end_after_an_error(data):
 def test_without_callbacks_in_scikit_learn_the_fits_are_the_same(data, monkeypatch):
     from skselect import _sklearn
 
-    expected = ThresholdTuner(calibrated()).fit(*data)
+    expected = ThresholdTuner(calibrated(), random_state=0).fit(*data)
     for cls in (ThresholdTuner, SelectiveClassifier):
         none = lambda self, **_: _sklearn._NoContext()  # noqa: E731 - as in older versions
         monkeypatch.setattr(cls, "_init_callback_context", none)
-    found = ThresholdTuner(calibrated()).fit(*data)
+    found = ThresholdTuner(calibrated(), random_state=0).fit(*data)
     assert found.threshold_ == expected.threshold_

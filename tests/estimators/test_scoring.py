@@ -269,7 +269,9 @@ def test_labels_of_another_kind_are_an_error(data):
 
 @pytest.fixture(scope="module")
 def abstainer(binary):
-    return SelectiveClassifier(GaussianNB(), threshold=0.8, calibration="platt").fit(*binary)
+    return SelectiveClassifier(
+        GaussianNB(), threshold=0.8, calibration="platt", random_state=0
+    ).fit(*binary)
 
 
 def test_its_own_threshold_counts(abstainer, binary):
@@ -303,7 +305,7 @@ def test_found_inside_pipeline_search_and_frozen(abstainer, binary):
     X, y = binary
     scorer = get_scorer("coverage")
     scaler = StandardScaler(with_mean=False, with_std=False).fit(X)
-    base = SelectiveClassifier(GaussianNB(), threshold=0.8, calibration="platt")
+    base = SelectiveClassifier(GaussianNB(), threshold=0.8, calibration="platt", random_state=0)
     expected = scorer(abstainer, X, y)
     assert 0 < expected < 1
     nested = [

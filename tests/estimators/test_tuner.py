@@ -1,7 +1,9 @@
 """ThresholdTuner: which rows choose, what is exact, and what the fitted object offers."""
 
+import contextlib
 import pickle
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -75,8 +78,9 @@ def risk(estimator, **options):
 )
 def test_out_of_fold_predictions_choose(goal, data):
     X, y = data
-    tuner = ThresholdTuner(GaussianNB(), cv=4, **goal).fit(X, y)
-    proba = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba")
+    tuner = ThresholdTuner(GaussianNB(), cv=4, random_state=0, **goal).fit(X, y)
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    proba = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
     expected = select_threshold(Predictions.from_proba(y, proba), **goal)
     assert tuner.threshold_ == expected.threshold
     assert tuner.selection_.coverage == expected.coverage
@@ -207,7 +211,9 @@ def test_every_way_says_whether_it_is_exact(data):
         ),
     ]
     for tuner, why, options in cases:
-        certificate = tuner.fit(X[rest], y[rest], **options).certificate_
+        finds = why.startswith("also trained")
+        with pytest.warns(UserWarning, match=why) if finds else contextlib.nullcontext():
+            certificate = tuner.fit(X[rest], y[rest], **options).certificate_
         assert certificate.exact == (why == ""), tuner
         assert str(certificate).startswith("CERTIFIED" if why == "" else "ESTIMATE, NOT CERTIFIED")
         assert why in " ".join(certificate.caveats)
@@ -218,11 +224,16 @@ def test_a_part_of_the_training_rows_makes_it_an_estimate(data):
     alone = SelectiveClassifier(GaussianNB())
     for model in (alone, make_pipeline(StandardScaler(), alone)):
         model.fit(X[:500], y[:500])
-        tuner = risk(FrozenEstimator(model), target=0.2).fit(X[400:], y[400:])
+        tuner = risk(FrozenEstimator(model), target=0.2)
+        with pytest.warns(UserWarning, match="No certificate: 150 of the 500 rows"):
+            tuner.fit(X[350:850], y[350:850])
         assert not tuner.certificate_.exact
-        assert "about 100 of these 500 rows also trained the classifier" in unwrap(
-            str(tuner.certificate_)
-        )
+        text = unwrap(str(tuner.certificate_))
+        assert "150 of the 500 rows here that can be recognised also trained" in text
+        some = risk(FrozenEstimator(model), target=0.2).fit(X[400:], y[400:])
+        assert some.certificate_.exact  # a fifth: still certified, and said
+        text = unwrap(str(some.certificate_))
+        assert "\nBut 100 of the 500 rows here that can be recognised also trained" in text
         assert risk(FrozenEstimator(model), target=0.2).fit(X[500:], y[500:]).certificate_.exact
 
 
@@ -310,7 +321,8 @@ def test_training_rows_are_recognised_through_wrappers(data):
             scaler.transform(X), y))),
     ]  # fmt: skip
     for model in wrapped:
-        certificate = risk(FrozenEstimator(model)).fit(X, y).certificate_
+        with pytest.warns(UserWarning, match="900 of the 900 rows .* also trained"):
+            certificate = risk(FrozenEstimator(model)).fit(X, y).certificate_
         assert "also trained the classifier" in unwrap(str(certificate)), model
         assert not certificate.is_certified
 
@@ -401,16 +413,16 @@ def test_the_docs_say_how_often_the_classifier_is_fitted(data, calibration, opti
 
 @quiet
 def test_n_jobs_changes_nothing(data):
-    one, two = (ThresholdTuner(GaussianNB(), n_jobs=n).fit(*data).threshold_ for n in (1, 2))
-    assert one == two
+    one, two = (ThresholdTuner(GaussianNB(), n_jobs=n, random_state=0) for n in (1, 2))
+    assert one.fit(*data).threshold_ == two.fit(*data).threshold_
 
 
 @quiet
 @pytest.mark.parametrize("names", [["a", "b", "c"], [1, 2, 3], [-1, 0, 1]])
 def test_labels_do_not_change_the_threshold(names, data):
     X, y = data
-    tuner = ThresholdTuner(GaussianNB(), abstain_label=-9 if names[0] == -1 else "auto")
-    expected = ThresholdTuner(GaussianNB()).fit(X, y)
+    expected = ThresholdTuner(GaussianNB(), random_state=0).fit(X, y)
+    tuner = clone(expected).set_params(abstain_label=-9 if names[0] == -1 else "auto")
     tuner.fit(X, pd.Series(np.array(names)[y], index=np.arange(900)[::-1]))
     assert tuner.threshold_ == expected.threshold_
     np.testing.assert_array_equal(tuner.accepts(X), expected.accepts(X))
@@ -564,7 +576,7 @@ def test_a_pair_beside_a_frozen_classifier_with_groups_weights_and_seen_rows(dat
         tuner.fit(site, y, np.arange(900) < 500)
     trained = FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(X[:650], y[:650]))
     seen = risk(trained, target=0.2, cv=pair).fit(X, y).certificate_
-    assert "about 50 of these 300 rows also trained" in str(seen)
+    assert "50 of the 300 rows here that can be recognised also trained" in unwrap(str(seen))
     known = FrozenEstimator(SelectiveClassifier(GaussianNB()).fit(X[:300], y[:300]))
     assert risk(known, target=0.2, cv=pair).fit(X, y).certificate_.is_certified
 
@@ -611,14 +623,14 @@ def test_groups_costs_and_weights_with_a_pair(data):
 @pytest.mark.parametrize("calibration", [None, "platt"])
 def test_time_series_split_decides_later_rows_by_earlier_models(calibration, data):
     X, y = data
-    model = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=3)
+    model = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=3, random_state=0)
     tuner = risk(model, cv=TimeSeriesSplit(4), target=0.2).fit(X, y)
     proba = [
         clone(model).fit(X[train], y[train]).predict_proba(X[test])
         for train, test in TimeSeriesSplit(4).split(X)
     ]
     rows = Predictions.from_proba(y[180:], np.concatenate(proba))
-    expected = select_threshold(rows, objective="risk", target=0.2)
+    expected = select_threshold(rows, objective="risk", target=0.2, assume="independent")
     assert tuner.threshold_ == expected.threshold
     assert tuner.certificate_.n == 720
     assert not tuner.certificate_.exact
@@ -658,7 +670,7 @@ def test_a_class_that_only_the_held_out_rows_have_counts_as_wrong(data):
     y = np.where(np.arange(900) < 890, y, 3)
     pair = np.arange(500), np.arange(500, 900)
     with pytest.warns(UserWarning, match="10 of 900 rows .* they count as wrong answers"):
-        tuner = risk(GaussianNB(), target=0.3, cv=pair).fit(X, y)
+        tuner = risk(GaussianNB(), target=0.3, cv=pair, assume="independent").fit(X, y)
     assert tuner.curve_.arrays("selective_risk")["selective_risk"][-1] >= 10 / 400
 
 
@@ -689,9 +701,14 @@ def test_held_out_rows_that_a_frozen_classifier_knows_certify_nothing(data):
     X, y = data
     known = SelectiveClassifier(GaussianNB()).fit(X[:600], y[:600])
     model = SelectiveClassifier(FrozenEstimator(known), calibration="platt")
-    seen = risk(model, target=0.3, random_state=0).fit(X[:600], y[:600]).certificate_
+    with pytest.warns(UserWarning, match="240 of the 240 rows"):
+        seen = (
+            risk(model, target=0.3, random_state=0, assume="independent")
+            .fit(X[:600], y[:600])
+            .certificate_
+        )
     assert not seen.is_certified
-    assert "these rows also trained the classifier" in str(seen)
+    assert "also trained the classifier" in unwrap(str(seen))
     pair = np.arange(600, 750), np.arange(750, 900)
     assert risk(model, target=0.3, cv=pair).fit(X, y).certificate_.is_certified
 
@@ -713,36 +730,148 @@ def test_the_training_part_of_a_share_keeps_the_order_of_its_rows(data):
 def test_the_order_of_rows_is_tested_by_their_positions(rng):
     model = LogisticRegression()
     X, y = drifting(rng, change=2000)
-    tuner = risk(model, target=0.4).fit(X, y)
-    held_out, words = tuner.certificate_, "certified, but the order of the rows matters"
-    assert held_out.is_certified
-    assert str(held_out).splitlines()[1].startswith("BUT THE ORDER OF THE ROWS MATTERS")
-    assert "cv=(train, test)" in held_out.notice
-    assert repr(held_out).startswith("<Certificate: CERTIFIED, but the order of the rows matters, ")
-    assert words in repr(tuner.policy_)
-    mixed = rng.permutation(3000)
-    assert risk(model, target=0.4).fit(X[mixed], y[mixed]).certificate_.notice == ""
-    latest = risk(model, target=0.4, cv=(np.arange(1000), np.arange(1000, 3000))).fit(X, y)
-    assert "these rows are the latest already" in latest.certificate_.notice
+    latest = np.arange(1000), np.arange(1000, 3000)
     frozen = FrozenEstimator(LogisticRegression().fit(X[:1000], y[:1000]))
-    alone = risk(frozen, target=0.4).fit(X[1000:], y[1000:]).certificate_
-    assert "certify on the latest of them alone" in alone.notice
+    for tuner, rows, advice in (
+        (risk(model, target=0.4), slice(None), "by cv=(train, test)"),
+        (risk(model, target=0.4, cv=5), slice(None), "by cv=(train, test)"),
+        (risk(model, target=0.4, cv=latest), slice(None), "these rows are the latest already"),
+        (risk(frozen, target=0.4), slice(1000, None), "take the latest of them alone"),
+    ):
+        with pytest.warns(UserWarning, match="The order of the rows matters"):
+            found = tuner.fit(X[rows], y[rows]).certificate_
+        assert not found.is_certified
+        assert advice in found.caveats[-1]
+        assert "not certified" in repr(tuner.policy_)
+        vouched = tuner.set_params(assume=["independent"]).fit(X[rows], y[rows]).certificate_
+        assert vouched.is_certified == (tuner.cv != 5)
+        assert "overruled by assume='independent'" in vouched.caveats[-1]
+    mixed = rng.permutation(3000)
+    assert risk(model, target=0.4).fit(X[mixed], y[mixed]).certificate_.caveats == ()
     settled = risk(model, target=0.4, cv=(np.arange(2300), np.arange(2300, 3000))).fit(X, y)
     assert settled.certificate_.is_certified
-    assert settled.certificate_.notice == ""
-    assert risk(model, target=0.4, cv=5).fit(X, y).certificate_.notice == ""
+    assert settled.certificate_.caveats == ()
+    # The models of a splitter's folds may differ along the rows.
+    by_time = risk(model, target=0.4, cv=TimeSeriesSplit(4)).fit(X, y).certificate_
+    assert not any("along their order" in caveat for caveat in by_time.caveats)
+
+
+@quiet
+def test_a_metric_warns_of_the_order_too(rng):
+    X, y = drifting(rng, change=2000)
+    with pytest.warns(UserWarning, match="The order of the rows matters"):
+        ThresholdTuner(LogisticRegression(), random_state=0).fit(X, y)
+    ThresholdTuner(LogisticRegression(), assume="independent", random_state=0).fit(X, y)
 
 
 def test_a_public_table_in_time_order_is_noticed(data_folder):
     table = pd.read_parquet(data_folder / "bank_marketing.parquet").iloc[:12_000]
     X = table.drop(columns=["duration", "target"]).select_dtypes("number")
     tuner = risk(make_pipeline(StandardScaler(), LogisticRegression()), cv=0.4, refit=False)
-    certificate = tuner.fit(X, table["target"]).certificate_
-    assert certificate.is_certified
-    assert "BUT THE ORDER OF THE ROWS MATTERS" in str(certificate)
+    with pytest.warns(UserWarning, match="The order of the rows matters"):
+        certificate = tuner.fit(X, table["target"]).certificate_
+    assert not certificate.is_certified
     mixed = np.random.default_rng(0).permutation(12_000)
     shuffled = tuner.fit(X.iloc[mixed], table["target"].iloc[mixed]).certificate_
-    assert "ORDER OF THE ROWS" not in str(shuffled)
+    assert shuffled.is_certified
+
+
+# Rows that trained the classifier ---------------------------------------------------------------
+
+
+def noisy(rng, n=400):
+    """Rows of which a forest errs in about a third, unless it was trained on them."""
+    X = rng.normal(size=(n, 5))
+    return X, (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+
+
+FOREST = RandomForestClassifier(30, random_state=0)
+
+
+@pytest.mark.parametrize(("trained", "given"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1)])
+def test_training_rows_are_recognised_however_often_they_occur(trained, given, rng):
+    X, y = noisy(rng)
+    base = SelectiveClassifier(FOREST).fit(np.repeat(X, trained, 0), np.repeat(y, trained))
+    tuner = risk(FrozenEstimator(base), target=0.05)
+    with pytest.warns(UserWarning, match="also trained the classifier"):
+        tuner.fit(np.repeat(X, given, 0), np.repeat(y, given))
+    assert not tuner.certificate_.is_certified
+    tuner.set_params(assume="fresh").fit(np.repeat(X, given, 0), np.repeat(y, given))
+    assert tuner.certificate_.is_certified
+    assert "overruled by assume='fresh'" in unwrap(str(tuner.certificate_))
+    fresh = risk(FrozenEstimator(base), target=0.4).fit(*noisy(rng))
+    assert fresh.certificate_.is_certified
+    assert fresh.certificate_.caveats == ()
+
+
+def test_half_fresh_rows_and_auxiliary_models_hide_nothing(rng):
+    X, y = noisy(rng)
+    base = SelectiveClassifier(FOREST).fit(np.repeat(X, 2, 0), np.repeat(y, 2))
+    more, labels = noisy(rng)
+    with pytest.warns(UserWarning, match="400 of the 800 rows"):
+        half = risk(FrozenEstimator(base), target=0.4, assume="independent").fit(
+            np.r_[X, more], np.r_[y, labels]
+        )
+    assert not half.certificate_.is_certified
+    learned = LearnedConfidence(witnesses=[FrozenEstimator(base)], guard=False)
+    with pytest.warns(UserWarning, match="also trained the classifier or a witness"):
+        asked = risk(SelectiveClassifier(GaussianNB(), confidence=learned), target=0.4).fit(X, y)
+    assert not asked.certificate_.is_certified
+
+
+def test_training_rows_without_duplicates_accuse_no_fresh_rows(rng):
+    def draw(n):
+        X = rng.integers(0, 2, (n, 12))
+        return X, (X[:, :3].sum(axis=1) + rng.normal(size=n) > 1.5).astype(int)
+
+    X, y = draw(3000)
+    _, once = np.unique(X, axis=0, return_index=True)
+    base = SelectiveClassifier(GaussianNB()).fit(X[once], y[once])
+    certificate = risk(FrozenEstimator(base), target=0.4).fit(*draw(600)).certificate_
+    assert certificate.is_certified
+    assert "no row here holds a value of its own" in certificate.caveats[0]
+
+
+@pytest.mark.parametrize("copies", [2, 3, 5])
+def test_copies_on_both_sides_of_the_split_are_noticed(copies, rng):
+    X, y = noisy(rng)
+    tuner = risk(FOREST, target=0.05, random_state=0)
+    tuner.set_params(on_infeasible="abstain")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tuner.fit(np.repeat(X, copies, 0), np.repeat(y, copies))
+    assert sum("also trained the classifier" in str(one.message) for one in caught) == 1
+    assert not tuner.certificate_.is_certified
+
+
+def test_a_rare_class_drawn_again_before_the_split_is_noticed(data_folder):
+    table = pd.read_parquet(data_folder / "bank_marketing_full.parquet").iloc[::4]
+    rare = table[table.target == "yes"]
+    more = rare.sample(len(table) - 2 * len(rare), replace=True, random_state=0)
+    rows = pd.concat([table, more]).sample(frac=1, random_state=0)
+    X = rows.drop(columns="target").select_dtypes("number")
+    tuner = risk(DecisionTreeClassifier(random_state=0), target=0.2, random_state=0)
+    with pytest.warns(UserWarning, match="also trained the classifier"):
+        assert not tuner.fit(X, rows["target"]).certificate_.is_certified
+
+
+def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
+    X, y = noisy(rng)
+    forest = clone(FOREST).fit(X, y)
+    known = risk(FrozenEstimator(forest), target=0.05)
+    with pytest.warns(UserWarning, match="Only . of 400 rows are answered wrongly. Did these rows"):
+        known.fit(X, y)
+    second = unwrap(str(known.certificate_)).splitlines()[1]
+    assert second == "But nothing here can tell whether these rows also trained the classifier."
+    for tuner, rows in (
+        (known.set_params(assume="fresh"), (X, y)),
+        (risk(FrozenEstimator(forest), target=0.45), noisy(rng)),
+        (risk(SelectiveClassifier(FrozenEstimator(forest), calibration="platt"), target=0.45),
+         noisy(rng)),
+    ):  # fmt: skip
+        certificate = tuner.fit(*rows).certificate_
+        assert certificate.is_certified
+        assert unwrap(str(certificate)).splitlines()[1] == second
 
 
 # Refusals ---------------------------------------------------------------------------------------

@@ -336,6 +336,14 @@ def test_gain_p_risk_and_table_2_follow_from_table_6(printed):
         assert (np.sum(z[chosen] > 1), np.sum(z[chosen] > 3)) == wanted[5:]
 
 
+def test_the_text_contradicts_the_tables_in_three_places(printed):
+    means = printed.groupby(level=1)[["cw_auc", "cw_accuracy"]].mean()
+    assert [*means["cw_auc"].sort_values().index] == ["isotonic", "platt", "raw"]
+    assert [*means["cw_accuracy"].sort_values().index] == ["raw", "platt", "isotonic"]
+    below = printed.index[printed["cw_accuracy"] <= printed["accuracy"]]
+    assert [*below] == [("breast_cancer", "isotonic")]
+
+
 @pytest.mark.parametrize(
     "name",
     ["accelerometer", "adult", "bank_marketing", "breast_cancer", "credit_default",

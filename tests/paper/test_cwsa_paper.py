@@ -76,6 +76,35 @@ def test_the_normalisers_differ_by_the_coverage(case, threshold):
         assert all_rows == pytest.approx(kept * coverage(rows, threshold), abs=1e-9)
 
 
+@examples(50)
+@given(case=row_cases(), threshold=thresholds)
+def test_a_surer_right_answer_lowers_neither_unless_it_crosses_the_threshold(case, threshold):
+    rows = case.outcomes
+    for position in np.flatnonzero(rows.loss == 0)[:5]:
+        surer = rows.confidence.copy()
+        surer[position] = (1 + surer[position]) / 2
+        raised = Outcomes(rows.loss, surer, rows.weight)
+        crosses = rows.confidence[position] < threshold <= surer[position]
+        for kernel in [cwsa, cwsa_plus]:
+            for name in ["all"] if crosses else ["all", "selected"]:
+                before, after = (kernel(of, threshold, name) for of in [rows, raised])
+                assert after >= before - 1e-9
+
+
+def test_a_right_answer_that_crosses_the_threshold_may_lower_both():
+    below, above = (Outcomes([0, 0], [0.9, second]) for second in [0.5, 0.61])
+    for kernel in [cwsa, cwsa_plus]:
+        assert kernel(below, 0.6) == pytest.approx(0.75)
+        assert kernel(above, 0.6) == pytest.approx(0.3875)
+        assert kernel(below, 0.6, "all") == pytest.approx(0.375)
+
+
+def test_cwsa_may_fall_with_a_threshold_that_no_confidence_is_below():
+    rows = Outcomes([0, 1], [0.9, 0.6])
+    assert cwsa(rows, 0.2) < cwsa(rows, 0.5)
+    assert cwsa_plus(rows, 0.2) > cwsa_plus(rows, 0.5)
+
+
 # The published rows ----------------------------------------------------------------------
 
 

@@ -28,3 +28,8 @@ def test_quick_reruns(name, data_folder, tmp_path):
     assert all(len(pd.read_csv(table)) for table in tables)
     if name not in ("paper_003_printed", "losses"):  # which have numbers only
         assert list(tmp_path.glob("*.png"))
+    if name == "paper_000":
+        verdicts = pd.read_csv(tmp_path / "verdicts.csv")
+        tested = verdicts[verdicts["source"].str.contains("test")]
+        assert len(tested) == 10
+        assert tested["largest"].max() < 3

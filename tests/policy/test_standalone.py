@@ -550,7 +550,9 @@ def test_any_text_is_embedded_as_it_is():
 def certificate_of(threshold, **change):
     """Return the certificate of a threshold that was chosen for its coverage."""
     rows = Outcomes(np.zeros(400), np.linspace(0.5, 1.0, 400))
-    found = select_threshold(rows, objective="coverage", target=0.5).certificate
+    found = select_threshold(
+        rows, objective="coverage", target=0.5, assume="independent"
+    ).certificate
     return dataclasses.replace(found, threshold=threshold, **change)
 
 

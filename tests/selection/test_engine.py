@@ -273,8 +273,9 @@ def test_errors_at_the_threshold_itself_are_among_the_accepted(lowest, n_below, 
     confidence, loss = np.repeat(around, [190, 10, n_below]), np.zeros(200 + n_below)
     loss[[195, 196]] = loss[200:] = 1
     found = select_threshold(
-        Outcomes(loss, confidence), objective="risk", target=0.1, method=method
-    )
+        Outcomes(loss, confidence), objective="risk", target=0.1, method=method,
+        assume="independent",
+    )  # fmt: skip
     assert found.threshold == (lowest if n_below else 0)
     assert (found.certificate.n_accepted, found.certificate.n_errors) == (200, 2)
 

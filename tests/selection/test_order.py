@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,12 @@ import pytest
 
 from skselect import Certificate, Outcomes, select_threshold
 from skselect._notebook import unwrap
-from skselect.selection.order import LEVEL, TAKE_LATEST, order_notice, order_p_value
+from skselect.selection.order import LEVEL, TAKE_LATEST, find_order, order_p_value
+
+
+def reason(outcomes, objective="risk"):
+    """Return what is said about the order, "" for nothing."""
+    return "".join(caveat.reason for caveat in find_order(outcomes, objective, TAKE_LATEST))
 
 
 def p_value_by_definition(values):
@@ -70,11 +76,10 @@ def test_no_level_is_exceeded_over_all_orders(values):
 def test_it_finds_trends_and_changes(change, which, rng):
     risk, shift = change(np.arange(4000) / 4000)
     outcomes = Outcomes(rng.random(4000) < risk, rng.uniform(0.6, 0.9, 4000) + shift)
-    notice = order_notice(outcomes, TAKE_LATEST)
-    assert (f"their {which} change along it" in notice) == bool(which)
-    assert (TAKE_LATEST in notice) == bool(which)
-    mixed = rng.permutation(4000)
-    assert order_notice(outcomes.take(mixed), TAKE_LATEST) == ""
+    assert (f"the {which} of these rows change" in reason(outcomes)) == bool(which)
+    assert (TAKE_LATEST in reason(outcomes)) == bool(which)
+    assert bool(reason(outcomes, "coverage")) == ("confidences" in which)
+    assert reason(outcomes.take(rng.permutation(4000))) == ""
 
 
 def test_losses_of_sure_answers_count_most(rng):
@@ -82,19 +87,19 @@ def test_losses_of_sure_answers_count_most(rng):
     late = np.arange(4000) >= 2000
     wrong = rng.random(4000) < np.where((confidence > 0.75) == late, 0.08, 0.02)
     assert order_p_value(wrong.astype(float)) > 0.05  # as many errors late as early
-    assert "their losses change" in order_notice(Outcomes(wrong, confidence), TAKE_LATEST)
-    moving = order_notice(Outcomes(rng.random(4000) < 0.02 + 0.1 * late, np.ones(4000)), "")
-    assert "their losses change" in moving  # all equally sure
+    assert "the losses of these rows change" in reason(Outcomes(wrong, confidence))
+    moving = reason(Outcomes(rng.random(4000) < 0.02 + 0.1 * late, np.ones(4000)))
+    assert "the losses of these rows change" in moving  # all equally sure
     extreme = Outcomes(wrong, np.where(rng.random(4000) < 0.5, 1.7e308, -1.7e308))
-    assert order_notice(extreme, "") == ""
+    assert reason(extreme) == ""
 
 
 def test_rows_of_weight_zero_are_not_there(rng):
     loss, confidence = rng.random(400) < 0.1, rng.uniform(0.5, 1, 400)
     behind = np.r_[np.ones(400), np.zeros(300)]
     longer = Outcomes(np.r_[loss, np.ones(300)], np.r_[confidence, np.zeros(300)], behind)
-    assert order_notice(Outcomes(loss, confidence), TAKE_LATEST) == ""
-    assert order_notice(longer, TAKE_LATEST) == ""
+    assert reason(Outcomes(loss, confidence)) == ""
+    assert reason(longer) == ""
 
 
 def table(rng, n=3000):
@@ -103,31 +108,65 @@ def table(rng, n=3000):
 
 
 @pytest.mark.parametrize("by", [None, "place"])
-def test_certificates_say_it_in_their_first_lines_and_keep_it(by, rng):
+def test_certificates_of_such_rows_are_estimates_unless_the_user_vouches(by, rng):
     loss, confidence = table(rng)
     places = None if by is None else pd.DataFrame({"place": rng.integers(0, 2, 3000)})
     order = np.argsort(confidence[:1000])
-    for rows, found in ((np.arange(3000), False), (np.r_[order, 1000:3000], True)):
-        chosen = select_threshold(
+
+    def select(rows, **options):
+        return select_threshold(
             Outcomes(loss[rows], confidence[rows]), objective="risk", target=0.05,
-            subgroups=None if by is None else places.iloc[rows],
-        )  # fmt: skip
-        for certificate in chosen.certificates.values():
-            assert certificate.is_certified
-            second = unwrap(str(certificate)).splitlines()[1]
-            assert second.startswith("BUT THE ORDER OF THE ROWS MATTERS") == found
-            assert "SelectiveRiskMonitor" in second or not found
-            assert Certificate.from_dict(certificate.to_dict()) == certificate
+            subgroups=None if by is None else places.iloc[rows], **options,
+        ).certificates.values()  # fmt: skip
+
+    for certificate in select(np.arange(3000)):
+        assert certificate.is_certified
+        assert certificate.caveats == ()
+    rows = np.r_[order, 1000:3000]
+    with pytest.warns(UserWarning, match="The order of the rows matters: .*SelectiveRiskMonitor"):
+        doubted = select(rows)
+    for certificate in doubted:
+        assert not certificate.is_certified
+        assert "change along their order" in certificate.caveats[0]
+        first = unwrap(str(certificate)).splitlines()[0]
+        assert first.startswith("ESTIMATE, NOT CERTIFIED: the confidences of these rows change")
+        assert not any("independent draws" in one for one in certificate.assumptions)
+        assert Certificate.from_dict(certificate.to_dict()) == certificate
+    for certificate in select(rows, assume="independent"):
+        assert certificate.is_certified
+        first, second = unwrap(str(certificate)).splitlines()[:2]
+        assert first == "CERTIFIED"
+        assert second.startswith("But the confidences of these rows change along their order")
+        assert "overruled by assume='independent'" in second
+        assert any("independent draws" in one for one in certificate.assumptions)
+        assert Certificate.from_dict(certificate.to_dict()) == certificate
 
 
-def test_only_what_is_certified_is_tested(rng):
+@pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage", "cwsa_plus", "cost"])
+def test_every_objective_warns(objective, rng):
+    """Only confidences count for coverage, whose certificate is about nothing else."""
     loss, confidence = table(rng)
+    options = {"objective": objective}
+    if objective != "cwsa_plus":
+        options["target"] = 0.8 if objective == "coverage" else 0.05
     order = np.argsort(confidence)
-    outcomes = Outcomes(loss[order], confidence[order])
-    chosen = select_threshold(outcomes, objective="risk", target=0.05, method="sgr")
-    assert chosen.certificate.notice == ""
-    chosen = select_threshold(outcomes, objective="risk", target=0.05, method="empirical")
-    assert chosen.certificate is None
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "cwsa_plus is best|min_coverage")
+        with pytest.warns(UserWarning, match="The order of the rows matters"):
+            select_threshold(Outcomes(loss[order], confidence[order]), **options)
+        select_threshold(Outcomes(loss, confidence), **options)
+        more = rng.random(3000) < (1 - confidence) * np.arange(3000) / 6000
+        later = Outcomes(more, confidence)
+        if objective == "coverage":
+            assert select_threshold(later, **options).certificate.is_certified
+        else:
+            with pytest.warns(UserWarning, match="the losses of these rows"):
+                select_threshold(later, **options)
+
+
+def test_only_known_assumptions_can_be_vouched_for(rng):
+    with pytest.raises(ValueError, match=r"assume must be one of \['fresh', 'independent'\]"):
+        select_threshold(Outcomes(*table(rng)), objective="risk", target=0.05, assume=["true"])
 
 
 @pytest.mark.slow
@@ -142,5 +181,5 @@ def test_silent_on_shuffled_rows_at_its_level(n, n_runs, risk, tied):
         if tied:
             confidence = np.minimum(np.round(confidence, 1), 0.9)
         wrong = rng.random(n) < np.minimum(4 * risk * (1 - confidence), 1)
-        found += bool(order_notice(Outcomes(wrong, confidence), TAKE_LATEST))
+        found += bool(reason(Outcomes(wrong, confidence)))
     assert found / n_runs <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / n_runs)

@@ -392,7 +392,11 @@ def test_coverage_of_an_own_confidence_is_kept_below_zero_too(rng):
         proba = np.column_stack([top, 1 - top])
         table = Predictions.from_proba(np.zeros(50, int), proba, labels=[0, 1])
         selection = select_threshold(
-            table, objective="coverage", target=0.99, confidence=lambda p: p.max(axis=1) - 0.6
+            table,
+            objective="coverage",
+            target=0.99,
+            confidence=lambda p: p.max(axis=1) - 0.6,
+            assume="independent",  # 2 of 200 tables seem to depend on their order
         )
         broken += selection.threshold > -np.inf  # 50 rows cannot promise 99 %: accept everything
     assert broken == 0

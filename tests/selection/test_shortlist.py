@@ -63,7 +63,7 @@ def test_the_limit_is_the_quantile_of_the_handed_over_rows(level, share, goal, p
         proba = rng.multinomial(parts, proba) / parts
     labels = ["d", "a", "c", "b"]
     rows = Predictions.from_proba(np.array(labels)[truth], proba, labels=labels)
-    asked = Shortlist(level, share=share)
+    asked = Shortlist(level, share=share, random_state=1)
     found = select_threshold(rows, shortlist=asked, **goal)
     apart = asked.set_apart(800)
     alone = Predictions.from_proba(
@@ -162,7 +162,7 @@ def test_subgroups_share_one_list(predictions, rng):
 
 
 def test_subgroups_with_rows_set_apart(predictions):
-    half = Shortlist(0.9, share=0.5)
+    half = Shortlist(0.9, share=0.5, random_state=0)
     apart = half.set_apart(2000)
     site = pd.DataFrame({"a": np.arange(2000) % 2, "b": np.repeat(["x", "y"], 1000)})
     for by in (site, "predicted_class"):
@@ -174,7 +174,7 @@ def test_subgroups_with_rows_set_apart(predictions):
 
 
 def test_a_promise_about_some_rows_leaves_the_list_to_all(predictions):
-    half = Shortlist(0.9, share=0.5)
+    half = Shortlist(0.9, share=0.5, random_state=0)
     found = select_threshold(
         predictions, objective="risk", target=0.2, among=("predicted", 2), shortlist=half
     )

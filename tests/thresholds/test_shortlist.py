@@ -72,10 +72,12 @@ def test_the_least_probability_is_that_of_enough_truths(case, level, n_unknown, 
     assert least_listed(*moved, level) == least
 
 
-def test_rows_are_set_apart_by_chance_and_always_the_same():
-    apart = Shortlist(0.9, share=0.3).set_apart(1000)
+def test_rows_are_set_apart_by_chance_and_by_a_seed_always_the_same():
+    apart = Shortlist(0.9, share=0.3, random_state=3).set_apart(1000)
     assert apart.sum() == 300
-    np.testing.assert_array_equal(apart, Shortlist(0.9, share=0.3).set_apart(1000))
+    same = Shortlist(0.9, share=0.3, random_state=3).set_apart(1000)
+    np.testing.assert_array_equal(apart, same)
+    assert not np.array_equal(apart, Shortlist(0.9, share=0.3).set_apart(1000))
     assert 0 < apart[:500].sum() - 100 < 100
     assert not Shortlist(0.9).set_apart(50).any()
     assert Shortlist(0.9, share=0.99).set_apart(20).sum() == 19

@@ -1,0 +1,173 @@
+"""A record of rows, so that a certificate recognises those that it must not rest on.
+
+A row is recognisable if it holds a value that no other distinct row of its table holds in the
+same column. Only recognisable rows are counted: rows of few values are equal by chance.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skselect._typing import BoolArray, FloatArray
+
+Hashes = NDArray[np.uint64]
+
+#: How many rows are kept: those with the smallest hashes, so that two tables keep the same ones of
+#: the rows that they share.
+MOST = 10_000
+#: Equal rows count so many times at most. A row that occurs more often, such as an empty form,
+#: belongs to the population, and fresh rows repeat it too.
+MOST_COPIES = 10
+#: Fewer recognisable rows are as good as none.
+LEAST = 5
+
+
+class Overlap(NamedTuple):
+    """How many rows were recorded, of how many that can be recognised in both tables."""
+
+    n_seen: int
+    n_recognisable: int
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether there are enough recognisable rows to tell."""
+        return self.n_recognisable >= LEAST
+
+    @property
+    def share(self) -> float:
+        """The share of the recognisable rows that were recorded; 0 where none was checked."""
+        return self.n_seen / self.n_recognisable if self.is_checked else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class SeenRows:
+    """Hashes of the recognisable rows of a table, at most `MOST` of them.
+
+    Parameters
+    ----------
+    hashes : ndarray of shape (k,)
+        Ascending, each once.
+    share : float in [0, 1]
+        How many of the table's rows are recognisable.
+    complete : bool
+        Whether these are all recognisable rows.
+    """
+
+    hashes: Hashes
+    share: float
+    complete: bool
+
+    @classmethod
+    def of(cls, X: Any) -> SeenRows:
+        """Record rows; nothing is recorded of an X that cannot be read as a table."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # from pandas, about lists of different lengths
+                hashes, copies, alone = _find_recognisable(X)
+        except (TypeError, ValueError):
+            return cls(np.empty(0, dtype=np.uint64), 0.0, True)
+        share = float(np.sum(copies[alone]) / np.sum(copies)) if len(copies) else 0.0
+        own = hashes[alone]
+        return cls(own[:MOST].copy(), share, len(own) <= MOST)
+
+    def overlap(self, X: Any) -> Overlap:
+        """Count the recorded rows of X, and how many rows of X can be recognised.
+
+        Where not all rows are recorded, rows of X are counted whose hashes are as small as those
+        that are. The number that can be recognised is that of the table with the smaller share of
+        recognisable rows, so that n_seen / n_recognisable is about 1 where all rows were recorded.
+        """
+        if len(self.hashes) == 0:
+            return Overlap(0, 0)
+        hashes, copies, alone = _find_recognisable(X)
+        if not self.complete:
+            n = int(np.searchsorted(hashes, self.hashes[-1], side="right"))
+            hashes, copies, alone = hashes[:n], copies[:n], alone[:n]
+        seen = alone & np.isin(hashes, self.hashes)
+        n_recognisable = min(int(np.sum(copies[alone])), round(self.share * int(np.sum(copies))))
+        return Overlap(min(int(np.sum(copies[seen])), n_recognisable), n_recognisable)
+
+
+def _find_recognisable(X: Any) -> tuple[Hashes, NDArray[np.int64], BoolArray]:
+    """Return hashes of the distinct rows, ascending, their copies, and which are recognisable."""
+    hashes, first, copies = np.unique(row_hashes(X), return_index=True, return_counts=True)
+    alone = np.zeros(len(hashes), dtype=bool)
+    if hasattr(X, "tocsr"):
+        rows = X.tocsr()[first]
+        owner = np.repeat(np.arange(len(first)), np.diff(rows.indptr))
+        alone[owner[_are_alone(_hash_values(_to_bits(rows.data), rows.indices))]] = True
+    else:
+        for values in _column_hashes(_to_frame(X)):
+            alone |= _are_alone(values[first])
+            if np.all(alone):
+                break
+    return hashes, np.minimum(copies, MOST_COPIES), alone
+
+
+def _are_alone(values: Hashes) -> BoolArray:
+    """Tell which values occur once; a zero, which a sparse row does not store, never counts."""
+    return ~pd.Series(values).duplicated(keep=False).to_numpy() & (values != 0)
+
+
+def row_hashes(X: Any) -> Hashes:
+    """Return a number for each row that equal rows share, whatever the kind of table.
+
+    Zeros add nothing, so that a sparse row and the same dense row share their number. Whole
+    numbers count exactly and others as float32, because the last bits of what a transformer
+    returns may depend on the other rows.
+    """
+    if hasattr(X, "tocsr"):
+        rows = X.tocsr()
+        sums = np.append(np.uint64(0), np.cumsum(_hash_values(_to_bits(rows.data), rows.indices)))
+        return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+    frame = _to_frame(X)
+    total = np.zeros(len(frame), dtype=np.uint64)
+    for values in _column_hashes(frame):
+        total += values
+    return total
+
+
+def _to_frame(X: Any) -> pd.DataFrame:
+    if hasattr(X, "__array__") and not hasattr(X, "iloc"):
+        array = np.asarray(X)
+        X = array.reshape(len(array), -1)
+    return pd.DataFrame(X).infer_objects()
+
+
+def _column_hashes(frame: pd.DataFrame) -> Iterator[Hashes]:
+    """Yield the hashes of the values of each column."""
+    for place in range(frame.shape[1]):
+        column: pd.Series = frame.iloc[:, place]
+        if column.dtype.kind in "biuf":
+            bits = _to_bits(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        else:
+            column = column.map(str) if column.dtype == object else column  # lists have no hash
+            if column.dtype.kind == "M" and isinstance(column.dtype, np.dtype):
+                column = column.astype("datetime64[ns]")  # a time has one hash in every unit
+            hashes = pd.util.hash_pandas_object(column, index=False, categorize=False)
+            bits = hashes.to_numpy().astype(np.uint64)
+        yield _hash_values(bits, np.array([place]))
+
+
+def _to_bits(values: NDArray[Any]) -> Hashes:
+    """Return numbers as the bits of float64; -0.0 is 0.0, and there is one nan."""
+    exact: FloatArray = values.astype(np.float64)
+    with np.errstate(over="ignore"):
+        rough = exact.astype(np.float32).astype(np.float64)
+    numbers = np.where(exact == np.rint(exact), exact, rough) + 0.0
+    return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+
+
+def _hash_values(bits: Hashes, places: NDArray[Any]) -> Hashes:
+    """Return a hash of each value and its column, 0 for the number 0 (splitmix64)."""
+    x = bits + (places.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.where(bits == 0, np.uint64(0), x ^ (x >> np.uint64(31)))

@@ -1,0 +1,197 @@
+"""Rows that trained a classifier are known again, and rows equal by chance are not."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from skselect.policy.certificate import MOST_SEEN
+from skselect.policy.seen_rows import MOST, SeenRows, row_hashes
+
+CELL = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e300, float("nan"), float("inf")])
+
+
+# Hashes -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(CELL, min_size=3, max_size=3), min_size=1, max_size=30))
+def test_rows_share_a_hash_exactly_if_they_are_equal(rows):
+    hashes = row_hashes(np.array(rows)).tolist()
+    texts = [str([x + 0.0 for x in row]) for row in rows]  # -0.0 + 0.0 is 0.0; nan is "nan"
+    assert [hashes.index(h) for h in hashes] == [texts.index(t) for t in texts]
+
+
+def test_every_kind_of_table_has_the_same_hashes(rng):
+    X = rng.normal(size=(300, 4))
+    X[:, 0] = rng.integers(-2, 3, 300)
+    expected = row_hashes(X)
+    assert len(set(expected.tolist())) == 300
+    for other in (
+        X.tolist(), pd.DataFrame(X), pl.DataFrame(X), X.astype(object), X.astype(np.float32),
+        np.asfortranarray(X), sparse.csr_matrix(X), sparse.coo_array(X), X.reshape(300, 2, 2),
+        X * (1 + 1e-15),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(row_hashes(other), expected)
+    order = rng.permutation(300)
+    np.testing.assert_array_equal(row_hashes(X[order]), expected[order])
+    assert not np.any(row_hashes(X[:, ::-1]) == expected)
+
+
+def test_texts_dates_and_missing_values_have_hashes():
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([1, 2, None, 1], dtype="Int64"),
+            "truth": pd.array([True, None, False, True], dtype="boolean"),
+            "day": pd.to_datetime(["2020", "2021", None, "2020"]),
+            "kind": pd.Categorical(["x", "y", None, "x"]),
+            "parts": [[1], [2], None, [1]],
+            "text": ["q", None, "r", "q"],
+        }
+    )
+    hashes = row_hashes(frame)
+    assert hashes[0] == hashes[3]
+    assert len(set(hashes.tolist())) == 3
+    np.testing.assert_array_equal(row_hashes(frame.iloc[[2, 0]]), hashes[[2, 0]])
+    texts = ["a b", "c", "a b"]
+    for other in (np.array(texts), pd.Series(texts), pd.Series(texts, dtype="category")):
+        np.testing.assert_array_equal(row_hashes(other), row_hashes(texts))
+
+
+def count(seen, new):
+    return SeenRows.of(seen).overlap(new)
+
+
+def test_rows_are_known_again_in_another_dtype(rng):
+    days = pd.date_range("2020-01-01", periods=100)
+    frame = pd.DataFrame({"day": days, "x": rng.normal(size=100), "n": np.arange(100)})
+    for unit in ("s", "us", "ns"):
+        assert count(frame, frame.assign(day=days.astype(f"datetime64[{unit}]"))) == (100, 100)
+    assert count(frame, frame.astype(object)) == (100, 100)
+
+
+def test_what_is_no_table_leaves_no_trace():
+    assert count([object(), np.zeros((2, 2))], [1, 2]).n_seen == 0
+
+
+# What is counted --------------------------------------------------------------------------------
+
+
+def count_by_definition(seen, new):
+    """Return how many rows of `new` are in both, of how many that are recognisable in both.
+
+    Every row is compared with every other.
+    """
+
+    def recognisable(rows):
+        distinct = set(rows)
+        return {
+            row for row in distinct
+            if any(x != 0 and not any(other != row and other[j] == x for other in distinct)
+                   for j, x in enumerate(row))
+        }  # fmt: skip
+
+    def weigh(rows, among):
+        return sum(min(rows.count(row), 10) for row in set(rows) & among)
+
+    known, own = recognisable(seen), recognisable(new)
+    share = weigh(seen, known) / weigh(seen, set(seen))
+    most = min(weigh(new, own), round(share * weigh(new, set(new))))
+    return min(weigh(new, known & own), most), most
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_what_is_counted_against_the_definition(data):
+    cell = st.integers(0, data.draw(st.sampled_from([1, 5, 60])))
+    row = st.tuples(cell, cell)
+    seen = data.draw(st.lists(row, min_size=1, max_size=25))
+    new = data.draw(st.lists(row | st.sampled_from(seen), min_size=1, max_size=25))
+    got = count(np.array(seen), np.array(new))
+    expected = count_by_definition(seen, new)
+    assert got == expected
+    for kind in (sparse.csr_array, pd.DataFrame):
+        assert count(kind(np.array(seen)), kind(np.array(new))) == got
+
+
+@pytest.mark.parametrize("n_shared", [0, 20, 300, 1000])
+def test_shared_rows_are_counted(n_shared, rng):
+    seen, new = rng.random((2000, 3)), rng.random((1000, 3))
+    new[:n_shared] = seen[:n_shared]
+    record = pickle.loads(pickle.dumps(SeenRows.of(seen)))
+    assert record.overlap(new[rng.permutation(1000)]) == (n_shared, 1000)
+
+
+@pytest.mark.parametrize(("copies", "new_copies"), [(1, 1), (2, 1), (1, 2), (2, 2), (40, 3)])
+def test_copies_hide_nothing(copies, new_copies, rng):
+    X = rng.random((300, 3))
+    found = count(np.repeat(X, copies, 0), np.repeat(X, new_copies, 0))
+    assert found == (300 * new_copies, 300 * new_copies)
+
+
+def test_a_row_that_the_population_repeats_counts_ten_times_at_most(rng):
+    seen, new = rng.random((500, 3)), rng.random((500, 3))
+    blank = np.full((400, 3), 0.5)
+    assert count(np.vstack([seen, blank]), np.vstack([new, blank])) == (10, 510)
+
+
+def test_of_many_rows_a_sample_is_kept(rng):
+    seen = np.arange(1, 20 * MOST + 1)[:, None]
+    record = SeenRows.of(seen)
+    assert len(pickle.dumps(record)) < 10 * MOST
+    assert not record.complete
+    new = np.arange(20 * MOST + 1, 21 * MOST + 1)[:, None]
+    assert record.overlap(new).n_seen == 0
+    new[:5000] = rng.choice(seen, 5000, replace=False)
+    found = record.overlap(new)
+    # about 1 / 20 of the rows are looked at, a half of them were seen
+    assert 300 < found.n_recognisable < 700
+    assert abs(found.share - 0.5) < 4 * 0.5 / np.sqrt(found.n_recognisable)
+
+
+def test_rows_of_few_values_are_not_recognised(rng):
+    """Nothing is said of them, whichever of the two tables is without duplicates."""
+    seen, new = rng.integers(0, 2, (3000, 12)), rng.integers(0, 2, (600, 12))
+    for rows in (seen, np.unique(seen, axis=0)):
+        assert not count(rows, new).is_checked
+        assert not count(rows, rows).is_checked
+        assert count(rows, new).share == 0
+
+
+@pytest.mark.parametrize(("n_columns", "n_values"), [(4, 5), (3, 30), (12, 2), (2, 300), (6, 10)])
+def test_rows_equal_by_chance_are_no_alarm(n_columns, n_values, rng):
+    twins = 0.0
+    for _ in range(50):
+        n_seen, n_new = (int(n) for n in rng.integers(50, 2000, 2))
+        seen, new = (rng.integers(0, n_values, (n, n_columns)) for n in (n_seen, n_new))
+        twins += np.isin(row_hashes(new), row_hashes(seen)).mean() / 50
+        assert count(seen, new).share <= MOST_SEEN
+    assert twins > 0.1 or n_values > 5
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["breast_w", "vote", "zoo", "phishing", "mammography", "wine_quality", "spambase", "segment",
+     "magic", "bank_marketing_full"],
+)  # fmt: skip
+def test_halves_of_real_tables_are_no_alarm_and_training_rows_are(name, data_folder):
+    X = pd.read_parquet(data_folder / f"{name}.parquet").drop(columns="target")
+    rows, n = np.random.default_rng(0).permutation(len(X)), int(0.6 * len(X))
+    seen, new = X.iloc[rows[:n]], X.iloc[rows[n:]]
+    assert count(seen, new).share <= MOST_SEEN
+    known = count(seen, seen.iloc[:1000])
+    assert known.share > 0.5 or not known.is_checked
+
+
+def test_a_rare_class_drawn_again_and_again_is_noticed(data_folder):
+    table = pd.read_parquet(data_folder / "bank_marketing_full.parquet")
+    rare = table[table.target == "yes"]
+    more = rare.sample(len(table) - 2 * len(rare), replace=True, random_state=0)
+    X = pd.concat([table, more]).drop(columns="target")
+    rows, n = np.random.default_rng(0).permutation(len(X)), int(0.6 * len(X))
+    assert count(X.iloc[rows[:n]], X.iloc[rows[n:]]).share > 2 * MOST_SEEN
