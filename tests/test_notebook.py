@@ -47,7 +47,7 @@ def results():
         "plain AbstentionPolicy": AbstentionPolicy(classes=[0, 1], threshold=0.7),
         "MetricInterval": metric_interval(y, proba, "augrc"),
         "SelectiveReport": selective_report(y, proba),
-        "CsrTest": csr_test(y, proba, n_draws=9),
+        "CsrTest": csr_test(y, proba, n_draws=19),
         "EcceTest": ecce_test(y, proba),
         "EcdTest": ecd_test(y, proba),
         "TCalTest": t_cal_test(y, proba),

@@ -74,6 +74,23 @@ def check_count(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
+def choose_draws(n_draws: int | None, usual: int, alpha: float, factor: int) -> int:
+    """Return how many draws to simulate, so that the p-value can be as small as `alpha`.
+
+    The least p-value is factor/(n_draws + 1). By default it is at most half of `alpha`.
+    """
+    least = math.ceil(factor / alpha) - 1
+    least += factor * (1.0 / (least + 1)) > alpha if factor else 0  # rounding
+    if n_draws is None:
+        return max(usual, 2 * least + 1)
+    if check_count("n_draws", n_draws) < least:
+        raise ValueError(
+            f"n_draws: with {n_draws} draws no p-value is below {factor / (n_draws + 1):.2g}, so "
+            f"nothing could be found at the level {alpha:.2g}; simulate at least {least}."
+        )
+    return n_draws
+
+
 def check_delta(value: Any, name: str = "delta") -> float:
     """Return the allowed probability of failure, in (0, 0.5]."""
     delta = check_number(name, value, 0.0, 1.0, closed="neither")

@@ -129,7 +129,7 @@ def compared(
     n_resamples: int = 999,
     cluster: IntArray | None = None,
 ) -> pd.DataFrame:
-    """Return the table of :func:`compare_models`, with a column `shaky`."""
+    """Return the table of :func:`compare_models`, with columns `shaky` and `hangs`."""
     names = list(judged)
     found = _compare(
         [measure(spec, model, parameters, method) for model in judged.values()],
@@ -165,6 +165,9 @@ def _compare(
     p_values = _adjust(family, reference, n_models)
     difference = paired.estimates - paired.estimates[reference]
     reach = quantile(level, cluster) * paired.error[reference]
+    # What a confident error takes from the difference: one of the model, or of the reference.
+    unseen = np.array([model.confident_error for model in measured])
+    taken = np.maximum(-np.sign(difference) * unseen, np.sign(difference) * unseen[reference])
     return pd.DataFrame(
         {
             "estimate": paired.estimates,
@@ -175,6 +178,7 @@ def _compare(
             "difference_high": difference + reach,
             "p_value": p_values,
             _name_ties(baseline): _find_ties(p_values, level),
+            "hangs": (p_values <= 1.0 - level) & (np.abs(difference) - taken <= reach),
             "shaky": [is_shaky(interval) for interval in intervals],
         }
     )
@@ -255,7 +259,9 @@ def compare_models(
     Warns
     -----
     UserWarning
-        If an estimate rests on fewer than 10 errors.
+        If an estimate rests on fewer than 10 errors, or a difference with a p-value of at most
+        1 - confidence_level would be within chance if the surest right answer of one model were
+        wrong.
 
     See Also
     --------
@@ -270,7 +276,9 @@ def compare_models(
     in the table. A Wilcoxon test over bootstrap samples is no substitute: its p-value falls
     with the number of bootstrap samples, and it finds a difference between equal models in
     about nine of ten data sets. The intervals of the differences are not adjusted for the
-    number of models, the p-values are.
+    number of models, the p-values are. Neither allows for confident errors of which the rows
+    hold none (`low` and `high` allow for one): in simulations two models with equal AURC, of which
+    one errs on its surest row in 250, were told apart in 29 % of draws of 250 rows.
 
     References
     ----------
@@ -325,6 +333,15 @@ def compare_models(
         warnings.warn(
             f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
             "intervals and p-values may be far off.",
+            stacklevel=3,
+        )
+    hangs = found.pop("hangs")
+    hanging = [name for name in names if hangs[name]]
+    if hanging:
+        warnings.warn(
+            f"{spec.name}: if the surest right answer of one model were wrong, the differences of "
+            f"{hanging} from {found.index[0] if baseline is None else baseline!r} would be within "
+            "chance; these rows cannot rule that out.",
             stacklevel=3,
         )
     found.attrs["note"] = NOTE

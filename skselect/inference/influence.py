@@ -43,12 +43,16 @@ class Influence:
         "signed share": normal, cut off at -1 and 1.
         "proportion": a share of `n_trials` independent rows.
     n_trials : float or None
+    confident_error : float
+        How much the estimate grows if the surest right answer turns wrong; left at 0 where no
+        row weighs more than another.
     """
 
     estimate: float
     values: FloatArray
     scale: str
     n_trials: float | None = None
+    confident_error: float = 0.0
 
     def standard_error(self, cluster: IntArray | None = None) -> float:
         """Return the standard error for independent rows, or independent clusters of rows."""
@@ -102,6 +106,21 @@ class RankedInfluence:
         found = np.empty(len(order))
         found[order] = constant + self.outcomes.loss.take(order) * slope
         return found - np.mean(found)
+
+    @property
+    def confident_error(self) -> float:
+        """How much the estimate grows if the surest right answer turns wrong (to first order)."""
+        for line in self.lines(self.curve):
+            right = np.flatnonzero(line.chunk.right > 0)
+            if len(right) > 0:
+                return float(line.slope[right[0]]) / self.curve.n_rows
+        return 0.0
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of a right and a wrong row that have no row in common."""
+        n_wrong = self.curve.sums.loss
+        return int(min(n_wrong, self.curve.n_rows - n_wrong))
 
     def standard_error(self, cluster: IntArray | None = None) -> float:
         """Return the standard error for independent rows, or independent clusters of rows."""
@@ -304,7 +323,11 @@ def _top_label_brier(judged: Judged) -> Influence:
 
 @_closed_form
 def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
-    return _mean(ecd_terms(judged.outcomes, eps), "identity")
+    outcomes = judged.outcomes
+    found = _mean(ecd_terms(outcomes, eps), "identity")
+    surest = np.full(2, outcomes.confidence[outcomes.loss == 0].max(initial=0.5))
+    right, wrong = ecd_terms(Outcomes(np.array([0.0, 1.0]), surest), eps)
+    return replace(found, confident_error=float(wrong - right) / len(outcomes))
 
 
 # The lines of areas ----------------------------------------------------------------------

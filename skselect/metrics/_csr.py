@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from skselect._array_ops import ROUNDING, spans
-from skselect._checks.options import check_count, check_generator
+from skselect._checks.options import check_generator, choose_draws
 from skselect._checks.rows import refuse_graded_test, refuse_weights, warn_small_total
 from skselect._notebook import NotebookText
 from skselect._typing import FloatArray, IntArray
@@ -162,6 +162,10 @@ def _successes(n_trials: int, chance: float, rng: np.random.Generator) -> list[I
 # The test --------------------------------------------------------------------------------
 
 
+#: Level of the verdict in words.
+_LEVEL = 0.05
+
+
 @dataclass(frozen=True)
 class CsrTest(NotebookText):
     """What :func:`~skselect.metrics.csr_test` found.
@@ -198,7 +202,7 @@ class CsrTest(NotebookText):
     def __str__(self) -> str:
         verdict = (
             "overconfident near certainty (5 % level)"
-            if self.p_value <= 0.05
+            if self.p_value <= _LEVEL
             else "no overconfidence found near certainty (5 % level)"
         )
         return (
@@ -218,7 +222,7 @@ def run_csr_test(
     """Return CSR with its standard deviation, p-value and e-value."""
     refuse_weights(outcomes.sample_weight, "a test")
     refuse_graded_test(outcomes.loss)
-    check_count("n_draws", n_draws)
+    n_draws = choose_draws(n_draws, 999, _LEVEL, 1)
     rng = check_generator(random_state)
     rows = outcomes
     if rows.sample_weight is not None:  # constant ones
@@ -372,7 +376,8 @@ def csr_test(
     eps : 0 or float in [1e-100, 0.5), default=1e-8
         Confidences are clipped to [eps, 1 - eps].
     n_draws : int, default=999
-        How many calibrated classifiers are simulated for the p-value.
+        How many calibrated classifiers are simulated for the p-value, which is never below
+        1/(n_draws + 1).
     random_state : int, Generator or None, default=None
         Seed of the simulation.
     %(options)s
@@ -387,7 +392,8 @@ def csr_test(
     Raises
     ------
     ValueError
-        If weights are not constant, losses are graded, or an argument is malformed.
+        If weights are not constant, losses are graded, `n_draws` is below 19, with which nothing
+        could be found at the level 5 %, or an argument is malformed.
 
     Notes
     -----

@@ -11,7 +11,12 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr
 
 from skselect._array_ops import ROUNDING
-from skselect._checks.options import check_choice, check_count, check_generator, check_number
+from skselect._checks.options import (
+    check_choice,
+    check_generator,
+    check_number,
+    choose_draws,
+)
 from skselect._notebook import NotebookText
 from skselect._typing import FloatArray, IntArray
 from skselect.metrics._arguments import DoorOptions, claim_metric, judge_proba
@@ -182,18 +187,18 @@ def run_t_cal_test(
     outcomes: Outcomes,
     alpha: float = 0.05,
     method: str = "analytic",
-    n_draws: int = 1000,
+    n_draws: int | None = None,
     random_state: Any = None,
 ) -> TCalTest:
     """Return the statistic and its p-value at all scales."""
     rows = check_test_rows(outcomes, "t_cal_test")
     check_number("alpha", alpha, 0.0, 1.0, closed="neither")
     check_choice("method", method, ["analytic", "montecarlo"])
-    check_count("n_draws", n_draws)
     if len(rows) < 2:
         raise ValueError(f"y_true: t_cal_test needs at least 2 rows, got {len(rows)}.")
     rng = check_generator(random_state)
     n_scales = count_scales(len(rows))
+    n_draws = choose_draws(n_draws, 1000, alpha, n_scales if method == "montecarlo" else 0)
     moments = scale_moments(rows.confidence, 1.0 - rows.loss, n_scales)
     if method == "analytic":
         p_values = _analytic_p_values(moments)
@@ -221,7 +226,7 @@ def t_cal_test(
     *,
     alpha: float = 0.05,
     method: str = "analytic",
-    n_draws: int = 1000,
+    n_draws: int | None = None,
     random_state: Any = None,
     **options: Unpack[DoorOptions],
 ) -> TCalTest:
@@ -236,8 +241,8 @@ def t_cal_test(
         "analytic": the null distribution from its first three moments given the confidences.
         "montecarlo": resampled confidences with simulated labels, as published; it costs
         `n_draws` times as much.
-    n_draws : int, default=1000
-        Simulated data sets.
+    n_draws : int, default=None
+        Simulated data sets. None: 1000, or as many as it takes to reject at `alpha` twice over.
     random_state : int, Generator or None, default=None
         Seed of the simulation.
     %(options)s
@@ -252,8 +257,8 @@ def t_cal_test(
     Raises
     ------
     ValueError
-        If there are fewer than two rows, weights are not constant, losses are graded, or an
-        argument is malformed.
+        If there are fewer than two rows, weights are not constant, losses are graded, `n_draws` is
+        too small to reject at `alpha`, or an argument is malformed.
 
     Notes
     -----
@@ -263,8 +268,9 @@ def t_cal_test(
     each scale is tested at alpha/B [1]_. "analytic" takes the mean (0), variance and third
     moment of each statistic under calibration, given the confidences, and the tail of a
     shifted chi-square with the same moments (where this has less than a quarter of a degree
-    of freedom, Cantelli's bound); in simulations it rejected 1-5 % of calibrated classifiers
-    at the level 5 %. "montecarlo" cannot give an adjusted p-value below B/(n_draws + 1).
+    of freedom, Cantelli's bound); in simulations it rejected 0 to 4 % of calibrated classifiers
+    at the level 5 %, and nearly none where confidences are equal, or few and sharp: there it has
+    little power. "montecarlo" cannot give an adjusted p-value below B/(n_draws + 1).
 
     References
     ----------

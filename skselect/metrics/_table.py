@@ -124,6 +124,12 @@ class MetricSpec:
         return "higher" if self.greater_is_better else "lower"
 
     @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest value; infinite where the range depends on a parameter."""
+        least, most = self.range.strip("[]()").split(", ", 1)
+        return float(least), float("inf") if most.startswith("max") else float(most)
+
+    @property
     def signed(self) -> bool:
         """Whether 0 is best and the sign tells the direction."""
         return self.best == 0

@@ -20,8 +20,6 @@ from skselect.predictions.outcomes import Outcomes
 _NEARLY_CERTAIN = (0.99, 0.999, 0.9999, 0.99999)
 # An interval for the share of right answers that is wider than this leaves the question open.
 _WIDEST = 0.1
-# The p-value of the cumulative gaps is for many rows: so many errors must be expected, about.
-_LEAST_VARIANCE = 5.0
 _REMEDIES = {
     "as given": "Calibrate it: calibration_report shows what suits.",
     "before calibration": "",
@@ -129,9 +127,8 @@ def _errors_near_certainty(outcomes: Outcomes) -> str:
 
 def _has_gaps(outcomes: Outcomes, level: float) -> bool:
     """Tell whether the gaps between accuracy and confidence add up to more than chance."""
-    if np.sum(outcomes.confidence * (1.0 - outcomes.confidence)) < _LEAST_VARIANCE:
-        return False
-    return run_ecce_test(outcomes).r_p_value <= level
+    found = run_ecce_test(outcomes)
+    return found.has_many_rows and found.r_p_value <= level
 
 
 def keeps_promise(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer:

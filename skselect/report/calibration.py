@@ -16,10 +16,10 @@ from skselect._checks.labels import check_more_classes
 from skselect._checks.options import (
     check_calibration,
     check_choice,
-    check_count,
     check_generator,
     check_has_fit,
     check_scope,
+    choose_draws,
     warn_unseen,
 )
 from skselect._checks.rows import check_weight, silence_repeats, warn_small_weights
@@ -96,7 +96,7 @@ def calibration_report(
     groups : array-like of shape (n,), default=None
         For the splitter.
     n_draws : int, default=999
-        Calibrated classifiers simulated for `csr_p_value`.
+        Calibrated classifiers simulated for `csr_p_value`, at least 59.
     random_state : int, Generator or None, default=None
         Seed of the folds of an integer `cv`, and of the simulation.
     n_jobs : int, default=None
@@ -150,7 +150,7 @@ def calibration_report(
     """
     candidates = _check_calibrations(calibrations)
     check_choice("calibration_scope", calibration_scope, SCOPES)
-    check_count("n_draws", n_draws)
+    choose_draws(n_draws, 999, 0.05 / 3, 1)  # three tests share the level of `honest`
     rng = check_generator(random_state)
     check_has_fit(estimator)
     check_n_jobs(n_jobs)

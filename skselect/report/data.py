@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skselect._array_ops import ROUNDING, is_graded
+from skselect._checks.options import choose_draws
 from skselect._checks.proba import check_has_proba
 from skselect._checks.rows import check_subgroups
 from skselect._notebook import count
@@ -407,9 +408,10 @@ def _count_draws(n_rows: int, level: float) -> int:
     """Return how many classifiers to simulate: the p-value is exact with any number of them.
 
     Of many rows each takes long, so that there are only as many as can tell a p-value of a tenth
-    of 1 - `level`.
+    of 1 - `level`. Three tests share 1 - `level`.
     """
-    return _DRAWS if n_rows <= _MANY_ROWS else min(_DRAWS, round(10.0 / (1.0 - level)) - 1)
+    usual = _DRAWS if n_rows <= _MANY_ROWS else min(_DRAWS, round(10.0 / (1.0 - level)) - 1)
+    return choose_draws(None, usual, (1.0 - level) / 3.0, 1)
 
 
 def _certificate(case: Case) -> dict[str, Any] | None:

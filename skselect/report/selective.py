@@ -158,8 +158,9 @@ def selective_report(
         How many of the most confident errors are shown.
     title : str
     random_state : int, Generator or None, default=0
-        Seed of the simulated p-value. It compares with 999 calibrated classifiers; where there
-        are more than a million rows with fewer (199 at the confidence level .95).
+        Seed of the simulated p-value. It compares with 999 calibrated classifiers; with more at
+        confidence levels above .99; where there are more than a million rows with fewer (199 at
+        the confidence level .95).
 
     Returns
     -------

@@ -140,7 +140,7 @@ class ThresholdSelection(NotebookText):
         Examples
         --------
         >>> from skselect import Outcomes, select_threshold
-        >>> outcomes = Outcomes([0] * 59 + [1], [.9] * 50 + [.8] * 10)
+        >>> outcomes = Outcomes([0] * 59 + [1], ([.9] * 5 + [.8]) * 10)
         >>> selection = select_threshold(outcomes, objective="risk", target=.1)
         >>> print(selection.to_frame().drop(columns=["coverage", "risk"]).round(3).to_string())
            threshold  n_accepted  n_errors  pointwise_bound  passes  chosen

@@ -43,7 +43,8 @@ class Betting:
     >>> import numpy as np
     >>> from skselect import Outcomes, select_threshold
     >>> from skselect.thresholds import Betting
-    >>> weighted = Outcomes(np.zeros(300), np.arange(300), np.linspace(.5, 1, 300))
+    >>> rank = np.random.default_rng(0).permutation(300)
+    >>> weighted = Outcomes(np.zeros(300), rank, np.linspace(.5, 1, 300))
     >>> found = select_threshold(weighted, objective="risk", target=.05,
     ...                          method=Betting(largest_weight=1))
     >>> found.certificate.is_certified

@@ -48,7 +48,8 @@ class Combined:
     >>> import numpy as np
     >>> from skselect import Outcomes, select_threshold
     >>> from skselect.thresholds import Combined
-    >>> outcomes = Outcomes(np.arange(300) < 9, np.arange(300))
+    >>> rank = np.random.default_rng(0).permutation(300)
+    >>> outcomes = Outcomes(rank < 9, rank)
     >>> method = Combined(0.5, sparse=True)
     >>> found = select_threshold(outcomes, objective="risk", target=.05, method=method)
     >>> round(found.coverage, 2)

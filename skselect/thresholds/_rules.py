@@ -99,7 +99,8 @@ class FixedSequence:
     >>> import numpy as np
     >>> from skselect import Outcomes, select_threshold
     >>> from skselect.thresholds import FixedSequence
-    >>> outcomes = Outcomes(np.arange(300) < 9, np.arange(300))
+    >>> rank = np.random.default_rng(0).permutation(300)
+    >>> outcomes = Outcomes(rank < 9, rank)
     >>> method = FixedSequence(starts=[0.2, 0.6])
     >>> found = select_threshold(outcomes, objective="risk", target=.05, method=method)
     >>> round(found.coverage, 2)

@@ -89,6 +89,45 @@ def test_out_of_fold_predictions_choose(goal, data):
     np.testing.assert_array_equal(tuner.accepts(X), final.max(axis=1) >= expected.threshold)
 
 
+# The first lies in the order of time; others are sorted by class.
+TABLES = ["bank_marketing_full", "accelerometer", "adult", "banknote", "letter", "magic", "phoneme",
+          "segment", "spambase", "wine_quality"]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "name", [TABLES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in TABLES[1:])]
+)
+def test_coverage_does_not_depend_on_how_the_table_is_sorted(name, data_folder):
+    """Two samples of seeds differ by no more than chance: the rows sorted, and shuffled."""
+    table = pd.read_parquet(data_folder / f"{name}.parquet")
+    table = table.iloc[:: max(1, len(table) // 2500)]
+    X, y = table.drop(columns="target").select_dtypes("number").to_numpy(), table["target"]
+    y = np.unique(y.astype(str), return_inverse=True)[1]
+    tree = DecisionTreeClassifier(max_depth=5, min_samples_leaf=10, random_state=0)
+    folds = StratifiedKFold(shuffle=True, random_state=0)
+    target = min(0.5, 0.6 * np.mean(cross_val_predict(tree, X, y, cv=folds) != y))
+    calibrated = SelectiveClassifier(tree, calibration="platt")
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    for tuner in (
+        ThresholdTuner(calibrated),
+        ThresholdTuner(tree, objective="coverage", target=0.6, cv=5),
+        ThresholdTuner(calibrated, objective="risk", target=target, on_infeasible="abstain"),
+        ThresholdTuner(calibrated, objective="risk", target=target, cv=5, on_infeasible="abstain"),
+    ):
+        found = {}
+        orders = {"shuffled": shuffled, "time": np.arange(len(y)), "class": np.argsort(y),
+                  "feature": np.argsort(X[:, 0])}  # fmt: skip
+        for how, rows in orders.items():
+            fits = (clone(tuner).set_params(random_state=seed) for seed in range(6))
+            found[how] = [fit.fit(X[rows], y[rows]).policy_.coverage for fit in fits]
+        spread = max(np.std(found[how], ddof=1) for how in orders)
+        for how in orders:
+            difference = np.mean(found[how]) - np.mean(found["shuffled"])
+            # 4 standard errors of a difference of two means of six, at least two points
+            assert abs(difference) <= max(4 * spread * np.sqrt(2 / 6), 0.02), (tuner, how)
+
+
 def test_frozen_rows_choose_and_certify(data):
     X, y = data
     fitted = GaussianNB().fit(X[:400], y[:400])

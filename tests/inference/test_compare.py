@@ -1,9 +1,12 @@
 """Comparisons: paired, adjusted, and no more errors than they promise."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import expit
 from scipy.stats import wilcoxon
 
 from skselect import Predictions
@@ -199,6 +202,7 @@ def differences_found(metric, params, n, n_draws, seed):
 NULL = [("augrc", {}), ("failure_auroc", {}), ("cwsa_plus", {"threshold": 0.6})]
 
 
+@pytest.mark.filterwarnings("ignore:.*surest right answer")
 @pytest.mark.parametrize(("metric", "params"), NULL)
 def test_equal_models_are_seldom_told_apart(metric, params):
     share = differences_found(metric, params, 200, 300, seed=0)
@@ -206,6 +210,7 @@ def test_equal_models_are_seldom_told_apart(metric, params):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*surest right answer")
 @pytest.mark.parametrize(
     ("metric", "params"), [*NULL, ("aurc", {}), ("cw_accuracy", {}),
                            ("selective_risk", {"threshold": 0.5})],
@@ -214,6 +219,27 @@ def test_equal_models_are_seldom_told_apart(metric, params):
 def test_equal_models_are_seldom_told_apart_at_length(metric, params, n):
     share = differences_found(metric, params, n, 2000, seed=1)
     assert 0.03 - 3 * 0.0038 <= share <= 0.07 + 3 * 0.0057
+
+
+def test_a_difference_that_one_confident_error_would_undo_is_named():
+    """Model a errs on one in 250 of its surest rows; both have the same AURC, .0368."""
+    rng = np.random.default_rng(0)
+    plain = warned = 0
+    for _ in range(200):
+        rank_a, rank_b = rng.random((2, 250))
+        y_true, answers = rng.integers(0, 2, 250), {}
+        chances = np.where(rank_a > 0.8, 0.5, rank_a < 1 / 250), expit((rank_b - 0.8) / 0.163) / 2
+        for name, rank, chance in zip("ab", (rank_a, rank_b), chances, strict=True):
+            answer = np.where(rng.random(250) < chance, 1 - y_true, y_true)
+            answers[name] = np.where(answer == 1, 1 - rank / 2, rank / 2)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = compare_models(y_true, answers, "aurc")["p_value"].min() <= 0.05
+        said = any("if the surest right answer" in str(one.message) for one in caught)
+        assert found or not said
+        plain, warned = plain + (found and not said), warned + said
+    assert warned > 20
+    assert plain <= 0.05 * 200 + 3 * np.sqrt(0.05 * 0.95 * 200)
 
 
 # Holm and data sets ----------------------------------------------------------------------

@@ -76,6 +76,22 @@ def test_values_agree_with_the_jackknife(name, parameters, tied):
     )
 
 
+@pytest.mark.parametrize("name", [*RANKED, "ecd"])
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_confident_error_adds_what_turning_the_surest_right_answer_wrong_does(name, tied):
+    outcomes = some_outcomes(400, tied=tied)
+    loss = outcomes.loss.copy()
+    loss[np.argmax(np.where(loss == 0, outcomes.confidence, 0))] = 1
+    expected = value_of(name, Outcomes(loss, outcomes.confidence), {}) - value_of(
+        name, outcomes, {}
+    )
+    assert influence(name, outcomes).confident_error == pytest.approx(expected, rel=0.05)
+
+
+def test_without_a_right_answer_no_error_can_be_added():
+    assert influence("aurc", Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6])).confident_error == 0.0
+
+
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("graded", [False, True])
 def test_augrc_values_are_the_pseudo_values_of_the_u_statistic(tied, graded):

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binomtest, norm
 
-from skselect import metrics
+from skselect import Outcomes, metrics
 from skselect.metrics._calibration_tests import (
     binomial_p_values,
     brownian_maximum_tail,
     brownian_range_tail,
+    run_ecce_test,
 )
 from tests import brute
 from tests.brute import (
@@ -149,6 +150,7 @@ def test_random_walks_agree():
 # ECCE ------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:ecce_test. its p-values")
 @examples(60)
 @given(row_cases(weights=("none",), losses=("zero_one",)))
 def test_ecce_test_is_its_definition(case):
@@ -191,6 +193,25 @@ def test_ecce_holds_its_level(levels):
         found.append([result.mad_p_value, result.r_p_value])
     for p_values in np.array(found).T:
         assert np.mean(p_values <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 600)
+
+
+def test_ecce_says_that_its_p_values_are_for_many_rows():
+    y_true = np.repeat([0, 1], [10, 40])
+    metrics.ecce_test(y_true, np.full(50, 0.88))  # sum c (1 - c) is 5.28
+    with pytest.warns(UserWarning, match=r"sum c \(1 - c\) is 4.5 here and should be 5"):
+        metrics.ecce_test(y_true, np.full(50, 0.9))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("power", [20, 60])
+def test_ecce_holds_its_level_from_that_size_on(power):
+    rng, found = np.random.default_rng(power), []
+    while len(found) < 4000:
+        confidence = np.maximum(rng.beta(power, 1, 6 * power), 0.5)
+        loss = (rng.random(len(confidence)) > confidence).astype(float)
+        found.append(run_ecce_test(Outcomes(loss, confidence)))
+    for p_values in np.array([(one.mad_p_value, one.r_p_value) for one in found]).T:
+        assert np.mean(p_values <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)
 
 
 def test_ecce_finds_a_miscalibrated_classifier():
@@ -236,6 +257,7 @@ def test_the_least_that_a_right_answer_adds_is_that_of_the_docstring():
     assert metrics.ecd_score([0, 1, 0], [[0.5, 0.5]] * 3) == 0.0
 
 
+@pytest.mark.filterwarnings("ignore:ecd_test. the normal")
 @pytest.mark.parametrize("eps", [1e-8, 0.2])
 def test_mean_and_scatter_of_ecd_are_those_of_the_formulas(eps):
     """Over all outcomes of honest rows the mean is 0 and the standard deviation sigma."""
@@ -252,6 +274,7 @@ def test_mean_and_scatter_of_ecd_are_those_of_the_formulas(eps):
     assert_close([result.sigma, result.sigma], [math.sqrt(variance), ecd_sigma(case.rows, eps)])
 
 
+@pytest.mark.filterwarnings("ignore:ecd_test. the normal")
 @examples(40)
 @given(row_cases(weights=("none",), losses=("zero_one",)))
 def test_the_normal_p_value_is_two_sided(case):
@@ -293,13 +316,35 @@ def test_ecd_holds_its_level(method):
     rng = np.random.default_rng(2)
     found = []
     for _ in range(600):
-        confidence = rng.uniform(0.5, 1, 80)
-        case = RowCase((rng.random(80) > confidence).astype(float), confidence, None)
+        confidence = rng.uniform(0.5, 1, 150)
+        case = RowCase((rng.random(150) > confidence).astype(float), confidence, None)
         options = {"method": method, "n_draws": 199, "random_state": rng}
         found.append(of_rows(metrics.ecd_test, case, **options).p_value)
     # The normal approximation is allowed the error that it announces.
     allowed = 0.05 if method == "montecarlo" else 0.06
     assert np.mean(np.array(found) <= 0.05) < allowed + 3 * math.sqrt(0.05 * 0.95 / 600)
+
+
+def test_the_normal_approximation_says_when_it_is_poor():
+    """With one confidence of .995 in 30 rows, a single error rejects: in 14 % of draws."""
+    y_true = np.repeat([0, 1], [1, 29])
+    with pytest.warns(UserWarning, match="method='montecarlo' is exact"):
+        found = metrics.ecd_test(y_true, np.full(30, 0.995), method="normal")
+    assert found.decision == 1
+    exact = metrics.ecd_test(y_true, np.full(30, 0.995), random_state=0)
+    assert exact.decision == 0
+    assert exact.p_value == pytest.approx(2 * (1 - 0.995**30), abs=0.04)
+    many = np.repeat([0, 1], [7, 1293])
+    metrics.ecd_test(many, np.full(1300, 0.995), method="normal")  # 6.5 errors expected
+
+
+def test_the_draws_are_enough_for_the_level():
+    y_true = np.repeat([0, 1], [60, 40])
+    found = metrics.ecd_test(y_true, np.full(100, 0.9), alpha=1e-4, random_state=0)
+    assert (found.decision, found.n_draws) == (1, 39999)
+    with pytest.raises(ValueError, match="simulate at least 199"):
+        metrics.ecd_test(y_true, np.full(100, 0.9), alpha=0.01, n_draws=198)
+    assert metrics.ecd_test(y_true, np.full(100, 0.9), alpha=0.01, n_draws=199).decision == 1
 
 
 @pytest.mark.parametrize(("accuracy", "decision"), [(0.6, 1), (0.8, 0), (0.95, -1)])
@@ -328,6 +373,7 @@ def parts(result):
     return np.concatenate([np.ravel(np.asarray(x, float)) for x in vars(result).values()])
 
 
+@pytest.mark.filterwarnings("ignore:ecce_test. its p-values")
 @pytest.mark.parametrize("name", TESTS)
 @examples(15)
 @given(case=row_cases(weights=("none",), losses=("zero_one",)))

@@ -101,14 +101,14 @@ def test_p_risk_is_its_definition(eps, case):
 @examples(60)
 @given(row_cases(weights=("none",), losses=("zero_one",)))
 def test_the_test_reports_the_published_values(case):
-    result = of_rows(metrics.csr_test, case, eps=2.0**-27, n_draws=9, random_state=0)
+    result = of_rows(metrics.csr_test, case, eps=2.0**-27, n_draws=19, random_state=0)
     rows = case.rows
     assert_close(result.csr, csr(rows, 2.0**-27))
     assert_close(result.sigma, sigma(rows, 2.0**-27))
     assert_close(result.z, z_value(rows, 2.0**-27), tiny=1e-9)
     assert_close(result.p_risk, p_risk(rows, 2.0**-27), rel=1e-10)
     assert (result.n_rows, result.n_errors) == (len(rows), sum(row.loss for row in rows))
-    assert (result.n_draws, result.eps) == (9, 2.0**-27)
+    assert (result.n_draws, result.eps) == (19, 2.0**-27)
 
 
 def test_known_values():
@@ -161,7 +161,7 @@ def test_mean_and_scatter_of_csr_are_those_of_the_formulas():
     variance = math.fsum((value - mean) ** 2 * chance for value, chance in values)
     case = RowCase(np.zeros(5), np.array(confidence), None)
     assert_close(mean, 1.0)
-    assert_close(math.sqrt(variance), of_rows(metrics.csr_test, case, n_draws=1).sigma)
+    assert_close(math.sqrt(variance), of_rows(metrics.csr_test, case, n_draws=19).sigma)
 
 
 def test_no_errors():
@@ -250,7 +250,7 @@ def test_the_e_value_has_mean_at_most_one(eps):
     confidence = [0.0, 0.1, 0.5, 0.9, 0.95, 1.0]
     mean = math.fsum(
         chance * of_rows(metrics.csr_test, RowCase(loss, np.array(confidence), None),
-                         eps=eps, n_draws=1).e_value
+                         eps=eps, n_draws=19).e_value
         for loss, chance in outcomes_of_honest_rows(confidence)
     )  # fmt: skip
     assert mean <= 1 + 1e-12
@@ -286,6 +286,7 @@ BAD = {
     "eps of p_risk": ("p_risk_score", {"eps": 0.5}, "eps"),
     "eps of the test": ("csr_test", {"eps": 0.5}, "eps"),
     "no draws": ("csr_test", {"n_draws": 0}, "n_draws"),
+    "draws that can find nothing": ("csr_test", {"n_draws": 18}, "simulate at least 19"),
     "half draws": ("csr_test", {"n_draws": 9.5}, "n_draws"),
     "seed": ("csr_test", {"random_state": "now"}, "random_state"),
     "weights": ("csr_test", {"sample_weight": [1, 1, 2, 1]}, "sample_weight"),

@@ -269,6 +269,18 @@ def test_a_miscalibrated_classifier_is_found(method):
     assert result.n_bins[np.argmin(result.p_values)] >= 8
 
 
+def test_the_draws_are_enough_for_the_level():
+    """Claims .75, right in .50: by default it is found at any level; too few draws are refused."""
+    y_true = np.arange(600) % 2
+    options = {"method": "montecarlo", "alpha": 0.01, "random_state": 0}
+    result = metrics.t_cal_test(y_true, np.full(600, 0.75), **options)
+    assert result.reject
+    least = 100 * len(result.n_bins) - 1
+    with pytest.raises(ValueError, match=f"simulate at least {least}"):
+        metrics.t_cal_test(y_true, np.full(600, 0.75), n_draws=least - 1, **options)
+    assert metrics.t_cal_test(y_true, np.full(600, 0.75), n_draws=least, **options).reject
+
+
 def test_the_table_has_a_row_per_scale():
     result = metrics.t_cal_test(TRUTH, PROBA)
     frame = result.to_frame()

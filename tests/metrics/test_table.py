@@ -223,11 +223,10 @@ def test_every_parameter_is_documented(name):
 @given(data=st.data())
 def test_values_lie_in_the_range_of_the_table(name, data):
     case = data.draw(cases_of(name))
-    low, high = SPECS[name].range.strip("[]()").split(", ", 1)
-    high = 1.0 if high.startswith("max(1, d") else float(high)
+    low, high = SPECS[name].limits
     value = score(name, case.y_true, case.y_proba, **case.options)
     assert isinstance(value, float)
-    assert math.isnan(value) or float(low) - 1e-12 <= value <= high + 1e-12
+    assert math.isnan(value) or low - 1e-12 <= value <= high + 1e-12
     assert math.isfinite(value) or "nan" in SPECS[name].undefined or "inf" in SPECS[name].range
 
 

@@ -139,6 +139,7 @@ def test_labels_groups_and_objects():
         ({"calibrations": [None]}, "leave None out"),
         ({"calibration_scope": "all"}, "calibration_scope must be one of"),
         ({"n_draws": 0}, "n_draws"),
+        ({"n_draws": 58}, "simulate at least 59"),
         ({"random_state": "x"}, "random_state"),
         ({"sample_weight": [1, 2]}, "sample_weight"),
         ({"y": np.zeros(300, dtype=int)}, "one class only"),
@@ -178,7 +179,7 @@ def test_what_selective_classifier_refuses_is_refused_here():
 def test_n_jobs_changes_nothing():
     X, y = load_breast_cancer(return_X_y=True)
     one, two = (
-        calibration_report(GaussianNB(), X, y, calibrations=["platt"], n_draws=9, random_state=0,
+        calibration_report(GaussianNB(), X, y, calibrations=["platt"], n_draws=59, random_state=0,
                            n_jobs=n_jobs)
         for n_jobs in (None, 2)
     )  # fmt: skip
