@@ -102,12 +102,14 @@ class SelectiveClassifier(
         [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
         :class:`LearnedConfidence` learns how likely the answer is right, also by asking other
         models.
-    calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
+    calibration : {None, "auto", "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
 "isotonic"} or calibrator, default=None
-        How raw scores are calibrated: "temperature" is recommended, "smooth_isotonic" where
-        training shifted the classes (see the guide on calibration). One map for two classes,
-        else one per class with rows rescaled to sum to one ("temperature": one for all). Only
-        "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode. Your
+        How raw scores are calibrated. "auto" is recommended: of "temperature", "platt" and
+        "smooth_isotonic" (of the first and the last for the scope "confidence") it takes the
+        one with the lowest log loss on rows of other folds than those that fit it, the first of
+        equals; `calibration_` says which, by its `kind`. "sigmoid" is "platt". One map for
+        two classes, else one per class with rows rescaled to sum to one ("temperature": one for
+        all). Only "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode. Your
         own calibrator is a scikit-learn estimator with ``fit(score, y, sample_weight)``
         and ``predict(score)``; it gets log-odds if its attribute `reads_log_odds` is true.
     calibration_scope : {"probabilities", "confidence"}, default="probabilities"
@@ -125,7 +127,7 @@ class SelectiveClassifier(
         fitted on all rows. Rows that are never tested (``TimeSeriesSplit``, one pair ``(train,
         test)`` as in ThresholdTuner) do not fit the calibration. A row whose class no training
         row of its fold has is left out, with a warning; losing most rows of a class is an error.
-        Not used for a FrozenEstimator.
+        For a FrozenEstimator only used by ``calibration="auto"``, which needs two folds.
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
