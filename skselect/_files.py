@@ -173,8 +173,14 @@ def _put_back_on_failure(path: Path, new: bytes) -> Iterator[None]:
 # JSON files that end with a digest of what they say ----------------------------------------------
 
 
-def read_json(path_or_text: str | os.PathLike[str], kind: str) -> Any:
+def read_json(path_or_text: Any, kind: str) -> Any:
     """Return the content of a JSON file, or of the text itself; `kind` names the file in errors."""
+    if not isinstance(path_or_text, str | os.PathLike):
+        hint = " It has its policy already: .policy_" if hasattr(path_or_text, "policy_") else ""
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"path_or_text must be the name of a {kind} or its text, got "
+            f"{type(path_or_text).__name__}.{hint}"
+        )
     text = str(path_or_text).removeprefix("\ufeff")
     if not text.strip():
         raise ValueError(f"path_or_text is empty; pass the name of a {kind}, or its whole text.")

@@ -1,41 +1,69 @@
 """One table of bad input: each case is a clear error that names the argument and the remedy."""
 
 import json
+import types
 import warnings
+from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.model_selection import FixedThresholdClassifier, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
+import skselect
 from skselect import (
     AbstentionPolicy,
     Outcomes,
+    PrecomputedClassifier,
     Predictions,
     RiskCoverageCurve,
+    RiskCoverageDisplay,
     SelectiveClassifier,
+    SelectiveRiskMonitor,
     SelectiveState,
     ThresholdTuner,
+    certify,
+    check_policy,
     evaluate,
     get_scorer,
+    on_accepted,
     select_threshold,
+    selective_scoring,
 )
 from skselect.calibration import VennAbersCalibrator
+from skselect.datasets import load_dataset
 from skselect.metrics import (
     augrc_score,
     aurc_score,
+    compare_across_datasets,
+    compare_models,
     cw_f1_score,
     cwsa_plus_score,
     cwsa_score,
+    failure_auroc_score,
     metric_interval,
+    metrics_by_group,
+    selective_risk_score,
 )
+from skselect.policy.subgroups import GroupThresholds
 
 Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
 X, Y_MANY = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
 POLICY = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+
+
+class Untrained(GaussianNB):
+    """Must be refused before it is trained."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError
+
+
+def fitted_tuner():
+    return ThresholdTuner(GaussianNB(), objective="coverage", target=0.5).fit(X, Y_MANY)
 
 
 def cut_off():
@@ -97,9 +125,70 @@ CASES = {
         lambda: aurc_score(["no", "yes", "no"], [0.1, 0.9, 0.2]),
         "pos_label must name the class whose probability y_proba holds.*Pass pos_label=",
     ),
-    "one class": (lambda: SelectiveClassifier(LogisticRegression()).fit(X, [1] * 60), "class"),
+    "one class": (lambda: SelectiveClassifier(Untrained()).fit(X, [1] * 60),
+                  r"y has one class only, \[1\]: a classifier learns to tell classes apart"),
+    "one class for a tuner": (lambda: ThresholdTuner(Untrained()).fit(X, ["a"] * 60),
+                              r"y has one class only, \['a'\]"),
     "unknown metric": (lambda: evaluate(Outcomes(Y, [1, 1, 1]), ["hope"]), "metrics must be one of"),
+    "misspelt metric": (lambda: evaluate(Y, P, ["augcr"]), "got 'augcr'. Did you mean 'augrc'?"),
+    "metric of an interval": (lambda: metric_interval(Y, P, "AURC"), "Did you mean 'aurc'?"),
+    "metric of a comparison": (
+        lambda: compare_models(Y, {"a": P, "b": P}, "failure_aurco"), "Did you mean 'failure_auroc'?"
+    ),
     "unknown scorer": (lambda: get_scorer("hope"), "name must be one of"),
+    "misspelt scorer": (lambda: get_scorer("cwsaplus"), "Did you mean 'cwsa_plus'?"),
+    "misspelt scorers": (lambda: selective_scoring("neg_augcr"), "Did you mean 'neg_augrc'?"),
+    "misspelt objective": (
+        lambda: select_threshold(Y, P, objective="rsik"), "Did you mean 'risk'?"
+    ),
+    "misspelt method": (
+        lambda: select_threshold(Y, P, objective="risk", target=0.1, method="fixed_sequense"),
+        "Did you mean 'fixed_sequence'?",
+    ),
+    "misspelt calibration": (
+        lambda: SelectiveClassifier(GaussianNB(), calibration="plat").fit(X, Y_MANY),
+        "Did you mean 'platt'?",
+    ),
+    "misspelt data set": (lambda: load_dataset("mushrooms"), "Did you mean 'mushroom'?"),
+    "labels alone": (lambda: evaluate(Y), r"rows must be y_true and y_proba \(true labels, then"),
+    "labels alone for a threshold": (
+        lambda: select_threshold(Y, objective="cwsa"), "or one Predictions or .* got list alone"
+    ),
+    "labels alone for a policy": (lambda: check_policy(POLICY, Y), "got list alone"),
+    "labels alone for a certificate": (lambda: certify(POLICY, Y), "got list alone"),
+    "Dask labels": (
+        lambda: evaluate(da.from_array(np.array(Y)), da.from_array(np.array(P))),
+        r"Use skselect.dask.evaluate\(y_true, y_proba\)",
+    ),
+    "percentage as target": (
+        lambda: select_threshold(Y, P, objective="risk", target=5),
+        r"target must be a number in \(0, 1\), got 5.0. Write 5 % as 0.05.",
+    ),
+    "text as target": (
+        lambda: ThresholdTuner(GaussianNB(), objective="risk", target="2,5 %").fit(X, Y_MANY),
+        "got '2,5 %'. Write 2.5 % as 0.025.",
+    ),
+    "percentage as delta": (
+        lambda: certify(POLICY, Y, P, delta=5), "Write 5 % as 0.05"
+    ),
+    "percentage as coverage": (
+        lambda: select_threshold(Y, P, objective="coverage", target=90), "Write 90 % as 0.9"
+    ),
+    "policy of a tuner": (
+        lambda: AbstentionPolicy.from_json(fitted_tuner()),
+        "path_or_text must be the name of a policy file or its text, got ThresholdTuner. It has "
+        "its policy already: .policy_",
+    ),
+    "JSON of a tuner": (
+        lambda: fitted_tuner().to_json("policy.json"), r"use policy_.to_json\(...\)"
+    ),
+    "features for a policy": (
+        lambda: POLICY.predict(X), r"use policy.decide\(classifier.predict_proba\(X\)\)"
+    ),
+    "from_models of models": (
+        lambda: RiskCoverageDisplay.from_models({"a": GaussianNB(), "b": GaussianNB()}, X, Y_MANY),
+        r"from_models\(y, {'forest': forest.predict_proba\(X\), ...}\). from_estimator draws",
+    ),
     "unknown confidence": (lambda: aurc_score(Y, P, confidence="hope"), "confidence must be one of"),
     "unknown loss": (lambda: aurc_score(Y, P, loss="hope"), "loss must be one of"),
     "unknown estimator of AURC": (lambda: aurc_score(Y, P, estimator="x"), "estimator must be one"),
@@ -131,6 +220,10 @@ CASES = {
     "unfitted": (
         lambda: SelectiveClassifier(GaussianNB()).predict(X),
         r"not fitted yet. Call fit\(X, y\) first",
+    ),
+    "policy of an unfitted tuner": (
+        lambda: ThresholdTuner(GaussianNB()).policy_,
+        r"This ThresholdTuner is not fitted yet, so it has no 'policy_'. Call fit\(X, y\) first",
     ),
     "unfitted tuner": (lambda: ThresholdTuner(GaussianNB()).predict(X), "not fitted yet"),
     "fitted, not frozen": (
@@ -217,8 +310,85 @@ def test_bad_input_is_a_clear_error(case):
     act, message = CASES[case]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a fitted, unfrozen classifier warns: here it raises
-        with pytest.raises((ValueError, UserWarning), match=message):
+        with pytest.raises((ValueError, AttributeError, UserWarning), match=message):
             act()
+
+
+def seldom():
+    """Return labels and probabilities of 60 rows, 3 of them wrong, and a group with none."""
+    y, sure = Y_MANY.copy(), np.linspace(0.6, 0.99, 60)
+    proba = np.column_stack([1 - sure, sure])
+    proba[y == 0] = proba[y == 0, ::-1]
+    y[:3] = 1 - y[:3]
+    return y, proba
+
+
+RARE = seldom()
+SITES = GroupThresholds("site", {"a": 0.5})
+
+
+def gate():
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.5, groups=SITES)
+    made = types.ModuleType("gate")
+    exec(compile(policy.to_python(), "gate.py", "exec"), made.__dict__)
+    return made
+
+
+def strange_labels():
+    monitor = SelectiveRiskMonitor(POLICY, target=0.5)
+    monitor.decided(P * 20, ids=[f"case {k}" for k in range(60)])
+    monitor.labelled(range(60), [1] * 60)
+
+
+#: Calls that warn: about nothing, about few rows, about what was probably not meant.
+WARNS = {
+    "evaluate": lambda: evaluate([0, 0], [[0.9, 0.1]] * 2, ["failure_auroc"], labels=[0, 1]),
+    "a metric": lambda: failure_auroc_score([0, 0], [[0.9, 0.1]] * 2, labels=[0, 1]),
+    "a metric at a threshold": lambda: selective_risk_score(Y, P, threshold=0.99),
+    "a metric by class": lambda: cw_f1_score([0, 0], [[0.9, 0.1]] * 2, labels=[0, 1]),
+    "a metric of small weights": lambda: aurc_score(Y, P, sample_weight=[0.1] * 3),
+    "a curve": lambda: RiskCoverageCurve.from_outcomes(Outcomes([0, 0], [0.9, 0.8])).naurc(),
+    "metric_interval": lambda: metric_interval(*RARE, "augrc"),
+    "compare_models": lambda: compare_models(RARE[0], {"a": RARE[1], "b": RARE[1]}, "augrc"),
+    "metrics_by_group": lambda: metrics_by_group(*RARE, subgroups=Y_MANY, metrics=["augrc"]),
+    "compare_across_datasets": lambda: compare_across_datasets(
+        {"a": [1.0, 2], "b": [2.0, 1]}, greater_is_better=True),
+    "select_threshold": lambda: select_threshold(*RARE, objective="cwsa_plus", min_coverage=0.99),
+    "select_threshold, nothing": lambda: select_threshold(
+        *RARE, objective="risk", target=1e-3, on_infeasible="abstain"),
+    "select_threshold, no subgroup": lambda: select_threshold(
+        *RARE, objective="coverage", target=0.1, subgroups=["a"] * 59 + [None]),
+    "a policy of subgroups": lambda: AbstentionPolicy(
+        classes=np.array([0, 1]), threshold=0.5, groups=SITES
+    ).decide(P, subgroups=["a", "b", "a"]),
+    "a gate": lambda: gate().decide(P, subgroups=["a", "b", "a"]),
+    "SelectiveClassifier": lambda: SelectiveClassifier(GaussianNB().fit(X, Y_MANY)).fit(X, Y_MANY),
+    "ThresholdTuner": lambda: ThresholdTuner(GaussianNB().fit(X, Y_MANY), objective="coverage",
+                                             target=0.1).fit(X, Y_MANY),
+    "ThresholdTuner, its threshold": lambda: ThresholdTuner(GaussianNB(), min_coverage=1.0,
+                                                            threshold_range=(0, 1)).fit(X, Y_MANY),
+    "a calibrator": lambda: VennAbersCalibrator().fit([0.1, 0.2, 0.3], Y, [0.1] * 3),
+    "PrecomputedClassifier": lambda: PrecomputedClassifier(
+        kind="logit", classes=[0, 1]).predict_proba(np.array(P)),
+    "a scorer": lambda: on_accepted("accuracy", threshold=0.999)(
+        SelectiveClassifier(GaussianNB()).fit(X, Y_MANY), X, Y_MANY),
+    "cross_val_score": lambda: cross_val_score(
+        GaussianNB(), X, Y_MANY, scoring=on_accepted("accuracy", threshold=0.999), cv=2),
+    "SelectiveRiskMonitor": strange_labels,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", WARNS)
+def test_a_warning_points_at_the_line_that_called(door):
+    with pytest.warns(UserWarning, match=".") as caught:
+        WARNS[door]()
+    assert {one.filename for one in caught} == {__file__}
+
+
+def test_there_is_one_way_to_warn():
+    room = Path(skselect.__file__).parent
+    calls = [p.name for p in room.rglob("*.py") if "warnings.warn(" in p.read_text()]
+    assert sorted(calls) == ["__init__.py", "standalone.py"]  # warn_user, and a file by itself
 
 
 PREDICTIONS, OUTCOMES = Predictions.from_proba(Y, P), Outcomes(Y, [0.9, 0.8, 0.6])

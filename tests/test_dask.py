@@ -11,7 +11,15 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from skselect import Predictions, SelectiveClassifier, ThresholdTuner, evaluate
+from skselect import (
+    AbstentionPolicy,
+    Predictions,
+    SelectiveClassifier,
+    ThresholdTuner,
+    check_policy,
+    evaluate,
+    select_threshold,
+)
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -149,6 +157,24 @@ def test_searches_and_tuners_run_on_the_cluster_through_joblib(cluster):
         there = ThresholdTuner(model, objective="risk", target=0.2, cv=3, n_jobs=2).fit(X, y)
     here = ThresholdTuner(model, objective="risk", target=0.2, cv=3).fit(X, y)
     assert there.threshold_ == here.threshold_
+
+
+def test_what_belongs_on_the_cluster_is_refused_with_the_right_call():
+    y, proba = some_predictions(40)
+    blocks = da.from_array(y, chunks=20), da.from_array(proba, chunks=(20, 3))
+    policy = AbstentionPolicy(classes=np.arange(3), threshold=0.5)
+    for call in (
+        lambda: evaluate(*blocks),
+        lambda: select_threshold(*blocks, objective="cwsa_plus"),
+        lambda: check_policy(policy, *blocks, target=0.1),
+    ):
+        with pytest.raises(ValueError, match=r"Use skselect.dask.evaluate\(y_true, y_proba\)"):
+            call()
+    xgboost_dask = pytest.importorskip("xgboost.dask")
+    model = xgboost_dask.DaskXGBClassifier()
+    for wrapped in (model, SelectiveClassifier(model), FrozenEstimator(model)):
+        with pytest.raises(ValueError, match=r"FrozenEstimator\(skselect.dask.local_classifier"):
+            ThresholdTuner(wrapped).fit(proba, y)
 
 
 def test_a_model_trained_on_the_cluster_is_tuned_and_used_as_any_other(cluster):

@@ -7,7 +7,10 @@ library does not check again what was checked here.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import difflib
+import inspect
+import warnings
+from collections.abc import Collection, Iterable
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
@@ -44,6 +47,25 @@ def shown(value: Any) -> str:
         return f"{kind} of length {len(value)}"
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{kind}, {text[:_LONGEST]}..."
+
+
+def did_you_mean(value: Any, known: Iterable[str]) -> str:
+    """Return " Did you mean 'augrc'?" where a name is almost one of `known`, else ""."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(str(value).lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+#: Packages whose lines are none of the user's: this one, and those that call it for the user.
+_INNER = {"skselect", "sklearn", "joblib"}
+
+
+def warn_user(message: str) -> None:
+    """Warn at the user's line: the innermost one that is not in the packages of `_INNER`."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INNER:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
 
 
 T = TypeVar("T")

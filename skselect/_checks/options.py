@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils import get_tags
 
-from skselect._checks import as_array, shown
+from skselect._checks import as_array, did_you_mean, shown, warn_user
 from skselect._checks.labels import plain_labels
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 
@@ -20,7 +19,8 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     """Return `value` if it is one of `options`."""
     options = list(options)
     if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} must be one of {options}, got {shown(value)}.")
+        meant = did_you_mean(value, options)
+        raise ValueError(f"{name} must be one of {options}, got {shown(value)}.{meant}")
     return value
 
 
@@ -36,14 +36,26 @@ def check_number(
     left = "[" if closed in ("both", "left") else "("
     right = "]" if closed in ("both", "right") else ")"
     wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
+    hint = _write_as_share(value) if low >= 0 and high == 1 else ""
     if not _is_number(value):
-        raise ValueError(f"{wanted}, got {shown(value)}.")
+        raise ValueError(f"{wanted}, got {shown(value)}.{hint}")
     number = float(value)
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
     if not (above and below):
-        raise ValueError(f"{wanted}, got {number!r}.")
+        raise ValueError(f"{wanted}, got {number!r}.{hint}")
     return number
+
+
+def _write_as_share(value: Any) -> str:
+    """Say how a share is written where a value looks like a percentage, such as 5 or "5 %"."""
+    text = str(value).strip()
+    try:
+        percent = float(text.removesuffix("%").replace(",", "."))
+    except ValueError:
+        return ""
+    is_percent = 1 < percent <= 100 or (text.endswith("%") and 0 <= percent <= 1)
+    return f" Write {percent:g} % as {percent / 100:g}." if is_percent else ""
 
 
 def check_range(name: str, value: Any) -> tuple[float, float]:
@@ -218,6 +230,16 @@ def check_has_fit(estimator: Any) -> None:
             "estimator must be a classifier object such as LogisticRegression(), got "
             f"{shown(estimator)}."
         )
+    inner = estimator
+    while hasattr(inner, "estimator"):
+        inner = inner.estimator
+    name = type(inner).__name__
+    if name.startswith("Dask"):
+        local = "model.to_local()" if "LGBM" in name else "skselect.dask.local_classifier(model)"
+        raise ValueError(
+            f"estimator: a {name} predicts blocks of a Dask collection. Fit it, then pass "
+            f"FrozenEstimator({local}) and rows that fit in memory."
+        )
     tagged = hasattr(estimator, "__sklearn_tags__")
     kind = get_tags(estimator).estimator_type if tagged else None
     if kind not in ("classifier", None):
@@ -239,7 +261,7 @@ def check_calibration(calibration: Any, known: Iterable[str]) -> None:
         raise ValueError(
             f"calibration must be one of {known}, None, or a calibrator: a scikit-learn estimator "
             "object with fit(score, y, sample_weight) and predict(score); "
-            f"got {shown(calibration)}."
+            f"got {shown(calibration)}.{did_you_mean(calibration, known)}"
         )
 
 
@@ -257,10 +279,9 @@ def warn_unseen(seen: BoolArray, codes: IntArray, fate: str) -> None:
     # The only row of a class does not count: no splitter can avoid that.
     n_unseen = int(np.sum(~seen & (np.bincount(codes)[codes] > 1)))
     if n_unseen:
-        warnings.warn(
+        warn_user(
             f"cv: {n_unseen} of {len(seen)} rows belong to a class that the model of their fold "
-            f"was not trained on; {fate}. StratifiedKFold avoids this.",
-            stacklevel=4,
+            f"was not trained on; {fate}. StratifiedKFold avoids this."
         )
 
 

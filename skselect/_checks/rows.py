@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import are_constant, is_graded
-from skselect._checks import as_array
+from skselect._checks import as_array, did_you_mean, warn_user
 from skselect._typing import FloatArray, IntArray, LabelArray
 
 #: Sums of weights above this may overflow, and sums of weights below its inverse may underflow.
@@ -36,8 +35,7 @@ def check_columns(wanted: Sequence[str], present: Sequence[str], table: str) -> 
     """Refuse a table that lacks columns, and suggest those with a similar name."""
     missing = [name for name in wanted if name not in present]
     if missing:
-        near = difflib.get_close_matches(missing[0], present)
-        meant = f" Did you mean {near}?" if near else ""
+        meant = did_you_mean(missing[0], present)
         raise ValueError(
             f"{table} has no column {', '.join(map(repr, missing))}.{meant} Its columns are "
             f"{list(present)[:20]}."
@@ -189,10 +187,9 @@ def warn_small_weights(weight: FloatArray | None, metric: str) -> None:
 def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -> None:
     """Warn where a sum of weights stands for far fewer rows than there are."""
     if total < n_rows / 2:
-        warnings.warn(
+        warn_user(
             f"sample_weight sums to {total:g} for {n_rows} rows, but {metric} counts weights as "
-            f"rows. Scale them to mean one{remedy}.",
-            stacklevel=5,
+            f"rows. Scale them to mean one{remedy}."
         )
 
 

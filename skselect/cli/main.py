@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from skselect import __version__
 from skselect._files import naming_output
@@ -297,9 +297,24 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
 # fmt: on
 
 
+#: What is meant by a word that another command has, or none.
+_MEANT = {
+    "'report'": "The report is written by: skselect evaluate TABLE --html FILE",
+    "--max-risk": "It goes with demo; for tune the largest share of wrong answers is --target",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Names what is meant where a word is known, but not there."""
+
+    def error(self, message: str) -> NoReturn:
+        meant = [words for word, words in _MEANT.items() if word in message]
+        super().error(". ".join([message, *meant]))
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="skselect",
         description="Selective classification: let a classifier say 'I don't know'.",
     )

@@ -6,7 +6,6 @@ blocks are computed once; arrays with one entry per block are built when they ar
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import ROUNDING, is_graded, reaches, stays_within
+from skselect._checks import warn_user
 from skselect._checks.options import (
     check_choice,
     check_count,
@@ -518,10 +518,9 @@ class RiskCoverageCurve:
             mixed = bool(self.graded.loss.min() < self.graded.loss.max())
         spread = self.mean_loss - self.best_aurc() if mixed else 0.0
         if spread <= 0:
-            warnings.warn(
+            warn_user(
                 "naurc is undefined (nan): every row has the same loss, so no order is better "
-                "than another.",
-                stacklevel=2,
+                "than another."
             )
             return float("nan")
         return self.eaurc() / spread

@@ -6,7 +6,6 @@ import os
 import socket
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pandas as pd
 from sklearn import datasets as embedded
 from sklearn.utils import Bunch
 
+from skselect._checks import warn_user
 from skselect._files import import_extra, read_parquet
 from skselect.datasets._registry import (
     TARGET,
@@ -385,9 +385,8 @@ def _keep(frame: pd.DataFrame, entry: Entry, folder: Path) -> None:
 
 
 def _warn_differs(entry: Entry) -> None:
-    warnings.warn(
+    warn_user(
         f"This copy of {entry.name!r} was downloaded; rows, classes and missing values are as "
         "registered, but some values or the order of rows differ from the registered copy, so "
-        "published results may differ a little.",
-        UserWarning, stacklevel=5,
+        "published results may differ a little."
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -12,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from skselect._checks import did_you_mean
 
 TARGET = "target"
 # How public files write a missing value.
@@ -91,10 +92,9 @@ def find_entry(name: Any) -> Entry:
     known = registry()
     if isinstance(name, str) and name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=3) if isinstance(name, str) else []
-    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise ValueError(
-        f"name must be one of the {len(known)} of list_datasets(), got {name!r}{meant}"
+        f"name must be one of the {len(known)} of list_datasets(), got {name!r}."
+        f"{did_you_mean(name, known)}"
     )
 
 

@@ -76,7 +76,7 @@ class CurveDisplay(ABC):
 
     @classmethod
     def from_models(
-        cls, y_true: Any, y_probas: Mapping[str, Any], *, ax: Any = None, **options: Any
+        cls, y_true: Any, y_probas: Mapping[str, Any], *others: Any, ax: Any = None, **options: Any
     ) -> dict[str, Any]:
         """Draw two or more models on the same axes.
 
@@ -96,6 +96,12 @@ class CurveDisplay(ABC):
         dict of str to display
             In the order given; each has the same ``ax_``.
         """
+        if others or isinstance(y_true, Mapping):
+            raise ValueError(
+                "from_models takes true labels and the probabilities of each model by name, "
+                "from_models(y, {'forest': forest.predict_proba(X), ...}). from_estimator draws a "
+                "fitted model."
+            )
         shown: dict[str, Any] = {}
         for name in check_models("y_probas", y_probas, None):
             shown[name] = cls.from_predictions(  # type: ignore[attr-defined]

@@ -128,16 +128,15 @@ class SelectiveConfusionDisplay:
     def from_policy(
         cls,
         policy: AbstentionPolicy,
-        predictions: Predictions,
-        *,
+        *rows: Any,
         subgroups: Any = None,
         normalize: str | None = None,
         display_labels: Any = None,
         **options: Any,
     ) -> SelectiveConfusionDisplay:
         """Draw what a policy decides; arguments as in :func:`skselect.check_policy`."""
-        rows, accepted, _ = decide_labelled(policy, predictions, subgroups, cls.__name__)
-        return cls._draw_decisions(rows, accepted, normalize, display_labels, options)
+        answered, accepted, _ = decide_labelled(policy, rows, subgroups, cls.__name__)
+        return cls._draw_decisions(answered, accepted, normalize, display_labels, options)
 
     @classmethod
     def _draw_decisions(

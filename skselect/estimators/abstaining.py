@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 from skselect._checks.labels import check_labels, encode_labels
@@ -27,6 +28,23 @@ class AbstainingMixin:
     policy_: AbstentionPolicy
     _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]]
     _find_overlaps: Callable[[Any], list[Overlap | None]]
+
+    if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
+
+        def __getattr__(self, name: str) -> Any:
+            # Python asks here for an attribute that is missing, or whose property raises.
+            fitted = name.endswith("_") and not name.startswith("_")
+            if fitted and not self.__sklearn_is_fitted__():
+                raise NotFittedError(
+                    f"This {type(self).__name__} is not fitted yet, so it has no {name!r}. Call "
+                    "fit(X, y) first."
+                )
+            if not name.startswith("_") and callable(getattr(AbstentionPolicy, name, None)):
+                raise AttributeError(
+                    f"{type(self).__name__} has no {name!r}, but its policy has: use "
+                    f"policy_.{name}(...)."
+                )
+            return object.__getattribute__(self, name)
 
     def predict(self, X: Any) -> LabelArray:
         """Return the label of each row, the abstain label where it is not accepted.

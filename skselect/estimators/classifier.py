@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
-from skselect._checks import trusted
+from skselect._checks import trusted, warn_user
 from skselect._checks.labels import (
     check_classes,
     check_known,
@@ -592,7 +591,10 @@ def frozen_classes(estimator: Any) -> LabelArray:
 
 def task_classes(estimator: Any, y: LabelArray) -> LabelArray:
     """Return the classes of a classifier that is used as it is, else those of y."""
-    return frozen_classes(estimator) if is_ready(estimator) else np.unique(y)
+    if is_ready(estimator):
+        return frozen_classes(estimator)
+    check_more_classes(classes := np.unique(y), "a classifier learns to tell classes apart")
+    return classes
 
 
 def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:
@@ -621,11 +623,10 @@ def warn_if_fitted(estimator: Any) -> None:
         return
     if not get_tags(estimator).requires_fit:
         return
-    warnings.warn(
+    warn_user(
         f"estimator: this {type(estimator).__name__} is already fitted, but it is not frozen, so a "
         "clone of it is fitted again on the rows given. Pass FrozenEstimator(estimator) "
-        "(sklearn.frozen) to use it as it is.",
-        stacklevel=3,
+        "(sklearn.frozen) to use it as it is."
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import numbers
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from skselect._array_ops import column_names, take_columns
-from skselect._checks import shown
+from skselect._checks import shown, warn_user
 from skselect._checks.options import warn_unseen
 from skselect._checks.rows import check_subgroups, silence_repeats
 from skselect._sklearn import count_rows, take_rows
@@ -310,7 +309,7 @@ def _check_kept_classes(cv: str, rows: TrainingRows, seen: BoolArray) -> None:
             f"{held_out}, and the cost matrix does not fit it. Split the rows in another way, add "
             "rows of these classes, or pass refit=True for an estimate."
         )
-    warnings.warn(f"{held_out}; they count as wrong answers.", stacklevel=5)
+    warn_user(f"{held_out}; they count as wrong answers.")
 
 
 def decide_among_all(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skselect._array_ops import column_names, take_columns
-from skselect._checks import as_array, shown
+from skselect._checks import as_array, shown, warn_user
 from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
 from skselect._checks.options import check_choice
 from skselect._checks.proba import (
@@ -223,10 +222,9 @@ def _warn_like_proba(values: FloatArray, name: str) -> None:
     """Warn where logits look like probabilities."""
     inside = np.all((values >= 0.0) & (values <= 1.0))
     if values.shape[1] > 1 and inside and np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
-        warnings.warn(
+        warn_user(
             f"{name} looks like probabilities: all values lie in [0, 1] and every row sums to one. "
-            "As logits they would make all classes nearly equally likely; use kind='proba'.",
-            stacklevel=4,
+            "As logits they would make all classes nearly equally likely; use kind='proba'."
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from skselect._array_ops import reaches, row_argmax
+from skselect._checks import warn_user
 from skselect._checks.labels import check_labels, encode_labels
 from skselect._checks.options import check_choice, check_number, check_threshold
 from skselect._checks.proba import check_proba
@@ -396,10 +397,9 @@ class _AcceptedScorer(BaseScorer):
         counted = np.ones(len(accepted)) if weight is None else np.asarray(weight, dtype=float)
         coverage = float(np.sum(counted[accepted]) / np.sum(counted))
         if coverage == 0 or not reaches(coverage, self.min_coverage):
-            warnings.warn(
+            warn_user(
                 f"on_accepted is nan: the estimator accepts a share of {coverage:.3g} of the rows "
-                f"(min_coverage={self.min_coverage:g}).",
-                stacklevel=2,
+                f"(min_coverage={self.min_coverage:g})."
             )
             return float("nan")
         rows = np.flatnonzero(accepted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import numbers
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from skselect._checks import trusted
+from skselect._checks import trusted, warn_user
 from skselect._checks.options import (
     check_abstain_label,
     check_choice,
@@ -734,7 +733,7 @@ class ThresholdTuner(
     # scikit-learn ------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "policy_")
+        return "policy_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         return adopt_tags(super().__sklearn_tags__(), self.estimator)
@@ -754,7 +753,7 @@ def _find_seen(model: SelectiveClassifier, X: Any, *, vouched: bool) -> tuple[Ca
         asks = isinstance(model.confidence, LearnedConfidence)
         caveats.insert(0, certificates.trained_here(most, asks=asks, vouched=vouched))
         if caveats[0].strikes:
-            warnings.warn(f"No certificate: {caveats[0].reason}.", stacklevel=4)
+            warn_user(f"No certificate: {caveats[0].reason}.")
     elif not caveats and not most.is_checked:
         caveats.append(certificates.NOTHING_CHECKED)
     return tuple(caveats)
@@ -764,9 +763,8 @@ def _warn_if_too_good(outcomes: Outcomes) -> None:
     """Ask whether rows of which next to none is wrong trained a classifier that keeps no record."""
     n_errors = int(np.count_nonzero(outcomes.loss))
     if n_errors < _TOO_GOOD * len(outcomes):
-        warnings.warn(
+        warn_user(
             f"Only {n_errors} of {len(outcomes)} rows are answered wrongly. Did these rows train "
             "the frozen classifier? Only rows that it has never seen certify it. If they are "
-            "fresh, say so: assume='fresh'.",
-            stacklevel=4,
+            "fresh, say so: assume='fresh'."
         )

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from skselect._checks import warn_user
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
 from skselect._checks.rows import check_subgroups
 from skselect._typing import BoolArray
@@ -185,9 +186,8 @@ def metrics_by_group(
     shaky = table[table.pop("shaky")]
     if len(shaky):
         names = [f"{row.metric} of {row.subgroup}" for row in shaky.itertuples()]
-        warnings.warn(
+        warn_user(
             f"intervals rest on fewer than {FEW_ERRORS} errors and may be far off: "
-            f"{', '.join(names[:10])}{' ...' if len(names) > 10 else ''}.",
-            stacklevel=3,
+            f"{', '.join(names[:10])}{' ...' if len(names) > 10 else ''}."
         )
     return table

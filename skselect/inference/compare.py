@@ -15,6 +15,7 @@ from scipy.special import ndtr, stdtr
 from scipy.stats import wilcoxon
 
 from skselect._array_ops import ROUNDING
+from skselect._checks import warn_user
 from skselect._checks.options import (
     check_choice,
     check_count,
@@ -330,19 +331,17 @@ def compare_models(
     few = found.pop("shaky")
     shaky = [name for name in names if few[name]]
     if shaky:
-        warnings.warn(
+        warn_user(
             f"{spec.name}: the estimates of {shaky} rest on fewer than {FEW_ERRORS} errors; "
-            "intervals and p-values may be far off.",
-            stacklevel=3,
+            "intervals and p-values may be far off."
         )
     hangs = found.pop("hangs")
     hanging = [name for name in names if hangs[name]]
     if hanging:
-        warnings.warn(
+        warn_user(
             f"{spec.name}: if the surest right answer of one model were wrong, the differences of "
             f"{hanging} from {found.index[0] if baseline is None else baseline!r} would be within "
-            "chance; these rows cannot rule that out.",
-            stacklevel=3,
+            "chance; these rows cannot rule that out."
         )
     found.attrs["note"] = NOTE
     return found
@@ -410,9 +409,8 @@ def compare_across_datasets(
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     frame = _check_value_table(values)
     if len(frame) < 6:
-        warnings.warn(
-            f"values has {len(frame)} data sets; with fewer than 6 no p-value can reach 0.05.",
-            stacklevel=2,
+        warn_user(
+            f"values has {len(frame)} data sets; with fewer than 6 no p-value can reach 0.05."
         )
     names = check_models("values", dict.fromkeys(frame.columns), baseline)
     ranks = frame.rank(axis=1, ascending=not greater_is_better).mean()

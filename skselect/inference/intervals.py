@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtri, stdtrit
 
 from skselect._array_ops import ROUNDING, is_graded
+from skselect._checks import warn_user
 from skselect._checks.options import check_choice, check_count, check_generator, check_number
 from skselect._checks.rows import check_countable, refuse_weights
 from skselect._notebook import NotebookText
@@ -448,8 +448,7 @@ def find_curve_interval(
 
 def _warn_if_shaky(found: MetricInterval) -> None:
     if is_shaky(found):
-        warnings.warn(
+        warn_user(
             f"{found.metric}: the interval rests on {found.n_errors:g} errors; with fewer than "
-            f"{FEW_ERRORS} it may be far off.",
-            stacklevel=4,
+            f"{FEW_ERRORS} it may be far off."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 import numpy as np
 
 from skselect._array_ops import is_graded
+from skselect._checks import did_you_mean
 from skselect._checks.options import check_number
 from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
@@ -176,9 +176,8 @@ def _check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -
     names = list(known)
     for name in given:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            meant = f". Did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")
+            meant = did_you_mean(name, names)
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}.{meant}")
 
 
 class Counts(NamedTuple):

@@ -6,7 +6,6 @@ A test needs independent rows and losses of 0 or 1, so it refuses weights that a
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -14,6 +13,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, ndtr, xlog1py, xlogy
 
 from skselect._array_ops import ROUNDING
+from skselect._checks import warn_user
 from skselect._checks.options import (
     check_choice,
     check_count,
@@ -273,10 +273,9 @@ def run_ecd_test(
         share = 1.0 - 2.0 * shortfall * (1.0 - shortfall)
         third = np.sum(shortfall * (1.0 - shortfall) * share * np.abs(log_odds) ** 3)
         if sigma > 0 and third > _MOST_THIRD_MOMENT * (sigma * len(rows)) ** 3:
-            warnings.warn(
+            warn_user(
                 "ecd_test: the normal approximation is poor for so few rows, or for confidences "
-                "so near 1; method='montecarlo' is exact.",
-                stacklevel=4,
+                "so near 1; method='montecarlo' is exact."
             )
         tails = float(ndtr(z)), float(ndtr(-z))
     else:
@@ -379,11 +378,10 @@ def ecce_test(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> Ecce
     """
     found = run_ecce_test(judge_proba(y_true, y_proba, **options).claimed.outcomes)
     if found.sigma > 0 and not found.has_many_rows:
-        warnings.warn(
+        warn_user(
             f"ecce_test: its p-values are for many rows; sum c (1 - c) is "
             f"{(found.sigma * found.n_rows) ** 2:.2g} here and should be {_LEAST_VARIANCE:g}. "
-            "ecd_test and csr_test are exact.",
-            stacklevel=3,
+            "ecd_test and csr_test are exact."
         )
     return found
 

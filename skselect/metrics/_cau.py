@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
 
+from skselect._checks import warn_user
 from skselect._checks.options import check_number
 from skselect._checks.proba import check_has_proba
 from skselect._typing import FloatArray
@@ -71,7 +71,7 @@ def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> fl
         ("CAU_0", parts.cau_0, float(lambda_), "errors"),
     ]:
         if math.isnan(value):
-            warnings.warn(f"cau: there are no {rows}, so {name} is left out.", stacklevel=4)
+            warn_user(f"cau: there are no {rows}, so {name} is left out.")
         else:
             total += factor * value
     return total

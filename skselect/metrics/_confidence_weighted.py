@@ -6,13 +6,12 @@ the one that goes with their decision.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from skselect._checks import shown
+from skselect._checks import shown, warn_user
 from skselect._checks.labels import check_both_kinds, check_two_classes
 from skselect._checks.proba import check_has_proba, resolve_pos_label
 from skselect._checks.rows import check_unit_confidence
@@ -122,10 +121,9 @@ def average_defined(values: FloatArray, share: FloatArray, average: str | None, 
     counted = ~missing & (share > 0)
     if np.any(missing & (share > 0)) or not np.any(counted):
         left = " and are left out of the average" if len(values) > 1 and average else ""
-        warnings.warn(
+        warn_user(
             f"{name} is undefined (nan) for {int(missing.sum())} of {len(values)} classes: their "
-            f"weighted counts are all zero{left}.",
-            stacklevel=5,
+            f"weighted counts are all zero{left}."
         )
     if average is None:
         return values
@@ -162,10 +160,9 @@ def cw_matthews(predictions: Predictions) -> float:
     total = matrix.sum()
     truth, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
     if min(np.count_nonzero(truth), np.count_nonzero(predicted)) < 2:
-        warnings.warn(
+        warn_user(
             "cw_matthews_corrcoef is undefined (nan): all weight is on one true or one predicted "
-            "class.",
-            stacklevel=4,
+            "class."
         )
         return float("nan")
     spread = np.sum(truth * (total - truth)) * np.sum(predicted * (total - predicted))
@@ -181,9 +178,7 @@ def cw_accuracy(curve: RiskCoverageCurve) -> float:
     curve.check_unit("cw_accuracy")
     total = curve.sums.confidence
     if not total > 0:
-        warnings.warn(
-            "cw_accuracy is undefined (nan): the confidence is 0 for every row.", stacklevel=4
-        )
+        warn_user("cw_accuracy is undefined (nan): the confidence is 0 for every row.")
         return float("nan")
     return curve.sums.confidence_right / total
 
@@ -194,7 +189,7 @@ def cw_gain(curve: RiskCoverageCurve) -> float:
     accuracy = 1.0 - curve.mean_loss
     room = 1.0 - min(weighted, accuracy)
     if room <= 0:
-        warnings.warn("cw_gain is undefined (nan): there are no errors.", stacklevel=4)
+        warn_user("cw_gain is undefined (nan): there are no errors.")
         return float("nan")
     return (weighted - accuracy) / room
 

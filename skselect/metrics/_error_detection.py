@@ -6,12 +6,12 @@ each. A graded loss l counts as l of an error and 1 - l of a right answer.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Unpack
 
 import numpy as np
 
 from skselect._array_ops import ROUNDING
+from skselect._checks import warn_user
 from skselect._checks.labels import check_two_classes
 from skselect._checks.options import check_choice, check_number
 from skselect._checks.proba import check_has_proba
@@ -37,7 +37,7 @@ def _both_kinds(right: float, wrong: float, name: str) -> bool:
     if right > 0 and wrong > 0:
         return True
     kind = "right answers" if wrong > 0 else "errors"
-    warnings.warn(f"{name} is undefined (nan): there are no {kind}.", stacklevel=5)
+    warn_user(f"{name} is undefined (nan): there are no {kind}.")
     return False
 
 
@@ -51,9 +51,7 @@ def failure_average_precision(curve: RiskCoverageCurve, positive: str = "error")
     total = float(np.sum(found))
     if not total > 0:
         kind = "errors" if positive == "error" else "right answers"
-        warnings.warn(
-            f"failure_average_precision is undefined (nan): there are no {kind}.", stacklevel=4
-        )
+        warn_user(f"failure_average_precision is undefined (nan): there are no {kind}.")
         return float("nan")
     precision = np.cumsum(found) / np.cumsum(weight)
     return float(min(np.sum(found / total * precision), 1.0))
@@ -119,7 +117,7 @@ def auroc_aurc(predictions: Predictions) -> float:
 
 def _without_two_classes() -> float:
     message = "auroc_aurc is undefined (nan): there are not rows of both classes."
-    warnings.warn(message, stacklevel=5)
+    warn_user(message)
     return float("nan")
 
 

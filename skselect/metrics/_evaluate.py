@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -12,10 +12,10 @@ from skselect._checks.options import check_choice
 from skselect._checks.rows import refuse_judged
 from skselect._typing import ConfidenceSpec, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import Judged, judge
+from skselect.metrics._arguments import ClassOptions, Judged, class_metric, judge
 from skselect.metrics._table import SPECS, MetricSpec, check_parameters
 from skselect.predictions.outcomes import Outcomes
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, read_rows
 
 #: What `evaluate` computes if no metrics are named.
 DEFAULT_METRICS = (
@@ -24,29 +24,32 @@ DEFAULT_METRICS = (
 )  # fmt: skip
 
 
+@class_metric
 def evaluate(
-    predictions_or_outcomes: Predictions | Outcomes | RiskCoverageCurve,
+    *rows: Any,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
-    *,
     confidence: ConfidenceSpec | None = None,
     loss: LossSpec = "zero_one",
+    **options: Unpack[ClassOptions],
 ) -> pd.Series:
     """Compute several metrics; the rows are sorted once.
 
     Parameters
     ----------
-    predictions_or_outcomes : Predictions, Outcomes or RiskCoverageCurve
-        A table of predictions of any model, or a curve, such as that of a
-        :class:`skselect.SelectiveState`.
+    *rows : `y_true, y_proba`, or one Predictions, Outcomes or RiskCoverageCurve
+        True labels and class probabilities, as for every metric; a table of predictions of any
+        model; or a curve, such as that of a :class:`skselect.SelectiveState`.
     metrics : iterable of str, or mapping of str to dict
         Short names as in ``skselect.metrics.SPECS``; a mapping gives the parameters of each,
-        such as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``.
+        such as ``{"cwsa_plus": {"threshold": .8}, "aurc": {}}``. They may follow the rows
+        without a name: ``evaluate(y_true, y_proba, ["aurc"])``.
     confidence : str, callable or array of shape (n,), default=None
-        For Predictions: how sure each row is. Metrics that need a probability of being right
-        (csr, ece, cw_accuracy) use that of the predicted class in place of a named confidence;
-        values of an array or a callable are used as they are.
+        How sure each row is, unless the rows say it. Metrics that need a probability of being
+        right (csr, ece, cw_accuracy) use that of the predicted class in place of a named
+        confidence; values of an array or a callable are used as they are.
     loss : {"zero_one"} or callable, default="zero_one"
-        For Predictions: how wrong each row is.
+        How wrong each row is, unless the rows say it.
+    %(options)s
 
     Returns
     -------
@@ -56,24 +59,35 @@ def evaluate(
     Raises
     ------
     ValueError
-        If a name is unknown or needs a parameter that is missing.
+        If a name is unknown or needs a parameter that is missing, or the rows are malformed.
 
     Examples
     --------
-    >>> from skselect import Predictions, evaluate
-    >>> predictions = Predictions.from_proba([0, 1, 1], [[.9, .1], [.2, .8], [.6, .4]])
-    >>> evaluate(predictions, {"aurc": {}, "cwsa_plus": {"threshold": .7}}).round(3)
+    >>> from skselect import evaluate
+    >>> y_true, y_proba = [0, 1, 1], [[.9, .1], [.2, .8], [.6, .4]]
+    >>> evaluate(y_true, y_proba, {"aurc": {}, "cwsa_plus": {"threshold": .7}}).round(3)
     aurc         0.111
     cwsa_plus    0.500
     dtype: float64
     """
+    tables = (Predictions, Outcomes, RiskCoverageCurve)
+    n = 1 if rows and (isinstance(rows[0], tables) or _begin_with_names(rows[1:])) else 2
+    if len(rows) > n:
+        metrics, rows = rows[n], (*rows[:n], *rows[n + 1 :])
     wanted = requests(metrics)
-    if isinstance(predictions_or_outcomes, RiskCoverageCurve):
+    source = read_rows(rows, tables, **options)
+    if isinstance(source, RiskCoverageCurve):
         refuse_judged(confidence, loss)
-        rows = Judged(predictions_or_outcomes)
+        judged = Judged(source)
     else:
-        rows = judge(predictions_or_outcomes, confidence=confidence, loss=loss)
-    return pd.Series({spec.name: kernel_value(spec, rows, known) for spec, known in wanted})
+        judged = judge(source, confidence=confidence, loss=loss)
+    return pd.Series({spec.name: kernel_value(spec, judged, known) for spec, known in wanted})
+
+
+def _begin_with_names(given: tuple[Any, ...]) -> bool:
+    """Tell names of metrics from probabilities; a data frame would list its columns."""
+    listed = bool(given) and isinstance(given[0], Collection) and not hasattr(given[0], "shape")
+    return listed and all(isinstance(name, str) for name in given[0])
 
 
 def kernel_value(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
@@ -90,10 +104,11 @@ def requests(
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]],
 ) -> list[tuple[MetricSpec, dict[str, Any]]]:
     """Return what is known about each metric that was asked for, and its parameters."""
-    if isinstance(metrics, str):
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         metrics = [metrics]
-    wanted = dict(metrics) if isinstance(metrics, Mapping) else {name: {} for name in metrics}
-    return [request(name, parameters, "metrics") for name, parameters in wanted.items()]
+    if not isinstance(metrics, Mapping):
+        return [request(name, argument="metrics") for name in metrics]
+    return [request(name, parameters, "metrics") for name, parameters in metrics.items()]
 
 
 def request(

@@ -6,12 +6,11 @@ The public functions take labels and probabilities.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._checks import shown
+from skselect._checks import shown, warn_user
 from skselect._checks.options import check_choice, check_number, check_threshold
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import BoolArray, FloatArray
@@ -35,10 +34,9 @@ def selective_risk(curve: Countable, threshold: float = 0.5) -> float:
     """Return the weighted mean loss of the accepted rows; warn and return nan if there are none."""
     weight, loss = _accepted(curve, threshold)
     if not weight > 0:
-        warnings.warn(
+        warn_user(
             f"No row is accepted at threshold={threshold}: selective risk and selective accuracy "
-            "are undefined (nan).",
-            stacklevel=4,
+            "are undefined (nan)."
         )
         return float("nan")
     return loss / weight

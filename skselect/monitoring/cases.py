@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks import as_array, shown
+from skselect._checks import as_array, shown, warn_user
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 
 # Fewer labels than this may all be for cases that were handed over.
@@ -170,12 +169,10 @@ def refuse_two_labels(names: LabelArray, truth: IntArray) -> None:
 def warn_if_strange(names: LabelArray, waiting: LabelArray, n_found: int) -> None:
     """Warn where no label is for a case that waits: the names may be written in another way."""
     if len(names) >= _SEVERAL and len(waiting) and not n_found:
-        warnings.warn(
+        warn_user(
             f"ids: none of these {len(names):,} labels is for a case that waits. They are for "
             f"cases such as {names[0]!r}; one that waits is called {waiting[0]!r}. Names are "
-            "compared as text.",
-            UserWarning,
-            stacklevel=3,
+            "compared as text."
         )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks import shown
 from skselect._checks.options import check_delta
 from skselect._notebook import wrap
 from skselect._typing import BoolArray
@@ -22,6 +21,7 @@ from skselect.selection.kept import (
     PromiseCheck,
     Seen,
     check_counted,
+    check_is_policy,
     check_promise,
     count_bounds,
     decide_labelled,
@@ -195,8 +195,7 @@ class PolicyCheck:
 
 def check_policy(
     policy: AbstentionPolicy,
-    predictions: Predictions | SelectiveState,
-    *,
+    *rows: Any,
     target: float | None = None,
     delta: float | None = None,
     subgroups: Any = None,
@@ -206,9 +205,10 @@ def check_policy(
     Parameters
     ----------
     policy : AbstentionPolicy
-    predictions : Predictions or SelectiveState
-        The classifier's raw probabilities for fresh labelled rows (or its answers with their
-        confidence, where the policy reads these); the policy applies its own calibration. Labels
+    *rows : `y_true, y_proba`, or one Predictions or SelectiveState
+        True labels and the classifier's raw probabilities of fresh rows, in the columns of
+        `policy.decide` (or Predictions with its answers and their confidence, where the policy
+        reads these); the policy applies its own calibration. Labels
         of accepted rows, drawn at random, are enough where the promise is about the risk. For
         rows that do not fit in memory: a state that counted the policy's confidence and error of
         each row; in mode "certified" with the policy's threshold among its `thresholds`.
@@ -263,33 +263,29 @@ def check_policy(
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import AbstentionPolicy, Predictions, check_policy
+    >>> from skselect import AbstentionPolicy, check_policy
     >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    >>> y = [1] * 290 + [0] * 10                                   # 10 of 300 are wrong
-    >>> fresh = Predictions.from_proba(y, np.tile([.1, .9], (300, 1)), labels=[0, 1])
-    >>> [check_policy(policy, fresh, target=risk).verdict for risk in (.01, .04, .06)]
+    >>> y, proba = [1] * 290 + [0] * 10, np.tile([.1, .9], (300, 1))   # 10 of 300 are wrong
+    >>> [check_policy(policy, y, proba, target=risk).verdict for risk in (.01, .04, .06)]
     ['broken', 'undecided', 'holds']
-    >>> check_policy(policy, fresh, target=.04).n_more
+    >>> check_policy(policy, y, proba, target=.04).n_more
     2210
 
     Rows that do not fit in memory:
 
     >>> from skselect import SelectiveState
-    >>> state = SelectiveState(labels=[0, 1]).update(y, np.tile([.1, .9], (300, 1)))
+    >>> state = SelectiveState(labels=[0, 1]).update(y, proba)
     >>> check_policy(policy, state, target=.06).verdict
     'holds'
     """
-    if not isinstance(policy, AbstentionPolicy):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
-        )
+    check_is_policy(policy)
     if delta is not None:
         check_delta(delta)
-    if isinstance(predictions, SelectiveState):
-        check = _check_state(policy, predictions, subgroups, target, delta)
+    if len(rows) == 1 and isinstance(rows[0], SelectiveState):
+        check = _check_state(policy, rows[0], subgroups, target, delta)
     else:
         answered, accepted, confidence = decide_labelled(
-            policy, predictions, subgroups, "check_policy"
+            policy, rows, subgroups, "check_policy", (Predictions, SelectiveState)
         )
         outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
         check = check_decided(

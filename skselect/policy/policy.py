@@ -13,7 +13,7 @@ import pprint
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -231,6 +231,16 @@ class AbstentionPolicy(NotebookText):
 
     # Deciding ----------------------------------------------------------------------------
 
+    if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("predict"):
+                raise AttributeError(
+                    f"A policy has no {name!r}, because it holds no classifier: use "
+                    "policy.decide(classifier.predict_proba(X)), or the estimator itself."
+                )
+            return object.__getattribute__(self, name)
+
     def decide(
         self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
     ) -> pd.DataFrame:
@@ -307,7 +317,7 @@ class AbstentionPolicy(NotebookText):
     def _check_and_apply(
         self, y_proba: Any, y_pred: Any, subgroups: Any, witnesses: Any
     ) -> Decisions:
-        scores = _check_scores(y_proba, self.classes, self.response)
+        scores = check_scores(y_proba, self.classes, self.response)
         answers = self._check_answers(y_pred, len(scores))
         opinions = self._check_opinions(witnesses, len(scores))
         return apply_policy(self, scores, answers, subgroups, opinions)
@@ -355,7 +365,7 @@ class AbstentionPolicy(NotebookText):
         for name in self.confidence.asks:
             place = f"witnesses[{name!r}]"
             if name in self.confidence.witnesses:
-                values = _check_scores(given[name], self.classes, "predict_proba", place)
+                values = check_scores(given[name], self.classes, "predict_proba", place)
             else:
                 values = check_vector(given[name], place) if n else np.empty(0)
                 if not np.all(np.isfinite(values)):
@@ -715,7 +725,7 @@ def _check_asked(score: LearnedScore, witnesses: Any) -> Mapping[str, Any]:
     return witnesses
 
 
-def _check_scores(
+def check_scores(
     values: Any, classes: LabelArray, response: str, name: str = "y_proba"
 ) -> FloatArray:
     """Return checked raw scores, with a column per class or one decision value for two."""

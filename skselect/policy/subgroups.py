@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import column_names
-from skselect._checks import shown
+from skselect._checks import shown, warn_user
 from skselect._checks.options import check_choice, check_threshold
 from skselect._checks.rows import check_subgroups
 from skselect._notebook import wrap
@@ -136,7 +135,7 @@ class GroupThresholds:
         )
         if self.unseen == "raise":
             raise ValueError(f"{message}. With unseen='abstain' they are handed over instead.")
-        warnings.warn(f"{message}; they are handed over.", stacklevel=6)
+        warn_user(f"{message}; they are handed over.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

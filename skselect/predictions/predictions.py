@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -235,6 +236,51 @@ class Predictions:
         if self.sample_weight is not None:
             columns["sample_weight"] = self.sample_weight
         return pd.DataFrame(columns)
+
+
+def read_rows(
+    given: tuple[Any, ...],
+    tables: tuple[type, ...],
+    build: Callable[..., Predictions] = Predictions.from_proba,
+    **options: Any,
+) -> Any:
+    """Return a table as it is, or Predictions of `(y_true, y_proba)`.
+
+    Parameters
+    ----------
+    given : tuple
+        The positional arguments: a table, or `(y_true, y_proba)`.
+    tables : tuple of type
+        The kinds of tables that are returned as they are.
+    build : callable
+        Makes Predictions of `(y_true, y_proba)`.
+    **options
+        Keywords of `build`; a table takes none of them.
+    """
+    is_table = bool(given) and isinstance(given[0], tables)
+    names = " or ".join(kind.__name__ for kind in tables)
+    wanted = f"rows must be y_true and y_proba (true labels, then probabilities), or one {names}"
+    if len(given) < 2 and not is_table:
+        got = type(given[0]).__name__ if given else "nothing"
+        is_counted = got == "SelectiveState" and "RiskCoverageCurve" in names
+        hint = " Pass its finalize()." if is_counted else ""
+        raise ValueError(f"{wanted}; got {got} alone.{hint}")
+    if others := given[1 if is_table else 2 :]:
+        raise ValueError(f"{wanted}; got {shown(others[0])} after them. Name that argument.")
+    if is_table:
+        for name, value in options.items():
+            if value is not None:
+                kind = type(given[0]).__name__
+                raise ValueError(f"{name} goes with y_true and y_proba, not with {kind}.")
+        return given[0]
+    if any(hasattr(values, "__dask_graph__") for values in given):
+        raise ValueError(
+            "y_true, y_proba: Dask collections are counted block by block. Use "
+            "skselect.dask.evaluate(y_true, y_proba) for metrics, "
+            "skselect.dask.state(y_true, y_proba) for thresholds and policies, or pass "
+            "y_true.compute(), y_proba.compute()."
+        )
+    return build(*given, **options)
 
 
 def _complete_columns(

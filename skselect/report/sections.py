@@ -185,7 +185,7 @@ def describe_missed(by_class: dict[str, Any]) -> list[str]:
         always = one["all"]["missed"]
         missed = one.get("accepted", one["all"])["missed"]
         before = f" ({always['n_hits']:,} if it always answered)" if "accepted" in one else ""
-        counts = f"{missed['n_hits']:,} of {missed['n_rows']:,} {one['class']}{before}"
+        counts = f"{missed['n_hits']:,} of {missed['n_rows']:,} of class {one['class']}{before}"
         found += [(missed["value"], counts)] if missed["n_rows"] else []
     found.sort(key=lambda one: one[0], reverse=True)
     first = "Missed" if by_class["n_classes"] <= _MOST_IN_WORDS else "Missed most often"

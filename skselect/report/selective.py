@@ -114,7 +114,7 @@ class SelectiveReport(NotebookText):
 
 def selective_report(
     y_true: Any,
-    y_proba: Any,
+    y_proba: Any = None,
     *,
     policy: Any = None,
     threshold: float | None = None,
@@ -137,7 +137,7 @@ def selective_report(
     y_proba : array-like of shape (n, K) or (n,), Predictions, or mapping of str to these
         Class probabilities of one model, or of several by name. With a `policy` these are the
         raw ones, before its calibration. Predictions (of labels and a confidence, for example)
-        bring their true labels: pass ``y_true=None``.
+        bring their true labels: pass them, or a mapping of them, alone.
     policy : AbstentionPolicy, or mapping of str to AbstentionPolicy, default=None
         Its threshold, calibration and certificate are reported. It applies its own calibration,
         so pass raw probabilities (``tuner.raw_scores(X)``): a second one is not noticed.
@@ -194,6 +194,10 @@ def selective_report(
     """
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     check_count("n_errors", n_errors, 0)
+    if y_proba is None:
+        if not isinstance(y_true, Predictions | Mapping):
+            raise ValueError("y_proba is missing; pass selective_report(y_true, y_proba).")
+        y_true, y_proba = None, y_true
     given = y_proba if isinstance(y_proba, Mapping) else {UNNAMED: y_proba}
     _check_model_names(given)
     tables = {

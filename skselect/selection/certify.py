@@ -16,16 +16,14 @@ from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
-from skselect.predictions.predictions import Predictions
 from skselect.selection.goal import Goal
-from skselect.selection.kept import decide_labelled, own_promise
+from skselect.selection.kept import check_is_policy, decide_labelled, own_promise
 from skselect.selection.promise import betting_bound, counted_bound, issue
 
 
 def certify(
     policy: AbstentionPolicy,
-    predictions: Predictions,
-    *,
+    *rows: Any,
     target: float | None = None,
     delta: float = 0.05,
     max_analyses: int = 1,
@@ -40,9 +38,9 @@ def certify(
     Parameters
     ----------
     policy : AbstentionPolicy
-    predictions : Predictions
-        The classifier's raw probabilities for fresh labelled rows; the policy applies its own
-        calibration to them.
+    *rows : `y_true, y_proba`, or Predictions
+        True labels and the classifier's raw probabilities of fresh rows, in the columns of
+        `policy.decide`; the policy applies its own calibration to them.
     target : float in (0, 0.5], default=None
         Largest selective risk, in units of the policy's cost matrix where it has one (up to
         its largest cost), named before the rows were seen. None measures the bound that the
@@ -78,12 +76,13 @@ def certify(
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import AbstentionPolicy, Predictions, certify
+    >>> from skselect import AbstentionPolicy, certify
     >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    >>> fresh = Predictions.from_proba([1] * 300, np.tile([.1, .9], (300, 1)), labels=[0, 1])
-    >>> certify(policy, fresh, target=.02).is_certified
+    >>> y_true, y_proba = [1] * 300, np.tile([.1, .9], (300, 1))
+    >>> certify(policy, y_true, y_proba, target=.02).is_certified
     True
     """
+    check_is_policy(policy)
     check_delta(delta)
     rule = policy.rule
     if target is not None:
@@ -97,7 +96,7 @@ def certify(
         loss=rule.default_loss,
         unit=rule.unit,
     )
-    answered, accepted, confidence = decide_labelled(policy, predictions, subgroups, "certify")
+    answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
     outcomes = Outcomes(compute_loss(answered, rule.default_loss), confidence)
     bound, met = _test(outcomes, accepted, goal, target)
     own_bound = rule.unit * bound

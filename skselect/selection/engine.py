@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from skselect import thresholds
-from skselect._array_ops import are_constant, is_graded
+from skselect._array_ops import are_constant, is_graded, reaches
+from skselect._checks import warn_user
 from skselect._checks.rows import (
     check_countable,
     check_some_subgroup,
@@ -19,7 +19,7 @@ from skselect._checks.rows import (
 from skselect._typing import IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
-from skselect.policy.certificate import Caveat, fingerprint
+from skselect.policy.certificate import Caveat, fingerprint, percent
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.goal import Goal
@@ -68,13 +68,13 @@ def _report_infeasible(found: ThresholdSelection) -> ThresholdSelection:
     if not found.accepts_nothing:
         return found
     if goal.objective == "cost":
-        warnings.warn(_abstaining_is_cheapest(goal), stacklevel=4)
+        warn_user(_abstaining_is_cheapest(goal))
         return found
     again = asking_again(goal)
     if goal.on_infeasible == "raise":
         raise refusal(found.curve, goal, again=again, remedy=_REMEDY)
     error = refusal(found.curve, goal, again=again)
-    warnings.warn(f"{error} Nothing will be accepted.", stacklevel=4)
+    warn_user(f"{error} Nothing will be accepted.")
     return found
 
 
@@ -127,7 +127,7 @@ def pick_by_group(
         one = _find(outcomes.take(rows), own, caveats, bounded=bounded)
         found[group] = one
         if one.accepts_nothing and goal.objective == "cost":
-            warnings.warn(_abstaining_is_cheapest(own), stacklevel=3)
+            warn_user(_abstaining_is_cheapest(own))
         elif one.accepts_nothing:
             refused[f"{by} {group!r}"] = one
     errors = {which: refusal(one.curve, one.goal) for which, one in islice(refused.items(), _FEW)}
@@ -142,7 +142,7 @@ def pick_by_group(
         )
     again = asking_again(goal)
     for text in [*(f"{text}{again} This subgroup will be handed over." for text in texts), *more]:
-        warnings.warn(text, stacklevel=3)
+        warn_user(text)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     columns = () if by_answer else names_of_columns(subgroups)
     return GroupedSelection(by, found, curve, unseen, by_answer=by_answer, columns=columns)
@@ -158,10 +158,9 @@ def _find_members(outcomes: Outcomes, subgroups: Any, by: str, unseen: str) -> d
     check_some_subgroup(members)
     if missing:
         later = "handed over" if unseen == "abstain" else "refused"
-        warnings.warn(
+        warn_user(
             f"subgroups: {missing} of {len(codes)} rows have no {by}. They choose no threshold, "
-            f"and such rows will be {later}.",
-            stacklevel=4,
+            f"and such rows will be {later}."
         )
     return members
 
@@ -253,22 +252,41 @@ def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float 
     if best is None:
         return np.inf, 0, None
     if best.unconstrained > best.best and not goal.constraints:
-        bound = "the lower bound of " if goal.method == "lower_bound" else ""
-        warnings.warn(
-            f"min_coverage={goal.min_coverage:g} binds: at a coverage below it {bound}"
-            f"{goal.objective} would be {best.unconstrained:.4g} instead of {best.best:.4g}. Such "
-            "an optimum is usually due to a few rows; lower min_coverage only with many rows.",
-            stacklevel=6,
-        )
+        warn_user(_explain_min_coverage(curve, goal, best))
     elif best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
-        warnings.warn(
+        warn_user(
             f"{goal.objective} is best when everything is accepted: of the thresholds from "
             f"{low:g} to {high:g} it is largest at {best.threshold:.4g}, and no confidence is "
-            "lower. To hand cases over all the same, say what the answers must keep: "
-            "objective='risk' with a target.",
-            stacklevel=6,
+            f"lower. All answers together have the risk {curve.mean_loss:.3g} here. To hand cases "
+            "over all the same, name a smaller one: objective='risk', target=0.05 is for at most "
+            "5 % wrong answers."
         )
     return best.threshold, best.n_blocks, best.value
+
+
+def _explain_min_coverage(
+    curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum
+) -> str:
+    """Say what the least coverage costs, and where rows of equal confidence raise it."""
+    ends = [best.n_unconstrained, best.n_blocks]
+    below, chosen = (f"{percent(curve.coverage[k - 1])} of the rows" for k in ends)
+    n_below, before = curve.n_accepted[best.n_unconstrained - 1], best.n_blocks - 2
+    # The set before the chosen one is too small, and more than one row lies between them.
+    is_least = before >= 0 and not reaches(curve.coverage[before], goal.min_coverage)
+    tied = is_least and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1
+    bound = "the lower bound of " if goal.method == "lower_bound" else ""
+    return (
+        f"min_coverage={goal.min_coverage:g} binds: {bound}{goal.objective} would be "
+        f"{best.unconstrained:.4g} where {below} are accepted ({n_below:,.0f}), instead of "
+        f"{best.best:.4g} where {chosen} are. "
+        + (
+            f"Fewer would be {percent(curve.coverage[before])}, for rows of equal confidence are "
+            "accepted together. "
+            if tied
+            else ""
+        )
+        + "Lower min_coverage only where so many rows are enough: the best of few is often luck."
+    )
 
 
 def policy_facts(

@@ -12,7 +12,7 @@ import numpy as np
 
 from skselect import thresholds
 from skselect._array_ops import reaches
-from skselect._checks import shown
+from skselect._checks import did_you_mean, shown
 from skselect._checks.options import (
     check_choice,
     check_count,
@@ -256,6 +256,7 @@ def _check_method(objective: str, method: Any) -> str:
     if not isinstance(name, str) or name not in known:
         raise ValueError(
             f"method (of objective={objective!r}) must be one of {known}, got {shown(method)}."
+            f"{did_you_mean(name, known)}"
         )
     return name
 

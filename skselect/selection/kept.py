@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from skselect._checks import shown
+from skselect._checks.labels import check_known, check_labels, encode_labels
 from skselect._checks.options import check_number, check_risk_target
 from skselect._checks.rows import refuse_weights
 from skselect._typing import BoolArray, FloatArray
@@ -20,12 +23,11 @@ from skselect.bounds import (
 )
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
-from skselect.policy.policy import AbstentionPolicy, External, apply_policy
+from skselect.policy.policy import AbstentionPolicy, External, apply_policy, check_scores
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import compute_loss
-from skselect.predictions.predictions import Predictions
-from skselect.selection.goal import check_is_predictions
+from skselect.predictions.predictions import Predictions, read_rows
 
 # A notice spells out so many promises at most, and counts the others.
 _MANY = 10
@@ -239,16 +241,41 @@ def _more_by_counts(count: int, n: int, largest: float, delta: float) -> int | N
 # Which promises, about which rows ----------------------------------------------------------------
 
 
+def check_is_policy(policy: Any) -> None:
+    """Refuse anything but a policy, such as the tuner that made it."""
+    if not isinstance(policy, AbstentionPolicy):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
+        )
+
+
+def _predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Predictions:
+    """Read labels and raw probabilities as the policy does: its classes, one column for two."""
+    truth = check_labels(y_true)
+    codes = encode_labels(truth, policy.classes)
+    check_known(codes, truth, policy.classes, "y_true", "The policy cannot answer with others.")
+    scores = check_scores(y_proba, policy.classes, policy.response)
+    return Predictions.from_proba(truth, scores, labels=policy.classes)
+
+
 def decide_labelled(
-    policy: AbstentionPolicy, predictions: Predictions, subgroups: Any, purpose: str
+    policy: AbstentionPolicy,
+    rows: tuple[Any, ...],
+    subgroups: Any,
+    purpose: str,
+    tables: tuple[type, ...] = (Predictions,),
 ) -> tuple[Predictions, BoolArray, FloatArray]:
-    """Return predictions with the policy's answers, which rows it accepts, and its confidence."""
-    check_is_predictions(predictions, purpose)
+    """Return predictions with the policy's answers, which rows it accepts, and its confidence.
+
+    `tables` are what the caller takes beside `(y_true, y_proba)`; here they are Predictions.
+    """
+    check_is_policy(policy)
     if policy.response != "predict_proba":
         raise ValueError(
             "policy: it reads decision values, which Predictions cannot hold, so it cannot be "
             "certified later. Certify it when it is tuned, or use a classifier with predict_proba."
         )
+    predictions = read_rows(rows, tables, partial(_predictions_for, policy))
     by_column = isinstance(policy.confidence, External) and policy.calibration is None
     by_column = by_column or isinstance(policy.confidence, LearnedScore)
     if predictions.y_proba is None and not by_column:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.special import kolmogorov
 
+from skselect._checks import warn_user
 from skselect._typing import FloatArray
 from skselect.policy.certificate import Caveat, in_order
 from skselect.predictions.outcomes import Outcomes
@@ -50,7 +49,7 @@ def warn_of_order(
     """Warn of what :func:`find_order` found, unless nothing is accepted or the user vouches."""
     for caveat in caveats:
         if caveat.strikes and min(found.thresholds.values()) < np.inf:
-            warnings.warn(f"The order of the rows matters: {caveat.reason}.", stacklevel=4)
+            warn_user(f"The order of the rows matters: {caveat.reason}.")
 
 
 def order_p_value(values: FloatArray) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from skselect._checks.rows import refuse_among, refuse_judged
 from skselect._sklearn import take_rows
 from skselect._typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.metrics._arguments import ClassOptions, class_metric
 from skselect.policy.certificate import check_vouched
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import asks_for_answers, name_of_subgroups
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes, choose_loss
-from skselect.predictions.predictions import Predictions
+from skselect.predictions.predictions import Predictions, read_rows
 from skselect.selection.engine import pick, pick_by_group, pick_on_curve, policy_facts
 from skselect.selection.goal import Goal, check_is_predictions
 from skselect.selection.kept import rows_of_class
@@ -29,9 +30,9 @@ from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to
 from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
 
 
+@class_metric
 def select_threshold(
-    predictions_or_outcomes: Predictions | Outcomes | RiskCoverageCurve,
-    *,
+    *rows: Any,
     objective: str,
     target: Any = None,
     delta: float = 0.05,
@@ -48,13 +49,14 @@ def select_threshold(
     shortlist: float | Shortlist | None = None,
     assume: str | Sequence[str] = (),
     on_infeasible: str = "raise",
+    **options: Unpack[ClassOptions],
 ) -> ThresholdSelection | GroupedSelection:
     """Pick a threshold from a table of predictions, without any estimator.
 
     Parameters
     ----------
-    predictions_or_outcomes : Predictions, Outcomes or RiskCoverageCurve
-        Predictions for labelled rows that did not train or calibrate the model. Where losses or
+    *rows : `y_true, y_proba`, or one Predictions, Outcomes or RiskCoverageCurve
+        Labelled rows that did not train or calibrate the model. Where losses or
         confidences depend on the order of the rows (tested at level 0.01), there is a warning,
         and a certificate is an estimate. Weights are
         refused where rows are counted; ``method="betting"`` reads them as importance weights.
@@ -121,12 +123,12 @@ def select_threshold(
         What the policy does with rows of other subgroups: hand them over with a warning, or
         raise an error.
     confidence : str, callable or array of shape (n,), default=None
-        For Predictions: how sure each row is. None: the default of their decision rule.
+        How sure each row is. None: the default of the decision rule. Outcomes say it.
     loss : {"auto", "zero_one", "cost"} or callable, default="auto"
-        For Predictions: how wrong each row is. "auto": the cost where there is a cost matrix
+        How wrong each row is. "auto": the cost where there is a cost matrix
         (metrics count errors all the same).
     shortlist : float in (0, 1) or Shortlist, default=None
-        For Predictions with probabilities of three or more classes: name the probable classes
+        With probabilities of three or more classes: name the probable classes
         of each handed-over case, so that the true one is among them in this share of the cases.
         The rows that choose the threshold set the list too, so that the share is an estimate;
         ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets rows apart: exact.
@@ -136,6 +138,7 @@ def select_threshold(
         the finding.
     on_infeasible : {"raise", "abstain"}, default="raise"
         What to do when no threshold meets the target: raise, or warn and accept nothing.
+    %(options)s
 
     Returns
     -------
@@ -168,7 +171,7 @@ def select_threshold(
     Taken on trust: ...
     Method: combined, delta 0.05.
     """
-    source = predictions_or_outcomes
+    source = read_rows(rows, (Predictions, Outcomes, RiskCoverageCurve), **options)
     rule = source.rule if isinstance(source, Predictions) else DecisionRule()
     loss = choose_loss(loss, objective, has_costs=rule.cost_matrix is not None)
     # Whether confidences came with the rows, as an array.
@@ -213,18 +216,18 @@ def select_threshold(
         by = subgroups if by_answer else name_of_subgroups(subgroups)
         if by_answer:
             subgroups = check_is_predictions(source, "subgroups='predicted_class'").answers
-        rows = rows_to_choose(asked, len(outcomes), None)
+        part = rows_to_choose(asked, len(outcomes), None)
         chosen, members = outcomes, subgroups
-        if rows is not None:
-            chosen, members = outcomes.take(rows), take_rows(subgroups, rows)
+        if part is not None:
+            chosen, members = outcomes.take(part), take_rows(subgroups, part)
         found = pick_by_group(
             chosen, members, by, target, goal,
             by_answer=by_answer, caveats=caveats, bounded=bounded, unseen=unseen,
         )  # fmt: skip
     else:
-        rows, cases = rows_among(source, among)
-        rows = rows_to_choose(asked, len(outcomes), rows)
-        chosen = outcomes if rows is None else outcomes.take(rows)
+        part, cases = rows_among(source, among)
+        part = rows_to_choose(asked, len(outcomes), part)
+        chosen = outcomes if part is None else outcomes.take(part)
         goal_here = goal.with_target(target, cases=cases)
         found = pick(chosen, goal_here, caveats=caveats, bounded=bounded)
     warn_of_order(caveats, found)

@@ -37,6 +37,8 @@ class MetricOptimum:
     unconstrained : float
         Its largest value within the range, without constraints or least coverage; above `best`
         where they matter.
+    n_unconstrained : int
+        Entries of the curve that are accepted there.
     """
 
     threshold: float
@@ -44,6 +46,7 @@ class MetricOptimum:
     value: float
     best: float
     unconstrained: float
+    n_unconstrained: int
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,10 @@ def best_metric(
     if metric == "selective_accuracy":
         threshold = threshold_below(curve, k)
     value = float(found.values[chosen])
-    return MetricOptimum(threshold, k, value, float(best), float(np.max(scores)))
+    free = int(np.argmax(scores))
+    return MetricOptimum(
+        threshold, k, value, float(best), float(scores[free]), int(found.n_blocks[free])
+    )
 
 
 def keeps(curve: RiskCoverageCurve, constraints: tuple[tuple[str, float], ...]) -> BoolArray:

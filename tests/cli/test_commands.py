@@ -344,7 +344,7 @@ def test_out_of_reach_exits_with_three_and_writes_nothing(frame, capsys, tmp_pat
     ("arguments", "message"),
     [
         (["tune", "no.csv", *PROBA], "there is no file 'no.csv'"),
-        (["tune", "t.csv", "--label", "truht", "--target", ".1"], "Did you mean ['truth']?"),
+        (["tune", "t.csv", "--label", "truht", "--target", ".1"], "Did you mean 'truth'?"),
         (["tune", "t.csv", "--label", "truth", "--target", ".1"], "no columns ['no', 'yes']"),
         (["tune", "t.csv", *PROBA], "target"),
         (["tune", "t.csv", *PROBA, "--target", "2"], "target"),

@@ -48,6 +48,20 @@ def test_wrong_usage_exits_with_two(arguments, capsys):
     assert "usage: skselect" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["report", "t.csv"], "The report is written by: skselect evaluate TABLE --html FILE"),
+        (["tune", "t.csv", "--label", "y", "--target", "0.1", "--max-risk", "0.05"],
+         "for tune the largest share of wrong answers is --target"),
+    ],
+)  # fmt: skip
+def test_a_word_that_belongs_elsewhere_is_explained(arguments, hint, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert hint in capsys.readouterr().err
+
+
 def test_module_runs_as_a_program():
     done = subprocess.run(
         [sys.executable, "-m", "skselect", "--help"], capture_output=True, text=True, check=True

@@ -158,7 +158,7 @@ def test_a_truncated_file_is_refused(data_folder, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("adlut", "did you mean 'adult'"), ("", "one of the 51"), (3, "got 3"), (None, "got None")],
+    [("adlut", "Did you mean 'adult'"), ("", "one of the 51"), (3, "got 3"), (None, "got None")],
 )
 def test_unknown_names(name, message):
     with pytest.raises(ValueError, match=message):

@@ -170,5 +170,5 @@ def test_refusals(drawn):
     for matrix in ([1, 2, 3], [[1, 2, 3]], [[1], [2]], [[[1, 2]]]):
         with pytest.raises(ValueError, match="confusion_matrix must have"):
             SelectiveConfusionDisplay(matrix)
-    with pytest.raises(ValueError, match="Predictions"):
+    with pytest.raises(ValueError, match="policy must be an AbstentionPolicy"):
         SelectiveConfusionDisplay.from_policy(None, drawn[1])

@@ -39,6 +39,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
 from skselect.calibration import ClassCalibration
@@ -204,7 +205,7 @@ def test_labels_are_checked_before_they_are_an_array(labels, message, data):
         (["a", "b"], -1, "must be a string like the classes"),
         (["abstain", "b"], "auto", "is one of the classes"),
         ([False, True], 1, "is one of the classes"),
-        ([True, True], 0, "is one of the classes"),
+        ([True, False], 0, "is one of the classes"),
         ([False, True], -0.5, "must be a whole number where the classes are booleans"),
         ([False, True], None, "must be a number, since the classes are"),
     ],
@@ -747,10 +748,10 @@ def test_rows_that_trained_it_are_recognised(data):
 
 @pytest.mark.parametrize("calibration", [None, "temperature"])
 def test_one_class_with_decision_values_only(calibration, data):
-    with pytest.raises(ValueError, match=r"y has one class only, \[0\]: RidgeClassifier has no"):
-        SelectiveClassifier(RidgeClassifier(), calibration=calibration).fit(
-            data[0], np.zeros(300, int)
-        )
+    X, y = data[0], np.zeros(300, int)
+    frozen = FrozenEstimator(RidgeClassifier().fit(X, y))
+    with pytest.raises(ValueError, match=r"y has one class only, \[0\]: .* has no predict_proba"):
+        SelectiveClassifier(frozen, calibration=calibration).fit(X, y)
 
 
 def test_log_probabilities(data):
@@ -874,3 +875,41 @@ def test_n_jobs_changes_nothing(data):
     )
     expected = one.fit(*data).predict_proba(data[0])
     np.testing.assert_array_equal(two.fit(*data).predict_proba(data[0]), expected)
+
+
+# Attributes that are not there ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [SelectiveClassifier, ThresholdTuner])
+def test_a_fitted_attribute_of_an_unfitted_estimator(make):
+    model = make(GaussianNB())
+    for name in ("policy_", "classes_", "estimator_", "n_features_in_"):
+        assert not hasattr(model, name)
+        with pytest.raises(NotFittedError, match=r"not fitted yet.*Call fit"):
+            getattr(model, name)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    for name in ("_private_", "typo", "__array__"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as found:
+            getattr(model, name)
+        assert not isinstance(found.value, NotFittedError)
+
+
+@pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
+@pytest.mark.parametrize("make", [SelectiveClassifier, ThresholdTuner])
+def test_what_only_the_policy_can_do_is_named(make, data):
+    model = make(GaussianNB()).fit(*data)
+    for name in ("to_json", "to_python", "from_json"):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match=rf"use policy_\.{name}\(\.\.\.\)"):
+            getattr(model, name)
+    assert not hasattr(model, "feature_names_in_")  # those of an array have no names
+    with pytest.raises(AttributeError, match=r"policy.decide\(classifier.predict_proba\(X\)\)"):
+        model.policy_.predict(data[0])
+    with pytest.raises(AttributeError, match="has no attribute 'typo'"):
+        model.policy_.typo  # noqa: B018
+    for thing in (model, model.policy_):
+        for twin in (copy.copy(thing), copy.deepcopy(thing), pickle.loads(pickle.dumps(thing))):
+            assert type(twin) is type(thing)
+            assert not hasattr(twin, "to_nothing")
+    assert clone(model).get_params().keys() == model.get_params().keys()

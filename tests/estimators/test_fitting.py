@@ -466,9 +466,9 @@ def test_rows_and_columns_of_probabilities_are_counted(calibration, data):
             SelectiveClassifier(base, calibration=calibration).fit(X, y)
         with pytest.raises(ValueError, match=message):
             get_scorer("neg_augrc")(base.fit(X, y), X, y)
-    one = MLPClassifier(max_iter=5)
+    one = MLPClassifier(max_iter=5).fit(X, np.ones(90))
     with pytest.raises(ValueError, match=r"shape \(90, 2\) for 90 rows and a classes_ of length 1"):
-        SelectiveClassifier(one).fit(X, np.ones(90))
+        SelectiveClassifier(FrozenEstimator(one)).fit(X, np.ones(90))
 
 
 # Weights ---------------------------------------------------------------------------------------

@@ -206,7 +206,8 @@ def test_the_guard_asks_for_twenty_errors(rng):
 
 def test_one_class_leaves_nothing_to_learn():
     X = np.arange(20.0)[:, None]
-    model = SelectiveClassifier(GaussianNB(), confidence=learn()).fit(X, np.zeros(20))
+    frozen = FrozenEstimator(GaussianNB().fit(X, np.zeros(20)))
+    model = SelectiveClassifier(frozen, confidence=learn()).fit(X, np.zeros(20))
     assert model.predict_confidence(X).tolist() == [1.0] * 20
 
 

@@ -301,7 +301,7 @@ def test_a_bad_parameter_is_named(metrics, argument):
 
 @pytest.mark.parametrize("table", [np.array([0, 1]), [0, 1], None], ids=["array", "list", "None"])
 def test_only_predictions_and_outcomes_are_taken(table):
-    with pytest.raises((TypeError, ValueError), match="Predictions, Outcomes or a Risk"):
+    with pytest.raises((TypeError, ValueError), match="Predictions or Outcomes or Risk"):
         evaluate(table, ["aurc"])
 
 

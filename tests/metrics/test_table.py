@@ -539,7 +539,7 @@ def test_an_unknown_keyword_is_blamed_on_the_function_that_was_called():
                 door(Y, P, smaple_weight=[1, 1])
     with pytest.raises(TypeError, match=r"argument 'treshold'\. Did you mean 'threshold'\?"):
         metrics.cwsa_plus_score(Y, P, treshold=0.5)
-    with pytest.raises(TypeError, match=r"^cw_f1_score\(\) got .* argument 'loss'$"):
+    with pytest.raises(TypeError, match=r"^cw_f1_score\(\) got .* argument 'loss'\.$"):
         metrics.cw_f1_score(Y, P, loss="zero_one")
     predictions = Predictions.from_proba(Y, P)
     with pytest.raises(TypeError, match=r"^compare_models\(\) got"):  # not passed over

@@ -288,7 +288,7 @@ def test_what_cannot_be_checked_is_refused(policy):
     rows = rows_with(2, 400, 500)
     with pytest.raises(ValueError, match="policy must be an AbstentionPolicy"):
         check_policy(None, rows, target=0.1)
-    with pytest.raises(ValueError, match="check_policy needs Predictions, got list"):
+    with pytest.raises(ValueError, match="or one Predictions or SelectiveState; got list"):
         check_policy(policy, [0, 1], target=0.1)
     with pytest.raises(ValueError, match=r"Did you mean 0.02\?"):
         check_policy(policy, rows, target=0.98)

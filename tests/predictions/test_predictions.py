@@ -7,7 +7,17 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skselect import Predictions
+from skselect import (
+    AbstentionPolicy,
+    Outcomes,
+    Predictions,
+    SelectiveConfusionDisplay,
+    SelectiveState,
+    certify,
+    check_policy,
+    evaluate,
+    select_threshold,
+)
 
 NAN = float("nan")
 TRUTH = np.array([0, 1, 1, 0, 1, 0])
@@ -436,3 +446,69 @@ def test_bad_arguments_of_from_labels_are_named(arguments, name):
 def test_predicted_labels_outside_the_classes_are_refused():
     with pytest.raises(ValueError, match=r"y_pred.*\[2\].*labels="):
         Predictions.from_labels([0, 1], [0, 2], [0.9, 0.8], labels=[0, 1])
+
+
+# Rows by position ------------------------------------------------------------------------
+
+
+WORDS = np.array(["no", "yes"])
+POLICY = AbstentionPolicy(classes=WORDS, threshold=0.6)
+#: Each takes (y_true, y_proba), or Predictions.
+DOORS = {
+    "evaluate": evaluate,
+    "select_threshold": lambda *rows: select_threshold(
+        *rows, objective="cwsa", threshold_range=(0, 1), min_coverage=0).threshold,
+    "check_policy": lambda *rows: check_policy(POLICY, *rows, target=0.3).to_dict(),
+    "certify": lambda *rows: certify(POLICY, *rows, target=0.3).to_dict(),
+    "from_policy": lambda *rows: SelectiveConfusionDisplay.from_policy(
+        POLICY, *rows).confusion_matrix.tolist(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_rows_by_position_are_predictions(door):
+    given = WORDS[TRUTH], PROBA
+    expected = DOORS[door](Predictions.from_proba(*given))
+    assert str(DOORS[door](*given)) == str(expected)
+    frame = pd.DataFrame(PROBA[:, ::-1], columns=WORDS[::-1])
+    assert str(DOORS[door](given[0], frame)) == str(expected)
+    for rows, message in [
+        (given[:1], r"rows must be y_true and y_proba .*, or one Predictions.*; got ndarray alone"),
+        ((), "got nothing alone"),
+        ((*given, 5), "got 5 after them" if door != "evaluate" else "metrics must be one of"),
+        ((given[0][:2], PROBA), "y_proba has 6 rows, but y_true has 2"),
+        ((given[0], np.tile([0.2, 0.3, 0.5], (6, 1))), "y_proba has 3 columns"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            DOORS[door](*rows)
+
+
+def test_metrics_may_follow_the_rows():
+    table = Predictions.from_proba(TRUTH, PROBA, sample_weight=SHUFFLED)
+    expected = evaluate(table, metrics={"aurc": {}})
+    given = {"labels": [0, 1], "sample_weight": SHUFFLED}
+    assert evaluate(TRUTH, PROBA, ["aurc"], **given).equals(expected)
+    assert evaluate(TRUTH, PROBA, metrics="aurc", **given).equals(expected)
+    assert evaluate(table, iter(["aurc"])).equals(expected)
+    with pytest.raises(ValueError, match="got ndarray alone"):
+        evaluate(TRUTH, ["aurc"])
+    with pytest.raises(ValueError, match="sample_weight goes with y_true and y_proba, not with"):
+        evaluate(table, sample_weight=SHUFFLED)
+    with pytest.raises(ValueError, match=r"got SelectiveState alone. Pass its finalize\(\)"):
+        evaluate(SelectiveState())
+    assert evaluate(Outcomes([0, 1], [0.9, 0.8]), ["aurc"]).shape == (1,)
+
+
+def test_rows_for_a_policy_are_read_as_the_policy_reads_them():
+    column = check_policy(POLICY, WORDS[TRUTH], PROBA[:, 1], target=0.3)
+    assert column == check_policy(POLICY, WORDS[TRUTH], PROBA, target=0.3)
+    one_class = ["yes"] * 6  # the policy knows the other class
+    assert check_policy(POLICY, one_class, PROBA, target=0.3).n == 6
+    with pytest.raises(ValueError, match=r"labels like 0, but the classes are \['no', 'yes'\]"):
+        check_policy(POLICY, TRUTH, PROBA, target=0.3)
+    with pytest.raises(ValueError, match=r"'maybe'.*The policy cannot answer with others"):
+        certify(POLICY, ["maybe"] * 6, PROBA)
+    with pytest.raises(ValueError, match=r"one row with both classes, or two"):
+        certify(POLICY, ["yes", "no"], [0.9, 0.1])
+    with pytest.raises(ValueError, match="policy must be an AbstentionPolicy"):
+        certify(None, TRUTH, PROBA)

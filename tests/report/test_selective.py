@@ -273,6 +273,16 @@ def test_refusals(options, message):
         selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]], **options)
 
 
+def test_predictions_may_stand_alone():
+    y, proba = [0, 1, 1, 0] * 5, [0.2, 0.7, 0.4, 0.1] * 5
+    table = Predictions.from_proba(y, proba)
+    expected = selective_report(y, proba).to_frame()
+    assert selective_report(table).to_frame().equals(expected)
+    assert list(selective_report({"a": table, "b": table}).contents["models"]) == ["a", "b"]
+    with pytest.raises(ValueError, match="y_proba is missing"):
+        selective_report(y)
+
+
 def test_what_does_not_go_together():
     table = Predictions.from_proba([0, 1], [0.2, 0.7])
     with pytest.raises(ValueError, match="y_true=None"):
@@ -472,7 +482,7 @@ def test_classes_before_and_after_abstaining(rows, tuned, report):
     counts = pd.DataFrame({"always": answer != y, "alone": (answer != y) & sure}).groupby(y)
     worst = counts["alone"].mean().sort_values(ascending=False, kind="stable").index[:2]
     told = [
-        f"{counts['alone'].sum()[name]} of {sum(y == name)} {name} "
+        f"{counts['alone'].sum()[name]} of {sum(y == name)} of class {name} "
         f"({counts['always'].sum()[name]} if it always answered)"
         for name in worst
     ]
@@ -481,7 +491,7 @@ def test_classes_before_and_after_abstaining(rows, tuned, report):
 
 def test_two_classes_are_both_told():
     text = str(selective_report(["ill", "well", "well"], [0.2, 0.1, 0.4], pos_label="ill"))
-    assert "Missed: 1 of 1 ill, 0 of 2 well." in text
+    assert "Missed: 1 of 1 of class ill, 0 of 2 of class well." in text
 
 
 def test_of_many_classes_the_worst_are_shown(rng):

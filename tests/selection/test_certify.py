@@ -164,7 +164,7 @@ def test_certify_on_the_rows_that_chose_the_threshold_is_no_certificate(predicti
 
 
 def test_certify_wants_predictions(policy):
-    with pytest.raises(ValueError, match="certify needs Predictions, got list"):
+    with pytest.raises(ValueError, match="or one Predictions; got list alone"):
         certify(policy, [0, 1])
 
 

@@ -408,7 +408,7 @@ def test_confidence_and_loss_of_outcomes_are_theirs(good):
 
 
 def test_something_else_than_predictions_is_refused():
-    with pytest.raises(ValueError, match="predictions_or_outcomes must be Predictions"):
+    with pytest.raises(ValueError, match="or RiskCoverageCurve; got list alone"):
         select_threshold([0, 1], objective="cwsa_plus")
 
 
@@ -442,7 +442,26 @@ def test_one_warning_at_most_about_a_metric():
     assert len(caught) == 1
 
 
+def test_a_least_coverage_that_binds_is_explained():
+    sure = np.repeat([0.99, 0.6, 0.55], [45, 27, 28])  # as an isotonic calibration makes them
+    wrong = np.zeros(100)
+    wrong[45:72:3] = wrong[72::2] = 1
+    mixed = np.random.default_rng(0).permutation(100)  # an order that means something warns, too
+    with pytest.warns(UserWarning, match="min_coverage=0.5 binds") as caught:
+        found = select_threshold(Outcomes(wrong, sure).take(mixed), objective="cwsa_plus")
+    assert found.coverage == 0.72
+    [text] = [str(one.message) for one in caught]
+    assert "where 45 % of the rows are accepted (45), instead of" in text
+    assert "where 72 % of the rows are. Fewer would be 45 %, for rows of equal confidence" in text
+    untied = Outcomes(wrong, sure - np.linspace(0, 0.01, 100)).take(mixed)
+    with pytest.warns(UserWarning, match="min_coverage=0.5 binds") as caught:
+        assert select_threshold(untied, objective="cwsa_plus").coverage == 0.5
+    assert "equal confidence" not in str(caught[0].message)
+
+
 def test_accepting_everything_is_pointed_out():
+    with pytest.warns(UserWarning, match=r"risk 0 here.*objective='risk', target=0\.05 is for"):
+        select_threshold(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]), objective="cwsa_plus")
     with pytest.warns(UserWarning, match="best when everything is accepted"):
         found = select_threshold(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]), objective="cwsa_plus")
     assert found.threshold == 0.5
