@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from skselect._array_ops import are_constant
+from skselect._checks import warn_user
 from skselect._checks.rows import silence_repeats
 from skselect._typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.calibration._scopes import (
@@ -141,8 +141,7 @@ def _take_own(proba: FloatArray, codes: IntArray) -> FloatArray:
 def _warn_if_overconfident(chosen: str, outcomes: Outcomes) -> None:
     """Warn where a calibrated classifier would look as overconfident in one of 1000 tables."""
     if run_csr_test(outcomes, random_state=0).p_value <= 0.001:
-        warnings.warn(
+        warn_user(
             f"calibration='auto' took {chosen!r}, the best of the safe ones, but its confidence is "
-            "still too high near certainty (csr_test, p = .001). See calibration_report.",
-            stacklevel=5,
+            "still too high near certainty (csr_test, p = .001). See calibration_report."
         )
