@@ -34,7 +34,8 @@ each metric sees and what it misses: [what each metric rewards](ideas/what_metri
 ## How all of them are called
 
 Every metric takes `(y_true, y_proba, *, ..., labels=None, pos_label=None, sample_weight=None)`, and `confidence=`,
-`loss=` if it reads how sure and how wrong a row is. A weight of 2 equals the row twice. The order of rows does not matter
+`loss=` if it reads how sure and how wrong a row is. One column of probabilities is that of the second of two classes in sorted order, or of
+`pos_label`; so `make_scorer(cwsa_plus_score, response_method="predict_proba")` of scikit-learn works with labels of every kind. A weight of 2 equals the row twice. The order of rows does not matter
 (except to a bootstrap of clusters), and rows of equal confidence are accepted or rejected together.
 
 ## The metrics

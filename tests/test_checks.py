@@ -122,7 +122,7 @@ CASES = {
     "unknown label": (lambda: aurc_score([0, 1, 2], P), "y_proba has 2 columns for the 3 classes.*"
                       "Pass labels="),
     "unnamed positive class": (
-        lambda: aurc_score(["no", "yes", "no"], [0.1, 0.9, 0.2]),
+        lambda: aurc_score(["no", "no", "no"], [0.1, 0.9, 0.2]),
         "pos_label must name the class whose probability y_proba holds.*Pass pos_label=",
     ),
     "one class": (lambda: SelectiveClassifier(Untrained()).fit(X, [1] * 60),

@@ -18,7 +18,14 @@ import pandas as pd
 from skselect._checks.labels import check_classes, check_labels
 from skselect._checks.proba import check_class_columns
 from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
-from skselect._files import check_output, import_extra, waiting_line, whole_file, write_together
+from skselect._files import (
+    check_output,
+    import_extra,
+    read_json,
+    waiting_line,
+    whole_file,
+    write_together,
+)
 from skselect._notebook import count
 from skselect._typing import LabelArray
 from skselect.cli.main import BROKEN, UNDECIDED
@@ -45,7 +52,13 @@ from skselect.cli.tables import (
     resolve_columns,
     text_to_numbers,
 )
-from skselect.policy.policy import AbstentionPolicy, External, nullable
+from skselect.policy.policy import (
+    AbstentionPolicy,
+    External,
+    count_at_quantiles,
+    nullable,
+    warn_if_far,
+)
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
@@ -204,16 +217,24 @@ def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: Label
 
 def apply(given: Namespace) -> int:
     """Decide every row of a table, piece by piece; return the exit code."""
-    _check_outputs([given.table, given.policy], {"--out": (given.out, [".csv", *PARQUET, ".tsv"])})
+    inputs = [given.table, given.policy, given.python]
+    _check_outputs(inputs, {"--out": (given.out, [".csv", *PARQUET, ".tsv"])})
     policy = _read_policy(given.policy)
+    if given.python is not None:
+        _check_twin(given.python, given.policy)
     file = TableFile.open(given.table, layout=_read_layout(given))
     columns, _ = _resolve(file, given, policy)
-    n_rows = n_accepted = 0
+    n_rows = n_accepted = n_rated = 0
+    counts = count_at_quantiles(policy, np.empty(0))
     with _writer(given.out, _read_layout(given)) as write:
         for piece in file.rows(columns.proba):
             if len(piece) == 0:
                 continue
             decided = _decide(policy, piece, columns, file)
+            if columns.proba:
+                rated = decided["confidence"].dropna().to_numpy()
+                counts += count_at_quantiles(policy, rated)
+                n_rated += len(rated)
             decided = decided.add_prefix(given.prefix)
             kept = piece.drop(columns=list(columns.proba))
             taken = [name for name in decided.columns if name in kept.columns]
@@ -226,6 +247,7 @@ def apply(given: Namespace) -> int:
             n_rows += len(piece)
             n_accepted += int(decided[f"{given.prefix}accepted"].sum())
         check_any_rows(n_rows, file.path.name)
+    warn_if_far(policy, counts, n_rated, stacklevel=2)
     share = 100 * n_accepted / n_rows
     print(
         f"{count(n_rows, 'row')}: {n_accepted:,} decided alone ({share:.1f} %), "
@@ -420,6 +442,17 @@ def _read_policy(path: Path) -> AbstentionPolicy:
     return policy
 
 
+def _check_twin(gate: Path, policy: Path) -> None:
+    """Refuse a Python file that does not hold the digest of the policy file."""
+    check_table_file(gate, "--python")
+    digest = read_json(policy, "policy file").get("digest")
+    if digest is None or digest not in gate.read_text(encoding="utf-8", errors="replace"):
+        raise ValueError(
+            f"--python: {gate.name} is not the Python file of {policy.name}, for it does not hold "
+            "its digest; write both again, with skselect tune --python or policy.to_python."
+        )
+
+
 def _check_remembered_columns(stored: Any) -> None:
     """Refuse malformed names of columns in a policy file."""
     lists = {"proba", "subgroups"}
@@ -585,13 +618,15 @@ def _decide(
         proba, known = known_numbers(piece, columns.proba, file)
         proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are handed over
         with naming_rows(proba, piece.index, columns.proba, file):
-            decided = policy.decide(proba, subgroups=subgroups)
+            # `apply` compares the confidences of the whole table, not of a piece.
+            decisions = policy._check_and_apply(proba, None, subgroups, None)  # noqa: SLF001
+            decided = policy.frame(decisions, piece.index)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known
         if policy.shortlist is not None:
             decided["shortlist"] = _join_labels(decided["shortlist"].where(known, pd.NA), policy)
-        return decided.set_index(piece.index).rename(columns={"label": "decision"})
+        return decided.rename(columns={"label": "decision"})
     _refuse_uncalibrated_answers(policy)
     if policy.shortlist is not None:
         asks = isinstance(policy.confidence, LearnedScore) and policy.confidence.asks

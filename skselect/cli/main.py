@@ -256,6 +256,8 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--policy"], {"type": Path, "required": True, "metavar": "FILE",
                         "help": "from skselect tune, or policy.to_json"}),
         *_INPUTS,
+        (["--python"], {"type": Path, "metavar": "FILE",
+                        "help": "refuse to decide unless this Python file belongs to the policy"}),
         (["--out"], {"type": Path, "metavar": "FILE",
                      "help": ".csv, .tsv, .parquet or .pq (default: CSV on standard output)"}),
         (["--prefix"], {"default": "", "help": "text to put before the names of the new columns"}),

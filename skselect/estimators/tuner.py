@@ -436,9 +436,10 @@ class ThresholdTuner(
                 found, asked, pooled.predictions, outcomes, subgroups,
                 goal=goal, caveats=caveats, unknown=unknown,
             )  # fmt: skip
+        is_final = model is not None
         if model is None:
             model = fit_clone(base, rows, fits.tasks[-1])
-        self._keep(model, base, found, pooled, outcomes, subgroups)
+        self._keep(model, base, found, pooled, outcomes, subgroups, is_final=is_final)
         fits.end()
         return self
 
@@ -652,9 +653,13 @@ class ThresholdTuner(
         pooled: Pooled,
         outcomes: Outcomes,
         subgroups: Any,
+        *,
+        is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
         facts = policy_facts(found, outcomes, accepted)
+        if not is_final:  # other models rated these rows
+            facts["confidence_quantiles"] = {}
         scores = certificates.scores_fingerprint(np.asarray(pooled.predictions.y_proba))
         prints = facts.pop("fingerprints") | {"model": scores}
         found = found.with_fingerprints(prints)

@@ -91,8 +91,9 @@ labels : array-like of shape (K,), default=None
         None,
         """\
 pos_label : label, default=None
-    The positive one of two classes: a one-dimensional `y_proba` holds its probability, and
-    metrics of one class are about it. Default: 1 for {0, 1} and {-1, 1}.""",
+    The positive one of two classes: a one-dimensional `y_proba` holds its probability (default:
+    the second class in sorted order), and metrics of one class are about it (default: 1 for
+    {0, 1} and {-1, 1}).""",
     ),
     "sample_weight": (
         None,

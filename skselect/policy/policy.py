@@ -10,6 +10,8 @@ import inspect
 import json
 import os
 import pprint
+import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +22,13 @@ import pandas as pd
 
 from skselect._array_ops import column_names
 from skselect._checks import as_array, shown
-from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
+from skselect._checks.labels import (
+    check_classes,
+    check_known,
+    check_labels,
+    encode_labels,
+    label_array,
+)
 from skselect._checks.options import (
     check_abstain_label,
     check_choice,
@@ -64,6 +72,17 @@ SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
 #: confidences; version 4 renamed two fields of certificates.
 VERSION = 4
+#: Fields with the version that added them, and what older files mean.
+_ADDED = {
+    "decision": (2, "argmax"), "cost_matrix": (2, None), "groups": (2, None),
+    "shortlist": (3, None),
+}  # fmt: skip
+#: Every file of this version or a later one has a digest.
+_SIGNED = 3
+
+#: From how many rows on a table is compared with the rows that tuned the policy; how far a share
+#: must be off, at least; and how often chance alone may say so, for rows of the same population.
+_LARGE, _FAR, _CHANCE = 1_000, 0.05, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +148,8 @@ class AbstentionPolicy(NotebookText):
     n : int or None, default=None
         Rows used to tune it.
     confidence_quantiles : dict, default={}
-        Quantiles of the confidence on those rows (for drift checks).
+        Quantiles of the confidence on those rows (for drift checks), by level, such as "0.5". A
+        tuner stores none where other models than the final one rated these rows (folds, a refit).
     metadata : dict, default={}
         Your own notes, of types that JSON can hold. A fitted estimator notes the name of its
         "classifier" for reports.
@@ -242,7 +262,13 @@ class AbstentionPolicy(NotebookText):
             return object.__getattribute__(self, name)
 
     def decide(
-        self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
+        self,
+        y_proba: Any,
+        *,
+        y_pred: Any = None,
+        subgroups: Any = None,
+        witnesses: Any = None,
+        index: Any = None,
     ) -> pd.DataFrame:
         """Turn raw probabilities into decisions, calibration included.
 
@@ -261,6 +287,10 @@ class AbstentionPolicy(NotebookText):
         witnesses : dict, default=None
             For a policy with a learned confidence only, what it asks, by name: of each witness its
             raw probabilities for these rows, like `y_proba`; of each further column its values.
+        index : pandas.Index or array-like of shape (n,), default=None
+            What names the rows of the result: pass ``X_new.index`` where `y_proba` is an array, so
+            that the decisions join the table they are about. Default: the index of `y_proba`, else
+            0, 1, 2, ...
 
         Returns
         -------
@@ -272,10 +302,23 @@ class AbstentionPolicy(NotebookText):
         Raises
         ------
         ValueError
-            If the scores, answers, subgroups or witnesses do not fit the policy.
+            If the scores, answers, subgroups or witnesses do not fit the policy, or the index
+            does not have one entry per row.
+
+        Warns
+        -----
+        UserWarning
+            If 1,000 rows or more do not look like those that tuned the policy: the share of rows
+            below one of `confidence_quantiles` is off by .05, and by more than it is with
+            probability .001 in two samples of one population. The probabilities may be
+            calibrated already. Where the policy has no such quantiles, nothing is compared.
         """
         decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
-        return self.frame(decisions, find_index(y_proba, len(decisions.accepted)))
+        n = len(decisions.accepted)
+        if n >= _LARGE:
+            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, stacklevel=3)
+        rows = find_index(y_proba, n) if index is None else _check_index(index, n)
+        return self.frame(decisions, rows)
 
     def decide_arrays(
         self, y_proba: Any, *, y_pred: Any = None, subgroups: Any = None, witnesses: Any = None
@@ -300,6 +343,11 @@ class AbstentionPolicy(NotebookText):
         ValueError
             As for :meth:`decide`.
 
+        Warns
+        -----
+        UserWarning
+            As for :meth:`decide`.
+
         Examples
         --------
         >>> import numpy as np
@@ -310,6 +358,8 @@ class AbstentionPolicy(NotebookText):
         {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
         """
         decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
+        if (n := len(decisions.accepted)) >= _LARGE:
+            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, stacklevel=3)
         labels = np.array([*self.classes.tolist(), None], dtype=object)  # the last has code -1
         label = labels[_accepted_codes(decisions)]
         return self._columns(decisions, label, self.classes[decisions.y_pred], None)
@@ -571,6 +621,9 @@ class AbstentionPolicy(NotebookText):
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> AbstentionPolicy:
         """Load a policy.
 
+        A file of the format versions 1 and 2 may have no digest, so that nothing shows whether it
+        was changed: it loads without its certificates, with a warning.
+
         Parameters
         ----------
         path_or_text : path or str
@@ -583,8 +636,8 @@ class AbstentionPolicy(NotebookText):
         Raises
         ------
         ValueError
-            If the file is not a policy, is damaged or was changed after it was saved, or
-            comes from a newer version.
+            If the file is not a policy, is damaged or was changed after it was saved, has lost
+            its digest, or comes from a newer version.
         """
         return cls._from_dict(read_json(path_or_text, "policy file"))
 
@@ -608,22 +661,13 @@ class AbstentionPolicy(NotebookText):
 
     @classmethod
     def _restore(cls, stored: dict[str, Any]) -> AbstentionPolicy:
-        # Files of older versions have no digest.
-        if "digest" in stored and stored["digest"] != digest_json(stored):
-            raise ValueError(
-                "it was changed after it was saved, for its digest does not match; use the file as "
-                "it was saved, or change the policy in Python with dataclasses.replace(policy, ...)"
-            )
+        stored = _check_unchanged(stored)
         confidence: Any = stored["confidence"]
         if isinstance(confidence, dict):
             confidence = _restore_learned(confidence)
         elif str(confidence).startswith("external:"):
             confidence = External(str(confidence).removeprefix("external:"))
         calibration, certificate = stored["calibration"], stored["certificate"]
-        if stored["version"] == 1:
-            stored = {"decision": "argmax", "cost_matrix": None, "groups": None} | stored
-        if stored["version"] < 3:
-            stored = {"shortlist": None} | stored
         groups, costs, shortlist = stored["groups"], stored["cost_matrix"], stored["shortlist"]
         return cls(
             classes=_check_stored_classes(stored["classes"], stored["classes_dtype"]),
@@ -643,6 +687,43 @@ class AbstentionPolicy(NotebookText):
             created=stored["created"],
             fingerprints=stored["fingerprints"],
         )
+
+
+def _check_unchanged(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a file with those that its version lacks; refuse a changed one.
+
+    Without a digest nothing shows a change: files that always had one are refused, and older
+    ones lose their certificates.
+    """
+    version, has_digest = stored["version"], "digest" in stored
+    if stored.get("digest") != digest_json(stored) and (has_digest or version >= _SIGNED):
+        raise ValueError(
+            f"it was changed after it was saved, for its digest "
+            f"{'does not match' if has_digest else 'is missing'}; use the file as it was saved, or "
+            "change the policy in Python with dataclasses.replace(policy, ...)"
+        )
+    absent = {name: old for name, (since, old) in _ADDED.items() if version < since}
+    newer = [name for name in absent if name in stored]
+    if newer:
+        raise ValueError(f"its version is {version}, but only later versions have {newer}")
+    stored = absent | stored
+    return stored if has_digest else _without_certificates(stored)
+
+
+def _without_certificates(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an old file without its certificates, and warn if it had any."""
+    groups = stored["groups"]
+    members = [] if groups is None else groups["members"]
+    if any(one["certificate"] is not None for one in [stored, *members]):
+        warnings.warn(
+            f"This policy file has the old version {stored['version']} and no digest, so that "
+            "nothing shows whether it was changed: it is loaded without its certificate, and "
+            "promises nothing. certify(policy, rows, target=...) certifies it on fresh rows.",
+            stacklevel=6,
+        )
+    if groups is not None:
+        groups = groups | {"members": [one | {"certificate": None} for one in members]}
+    return stored | {"certificate": None, "groups": groups}
 
 
 def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
@@ -701,6 +782,42 @@ def apply_policy(
     if not is_claim and policy.confidence != rule.claim:
         claim = confidence_of_answers(proba, chosen, rule.claim, rule)
     return Decisions(proba, chosen, confidence, claim, confidence >= threshold, threshold)
+
+
+def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntArray:
+    """Return how many confidences are below each stored quantile, and at most as high; (m, 2)."""
+    values = policy.confidence_quantiles.values()
+    counts = [(np.sum(confidence < value), np.sum(confidence <= value)) for value in values]
+    return np.array(counts, dtype=np.int64).reshape(-1, 2)
+
+
+def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, *, stacklevel: int) -> None:
+    """Warn where many rows have other confidences than the rows that tuned the policy.
+
+    Two samples of one population are a random deal of their rows, so that the share of one below
+    an order statistic of the other obeys Hoeffding's bound for draws without replacement
+    (Serfling 1974), whatever the distribution; 1 / policy.n is for the interpolation of quantiles.
+    With ties it only gets rarer.
+    """
+    levels = np.array([float(name) for name in policy.confidence_quantiles])
+    if n < _LARGE or not policy.n or not len(levels):
+        return
+    below, up_to = counts.T / n
+    off = np.maximum(below - levels, levels - up_to)
+    spread = (1 / policy.n + 1 / n) * (1 + 1 / n)
+    chance = np.sqrt(np.log(2 * len(levels) / _CHANCE) / 2 * spread) + 1 / policy.n
+    worst = int(np.argmax(off))
+    if off[worst] <= max(_FAR, chance):
+        return
+    value = list(policy.confidence_quantiles.values())[worst]
+    warnings.warn(
+        f"y_proba: {below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
+        f"about {levels[worst]:.0%} of the rows that tuned this policy. Either the probabilities "
+        "are calibrated already (the policy takes what the classifier itself says: "
+        "raw_scores(X)), or these are other cases than those that tuned it, of which it promises "
+        "nothing.",
+        stacklevel=stacklevel,
+    )
 
 
 def _accepted_codes(decisions: Decisions) -> IntArray:
@@ -823,6 +940,17 @@ def find_index(table: Any, n: int) -> pd.Index:
     return index if isinstance(index, pd.Index) else pd.RangeIndex(n)
 
 
+def _check_index(index: Any, n: int) -> pd.Index:
+    """Return an index for `n` rows; refuse one of another length."""
+    rows = index if isinstance(index, pd.Index) else label_array(index, "index")
+    if rows.shape != (n,):
+        raise ValueError(
+            f"index must have one entry for each of the {n} rows of y_proba, such as X_new.index, "
+            f"got {shown(index)}."
+        )
+    return rows if isinstance(rows, pd.Index) else pd.Index(index)
+
+
 def _to_plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
@@ -852,4 +980,6 @@ def _check_facts(policy: Any) -> None:
         check_count("n", policy.n)
     for name, value in policy.confidence_quantiles.items():
         check_number(f"confidence_quantiles[{name!r}]", value, closed="neither")
+        if not re.fullmatch(r"0?\.\d+", str(name)):
+            raise ValueError(f"confidence_quantiles: {name!r} is no level such as '0.5'.")
     check_made(policy.created, policy.fingerprints)

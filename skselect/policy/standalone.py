@@ -8,7 +8,8 @@ skselect wrote this file; it runs without skselect. It needs numpy and Python 3.
 The policy stands at the end of the file. `POLICY` holds the classes, the calibration, the
 threshold, the day it was made ("created") and the certificate with its guarantee;
 `CERTIFICATE` says in words what is promised about these decisions. Do not edit them: where they
-do not match `DIGEST`, the import fails.
+do not match `DIGEST`, the import fails. Whether a policy file is the one that this file was written
+from, ``POLICY["digest"]`` tells: ``python gate.py policy.json``.
 
 The file performs the same numpy operations in the same order as skselect. So with the same numpy on
 the same kind of processor accepted rows, answers and confidences are those of skselect, bit by bit.
@@ -19,10 +20,13 @@ that lies exactly on a threshold or a step of the calibration may then fall on i
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -707,6 +711,7 @@ POLICY: dict[str, Any] = {
     "groups": None,
     "shortlist": None,
     "created": "an example, until skselect writes a policy here",
+    "digest": "that of the policy file",
 }
 
 CERTIFICATE = "An example promises nothing."
@@ -723,4 +728,16 @@ if compute_digest(POLICY, CERTIFICATE) != DIGEST:
     )
 
 if __name__ == "__main__":
-    raise SystemExit("Import `decide` from this file. It reads no tables; `skselect apply` does.")
+    usage = (
+        "Import `decide` from this file. It reads no tables; `skselect apply` does. Whether it "
+        "belongs to a policy file: python gate.py policy.json"
+    )
+    if len(sys.argv) != 2:
+        raise SystemExit(usage)
+    name = sys.argv[1]
+    try:
+        is_mine = json.loads(Path(name).read_bytes())["digest"] == POLICY["digest"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise SystemExit(f"{name} is no policy file with a digest ({error!r}). {usage}") from None
+    if not is_mine:
+        raise SystemExit(f"{name} is another policy than that of this file.")

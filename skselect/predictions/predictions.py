@@ -114,8 +114,9 @@ class Predictions:
         labels : array-like of shape (K,), default=None
             All classes in the order of the columns. Default: the sorted labels in `y_true`.
         pos_label : label, default=None
-            The class of a one-dimensional `y_proba`. Default: 1 for the classes {0, 1} and
-            {-1, 1}; other classes need it.
+            The class of a one-dimensional `y_proba`. Default: the second of two classes in sorted
+            order, as scikit-learn's scorers pass it; 1 for {0, 1} and {-1, 1}, also where `y_true`
+            holds one class only. Other labels of one class, and `labels` in another order, need it.
         sample_weight : array-like of shape (n,), default=None
             How often each row counts.
         decision : {"argmax", "estimator", "min_cost"}, default="argmax"
@@ -289,6 +290,8 @@ def _complete_columns(
     """Complete the probability of one class to those of both."""
     positive = check_positive_proba(raw)
     seen = np.unique(truth) if labels is None else check_classes(labels)
+    if pos_label is None and len(seen) == 2 and seen[0] < seen[1]:
+        pos_label = seen.tolist()[1]  # whose column scikit-learn's scorers pass
     pos = resolve_pos_label(seen, pos_label)
     others = [label for label in seen.tolist() if label != pos]
     if len(others) > 1:

@@ -112,6 +112,22 @@ def test_apply_decides_as_the_policy(frame, out, capsys):
     assert not list(Path().glob("*.part"))
 
 
+def test_apply_compares_the_whole_table_with_the_rows_that_tuned(frame, capsys):
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1"]) == 0
+    by_confidence = frame.sort_values("score").drop(columns="truth")  # each piece is unlike it
+    by_confidence.to_csv("sorted.csv", index=False)
+    by_confidence.assign(p_no=by_confidence["p_no"].where(frame["id"] % 4 > 0)).to_csv(
+        "gaps.csv", index=False
+    )
+    for name in ("sorted.csv", "gaps.csv"):
+        assert main(["apply", name, "--policy", "policy.json", "--out", "d.csv"]) == 0
+        assert "rows have a confidence" not in capsys.readouterr().err
+    softer = {name: 0.5 + 0.7 * (frame[name] - 0.5) for name in ("p_no", "p_yes")}
+    frame.assign(**softer).to_csv("softer.csv", index=False)
+    assert main(["apply", "softer.csv", "--policy", "policy.json", "--out", "d.csv"]) == 0
+    assert "of these 3,000 rows have a confidence below" in capsys.readouterr().err
+
+
 def test_apply_to_standard_output_with_a_prefix(frame, capsys):
     main(["tune", "t.csv", *PROBA, "--target", "0.1"])
     capsys.readouterr()
@@ -421,6 +437,30 @@ def test_the_python_file_decides_the_same(frame, capsys):
     proba = frame[["p_no", "p_yes"]].to_numpy()
     expected = AbstentionPolicy.from_json("policy.json").decide(proba)
     assert gate["decide"](proba)["accepted"].tolist() == expected["accepted"].tolist()
+
+
+def test_a_python_file_beside_another_policy_is_told(frame, capsys):
+    """A kill between the two renames of `tune` leaves such a pair."""
+    both = ["--out", "policy.json", "--python", "gate.py"]
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.1", *both]) == 0
+    assert main(["tune", "t.csv", *PROBA, "--target", "0.2", "--out", "other.json"]) == 0
+    Path("lost.json").write_text("{}")
+    compare = ["apply", "t.csv", "--python", "gate.py", "--out", "d.csv", "--policy"]
+    assert main([*compare, "policy.json"]) == 0
+    capsys.readouterr()
+    assert main([*compare, "other.json"]) == 2
+    assert "--python: gate.py is not the Python file of other.json" in capsys.readouterr().err
+    said = {
+        "policy.json": (0, ""),
+        "other.json": (1, "other.json is another policy than"),
+        "lost.json": (1, "lost.json is no policy file with a digest (KeyError"),
+        "none.json": (1, "none.json is no policy file with a digest (FileNotFoundError"),
+    }
+    for name, (code, words) in said.items():
+        command = [sys.executable, "gate.py", name]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+        assert words in done.stdout + done.stderr
 
 
 def test_no_python_file_without_probabilities(frame, capsys, tmp_path):

@@ -396,7 +396,8 @@ def test_changed_workload_is_a_warning_and_no_alarm(rng):
     P, y = rows(rng, 10_000, risk=0)
     assert monitor.update(y, P).status_.workload == "ok"
     sure = np.clip(np.sign(P - 0.5) * 0.2 + P, 0, 1)
-    status = monitor.update(y, sure / sure.sum(axis=1, keepdims=True)).status_
+    with pytest.warns(UserWarning, match="of these 10,000 rows have a confidence below"):
+        status = monitor.update(y, sure / sure.sum(axis=1, keepdims=True)).status_
     assert (status.workload, status.risk) == ("changed", "ok")
     assert "WARNING since case" in unwrap(str(status))
     assert SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P).status_.workload == "unknown"

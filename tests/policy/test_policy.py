@@ -7,12 +7,16 @@ import json
 import re
 import subprocess
 import sys
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -26,8 +30,10 @@ from skselect import (
     get_scorer,
     select_threshold,
 )
+from skselect._files import digest_json
 from skselect.calibration import CALIBRATORS, ClassCalibration
-from skselect.policy.policy import VERSION, apply_policy
+from skselect.policy import policy as policy_module
+from skselect.policy.policy import VERSION, apply_policy, count_at_quantiles, warn_if_far
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 from tests.brute import named
@@ -38,11 +44,14 @@ def policy():
     return AbstentionPolicy(classes=np.array(["no", "yes"]), threshold=0.8)
 
 
-def without_digest(policy):
-    """Return the file of a policy as it was before there were digests, which find any change."""
-    stored = json.loads(policy.to_json())
-    del stored["digest"]
-    return stored
+def stored_fields(policy):
+    """Return what the file of a policy holds."""
+    return json.loads(policy.to_json())
+
+
+def signed(stored):
+    """Return the text of a file whose digest agrees, whatever was changed in it."""
+    return json.dumps(stored | {"digest": digest_json(stored)})
 
 
 def test_decide_marks_what_is_not_sure_enough(policy):
@@ -51,6 +60,24 @@ def test_decide_marks_what_is_not_sure_enough(policy):
     assert table["accepted"].tolist() == [True, False, True]  # a tie with the threshold is accepted
     assert table["label"].isna().tolist() == [False, True, False]
     assert table["suggestion"].tolist() == ["no", "yes", "yes"]
+
+
+def test_decisions_join_the_table_that_they_are_about(policy):
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=["c", "a", "b"])
+    raw = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
+    decided = policy.decide(raw, index=table.index)
+    assert table.assign(said=decided["suggestion"]).loc["a", "said"] == "yes"
+    assert not table.assign(said=decided["suggestion"])["said"].isna().any()
+    assert policy.decide(raw).index.equals(pd.RangeIndex(3))
+    frame = pd.DataFrame(raw, columns=["no", "yes"], index=[7, 8, 9])
+    assert policy.decide(frame).index.tolist() == [7, 8, 9]
+    assert policy.decide(frame, index=["u", "v", "w"]).index.tolist() == ["u", "v", "w"]
+    two_levels = pd.MultiIndex.from_product([["s"], [1, 2, 3]])
+    assert policy.decide(raw, index=two_levels).index.equals(two_levels)
+    assert policy.decide(raw[:0], index=table.index[:0]).empty
+    for wrong in (table.index[:2], table, "abc", 3, [[1, 2, 3]]):
+        with pytest.raises(ValueError, match="index must have one entry for each of the 3 rows"):
+            policy.decide(raw, index=wrong)
 
 
 @pytest.mark.parametrize("confidence", ["max_proba", "margin", "entropy"])
@@ -228,8 +255,6 @@ def test_published_schema_describes_the_file(rng):
 
     schema = json.loads(files("skselect.policy").joinpath("policy.schema.json").read_text())
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
-    from sklearn.naive_bayes import GaussianNB
-
     for calibration in CALIBRATORS:
         base = SelectiveClassifier(GaussianNB(), calibration=calibration, cv=2)
         tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=2).fit(X, y)
@@ -281,10 +306,10 @@ def test_unreadable_policies_say_why(text, message):
      ("classes", None), ("metadata", 3)],
 )  # fmt: skip
 def test_a_damaged_field_is_refused(policy, field, value):
-    stored = without_digest(policy)
+    stored = stored_fields(policy)
     stored[field] = value
     with pytest.raises(ValueError, match="damaged"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize(
@@ -302,14 +327,12 @@ def test_a_damaged_field_is_refused(policy, field, value):
     ],
 )
 def test_a_damaged_calibration_is_found_when_loading(rng, damage):
-    from sklearn.naive_bayes import GaussianNB
-
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
     model = SelectiveClassifier(GaussianNB(), calibration="platt", threshold=0.5).fit(X, y)
-    stored = without_digest(model.policy_)
+    stored = stored_fields(model.policy_)
     damage(stored)
     with pytest.raises(ValueError, match=r"damaged|version"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(signed(stored))
 
 
 def test_impossible_policies_are_refused_at_once():
@@ -367,7 +390,7 @@ def stored_policy(kind, n_classes, scope):
     model = SelectiveClassifier(
         PrecomputedClassifier(np.arange(n_classes)), calibration=kind, calibration_scope=scope
     ).fit(P, rng.integers(0, n_classes, 100))
-    return without_digest(model.policy_)
+    return stored_fields(model.policy_)
 
 
 @pytest.mark.parametrize(
@@ -395,7 +418,7 @@ def test_a_damaged_map_is_not_loaded(kind, n_classes, scope, damage):
     AbstentionPolicy.from_json(json.dumps(stored))
     stored["calibration"]["maps"][0] |= damage
     with pytest.raises(ValueError, match=r"The policy is damaged|NaN is not a finite number"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize("scope", ["probabilities", "confidence"])
@@ -404,17 +427,7 @@ def test_a_damaged_offset_is_not_loaded(scope, offset):
     stored = stored_policy("platt", 2, scope)
     stored["calibration"]["offset"] = offset
     with pytest.raises(ValueError, match=r"The policy is damaged|NaN is not a finite number"):
-        AbstentionPolicy.from_json(json.dumps(stored))
-
-
-def test_files_of_version_1_still_load():
-    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    stored = without_digest(policy) | {"version": 1}
-    for name in ("decision", "cost_matrix", "groups"):
-        del stored[name]
-    restored = AbstentionPolicy.from_json(json.dumps(stored))
-    assert restored.rule.decision == "argmax"
-    assert restored.groups is None
+        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize(
@@ -431,7 +444,7 @@ def test_files_of_version_1_still_load():
 def test_damaged_decisions_are_a_clear_error(change, message):
     policy = AbstentionPolicy(classes=np.array(["lo", "hi"]), threshold=0.8)
     with pytest.raises(ValueError, match=f"The policy is damaged .*{message}"):
-        AbstentionPolicy.from_json(json.dumps(without_digest(policy) | change))
+        AbstentionPolicy.from_json(signed(stored_fields(policy) | change))
 
 
 def test_decision_values_need_a_calibration():
@@ -554,10 +567,53 @@ def test_the_digest_is_what_the_schema_says(certified):
     assert digest == hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-@pytest.mark.parametrize("name", ["all", "sites"])
-def test_files_without_a_digest_still_load(certified, name):
-    restored = AbstentionPolicy.from_json(json.dumps(without_digest(certified[name])))
-    assert restored.to_json() == certified[name].to_json()
+# Files of every version, written by the code of their time: "sites" with a threshold for each of
+# two sites. Files of version 2 have a digest or not.
+OLD_FILES = Path(__file__).parent / "old_files"
+
+
+@pytest.mark.parametrize("name", ["v1_all", "v2_all", "v2_sites", "v2_sites_digest", "v3_sites"])
+def test_old_files_decide_as_they_did_and_promise_nothing_without_a_digest(name):
+    text = (OLD_FILES / f"{name}.json").read_text()
+    has_digest = "digest" in json.loads(text)
+    lost = r"version \d and no digest.*without its certificate, and promises nothing"
+    with nullcontext() if has_digest else pytest.warns(UserWarning, match=lost) as caught:
+        policy = AbstentionPolicy.from_json(text)
+    assert has_digest or caught[0].filename == __file__
+    assert repr(policy).endswith("certified>" if has_digest else "no certificate>")
+    certificates = [policy.certificate]
+    subgroups = None
+    if "sites" in name:
+        certificates, subgroups = policy.groups.certificates.values(), ["A", "B", "A"]
+    assert all((one is not None and one.is_certified) is has_digest for one in certificates)
+    decided = policy.decide([[0.95, 0.05], [0.2, 0.8], [0.45, 0.55]], subgroups=subgroups)
+    assert decided["accepted"].tolist() == [True, True, subgroups is None]
+    assert decided["suggestion"].tolist() == ["no", "yes", "yes"]
+    assert policy.shortlist is None
+    again = AbstentionPolicy.from_json(policy.to_json())
+    assert again.to_json() == policy.to_json()
+
+
+@pytest.mark.parametrize("name", ["v3_sites", "all"])
+def test_a_missing_digest_is_refused_where_every_file_had_one(certified, name):
+    """Whoever deletes it could swap the classes, and the promise would still be CERTIFIED."""
+    is_old = name == "v3_sites"
+    text = (OLD_FILES / f"{name}.json").read_text() if is_old else certified[name].to_json()
+    stored = json.loads(text)
+    del stored["digest"]
+    changed = stored | {"classes": stored["classes"][::-1]}
+    for version in (stored["version"], 3, 4):
+        with pytest.raises(ValueError, match=r"its digest is missing; use the file as it was"):
+            AbstentionPolicy.from_json(json.dumps(changed | {"version": version}))
+    with pytest.raises(ValueError, match=r"version is 2, but only later versions have \['shortlis"):
+        AbstentionPolicy.from_json(json.dumps(changed | {"version": 2}))
+    del changed["shortlist"]
+    with pytest.raises(ValueError, match=r"is 1, but only later versions have \['decision', 'cost"):
+        AbstentionPolicy.from_json(json.dumps(changed | {"version": 1}))
+    with pytest.warns(UserWarning, match="promises nothing"):  # as any file of that time may be
+        policy = AbstentionPolicy.from_json(json.dumps(changed | {"version": 2}))
+    assert policy.certificate is None
+    assert policy.groups is None or not any(policy.groups.certificates.values())
 
 
 @pytest.mark.parametrize(
@@ -592,19 +648,19 @@ def test_files_without_a_digest_still_load(certified, name):
         (["certificate", "loss"], "none", "loss must be one of"),
     ],
 )
-def test_a_file_without_a_digest_is_checked_field_by_field(certified, path, value, message):
-    stored = without_digest(certified["all"])
+def test_a_file_is_checked_field_by_field(certified, path, value, message):
+    stored = stored_fields(certified["all"])
     place = stored
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(ValueError, match=f"The policy is damaged .*({message})"):
-        AbstentionPolicy.from_json(json.dumps(stored))
+        AbstentionPolicy.from_json(signed(stored))
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "Infinity", "NaN"])
 def test_what_no_float_can_hold_is_no_number(policy, number):
-    text = json.dumps(without_digest(policy)).replace('"threshold": 0.8', f'"threshold": {number}')
+    text = json.dumps(stored_fields(policy)).replace('"threshold": 0.8', f'"threshold": {number}')
     with pytest.raises(ValueError, match=f"damaged JSON: {number} is not a finite number"):
         AbstentionPolicy.from_json(text)
 
@@ -646,12 +702,13 @@ def test_any_wrong_value_is_refused_or_works(certified, name):
     maps = ClassCalibration.fit("platt", "predict_proba", proba, np.arange(90) % 3, 3)
     calibrated = AbstentionPolicy(classes=np.arange(3), threshold=0.5, calibration=maps)
     policies = {**certified, "costly": costly, "calibrated": calibrated}
-    stored = without_digest(policies[name])
+    stored = stored_fields(policies[name])
+    del stored["digest"]
     text = json.dumps(stored)
     for (place, key), odd in itertools.product(places(stored), ODD):
         kept, place[key] = place[key], odd
         try:
-            changed = json.dumps(stored)
+            changed = signed(stored)
             try:
                 loaded = AbstentionPolicy.from_json(changed)
             except ValueError:
@@ -663,3 +720,85 @@ def test_any_wrong_value_is_refused_or_works(certified, name):
         finally:
             place[key] = kept
     assert json.dumps(stored) == text
+
+
+# Rows unlike those that tuned it ----------------------------------------------------------------
+
+LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+CONFIDENCES = {
+    "smooth": lambda rng, n: 0.5 + rng.beta(5.0, 0.5, n) / 2,
+    "three values": lambda rng, n: rng.choice([0.5, 0.75, 1.0], p=[0.2, 0.5, 0.3], size=n),
+    "one value": lambda rng, n: np.full(n, 0.9),
+}
+
+
+def policy_of_rows(tuned):
+    quantiles = zip(LEVELS, np.quantile(tuned, LEVELS).tolist(), strict=True)
+    return AbstentionPolicy(
+        classes=np.array(["no", "yes"]), threshold=0.8, n=len(tuned),
+        confidence_quantiles={f"{level:g}": value for level, value in quantiles},
+    )  # fmt: skip
+
+
+def proba_of(confidence):
+    return np.column_stack([confidence, 1.0 - confidence])
+
+
+@pytest.mark.parametrize("shape", CONFIDENCES)
+@pytest.mark.parametrize("n", [100, 1000])
+def test_rows_of_the_same_population_are_not_called_others(shape, n, rng, monkeypatch):
+    """The level bounds how often chance alone warns; 0.1 here, so that it would be seen."""
+    monkeypatch.setattr(policy_module, "_CHANCE", 0.1)
+    monkeypatch.setattr(policy_module, "_FAR", 0.0)
+    draw = CONFIDENCES[shape]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(200):
+            policy, new = policy_of_rows(draw(rng, n)), draw(rng, 1000)
+            warn_if_far(policy, count_at_quantiles(policy, new), 1000, stacklevel=2)
+    assert len(warned) / 200 <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 200)
+
+
+@pytest.mark.parametrize("shape", ["smooth", "three values"])
+def test_rows_unlike_those_that_tuned_it_are_told(shape, rng):
+    tuned = CONFIDENCES[shape](rng, 2000)
+    policy = policy_of_rows(tuned)
+    new = CONFIDENCES[shape](rng, 2000)
+    policy.decide(proba_of(new))
+    unsure = 0.5 + 0.6 * (new - 0.5)
+    for decide in (policy.decide, policy.decide_arrays):
+        with pytest.warns(
+            UserWarning, match=r"% of these 2,000 rows .* already .* or these"
+        ) as told:
+            decide(proba_of(unsure))
+        assert told[0].filename == __file__
+        decide(proba_of(unsure[:999]))  # too few to say
+    dataclasses.replace(policy, confidence_quantiles={}).decide(proba_of(unsure))
+    dataclasses.replace(policy, n=None).decide(proba_of(unsure))
+    sure = np.maximum(new, 0.999)
+    with pytest.warns(
+        UserWarning, match=r": 0.0% of these .*but about \d\d% of the rows that tuned"
+    ):
+        policy.decide(proba_of(sure))
+    slightly = np.where(rng.random(2000) < 0.03, 0.5, new)
+    policy.decide(proba_of(slightly))
+
+
+def test_probabilities_that_are_calibrated_already_are_told():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 6000)
+    X = np.column_stack([y + 1.2 * rng.normal(size=6000)] * 4) + 0.3 * rng.normal(size=(6000, 4))
+    X, X_new, y = X[:4000], X[4000:], y[:4000]
+    model = SelectiveClassifier(GaussianNB(), calibration="temperature")
+    tuner = ThresholdTuner(model, objective="coverage", target=0.5, random_state=0)
+    tuner.fit(X, y)
+    tuner.policy_.decide(tuner.raw_scores(X_new))
+    with pytest.warns(UserWarning, match="calibrated already"):
+        tuner.policy_.decide(tuner.predict_proba(X_new))
+    # Other models than the final one rated the rows of folds, and of a refit.
+    for options in ({"cv": 3}, {"cv": 0.4, "refit": True}):
+        tuner.set_params(**options).fit(X, y)
+        assert tuner.policy_.confidence_quantiles == {}
+        tuner.policy_.decide(tuner.predict_proba(X_new))
+    with pytest.raises(ValueError, match=r"'median' is no level such as '0\.5'"):
+        dataclasses.replace(tuner.policy_, confidence_quantiles={"median": 0.7})

@@ -86,10 +86,14 @@ def test_one_column_of_probabilities_agrees_with_two(labels, container):
     assert one.classes.tolist() == two.classes.tolist()
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [-1, 1], [False, True]], ids=str)
-def test_the_positive_class_is_one_where_nothing_else_is_said(labels):
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [-1, 1], [False, True], [1, 2], [-1, 0], [0.5, 2.5], ["no", "yes"]], ids=str
+)
+def test_one_column_is_that_of_the_second_class_where_nothing_else_is_said(labels):
     y_true = [labels[code] for code in TRUTH]
     default = Predictions.from_proba(y_true, PROBA[:, 1])
+    np.testing.assert_allclose(default.y_proba, PROBA, rtol=0, atol=1e-15)
+    assert Predictions.from_proba(y_true, PROBA[:, 1], labels=labels).classes.tolist() == labels
     assert default.y_true.tolist() == TRUTH.tolist()
     assert default.classes.tolist() == labels
     # As classes of one kind: False == 0 would hide numbers in place of booleans.
@@ -409,8 +413,10 @@ def test_bad_options_are_named(options, message):
 
 
 BAD_POSITIVE = {
-    "unnamed among strings": (["a", "b"], {}, "pos_label"),
-    "unnamed among {1, 2}": ([1, 2], {}, "pos_label"),
+    "unnamed, one class of strings": (["a", "a"], {}, "pos_label"),
+    "unnamed, one class of {1, 2}": ([2, 2], {}, "pos_label"),
+    "unnamed, labels in another order": (["a", "b"], {"labels": ["b", "a"]}, "pos_label"),
+    "unnamed among three": (["a", "b"], {"labels": ["a", "b", "c"]}, "one column per class"),
     "no class": ([0, 1], {"pos_label": 7}, "pos_label"),
     "no class of the labels": (["a", "b"], {"labels": ["a", "b"], "pos_label": "c"}, "pos_label"),
     "another kind": ([0, 0], {"pos_label": "yes"}, "pos_label"),
