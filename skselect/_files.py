@@ -10,15 +10,28 @@ import math
 import os
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
+
 # Seconds before a progress bar appears.
 _BAR_DELAY = 1.0
 # Rows from which on a line says what is being computed.
 _MANY_ROWS = 100_000
+# Seconds after which a file that nobody has touched is taken for abandoned.
+_ABANDONED = 86400.0
+_MOUNTED = (
+    "It is mounted as a single file, and so cannot be replaced by a whole new one; mount the "
+    "folder that holds it"
+)
 # Error numbers of a full disk, a full quota and a file above the size limit.
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -64,26 +77,73 @@ def waiting_line(text: str, n_rows: int) -> Any:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, before_replacing: Callable[[], None] | None = None) -> Iterator[Path]:
     """Yield a new file to write; at the end it replaces `path`. After an error nothing changes.
 
-    A link stays a link: the file behind it is replaced. Devices, pipes, and files in folders where
-    no new file can be made are written directly.
+    A link stays a link: the file behind it is replaced. Devices and pipes are written directly.
+    An error of `before_replacing`, which is called at the very end, leaves the old file too.
     """
     check_output(path, "path")
     target = Path(os.path.realpath(path))
-    if _is_device(path) or (target.is_file() and not os.access(target.parent, os.W_OK)):
+    if _is_device(path):
         with naming_output(str(path)):
             yield path
         return
+    _remove_parts(target.parent)
     part = target.with_name(f".skselect-{secrets.token_hex(8)}.part")
-    with naming_output(str(path), instead_of=part):
-        try:
+    with naming_output(str(path), instead_of=part), ExitStack() as stack:
+        stack.callback(part.unlink, missing_ok=True)
+        while not part.exists():  # another run may remove it until it is locked
             _make_like(part, target)
-            yield part
+            if fcntl is not None:
+                _lock(stack.enter_context(part.open("r+b")))
+        yield part
+        _flush(part)
+        if before_replacing is not None:
+            before_replacing()
+        try:
             part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno in (errno.EBUSY, errno.EXDEV):
+                raise OSError(error.errno, _MOUNTED, str(path)) from error
+            raise
+        with suppress(OSError):  # not every system can
+            _flush(target.parent)
+
+
+def _lock(file: Any) -> bool | None:
+    """Lock a file until it is closed, at the latest when its process ends.
+
+    False: another process holds it. None: files cannot be locked here.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (AttributeError, OSError):
+        return None
+    return True
+
+
+def _remove_parts(folder: Path) -> None:
+    """Remove what runs that were killed had begun to write: nobody holds it any more.
+
+    Where files cannot be locked, they go when they have not been touched for a day.
+    """
+    for part in folder.glob(".skselect-*.part"):
+        with suppress(OSError), part.open("r+b") as file:
+            free = _lock(file)
+            if free or (free is None and time.time() - part.stat().st_mtime > _ABANDONED):
+                part.unlink()
+
+
+def _flush(path: Path) -> None:
+    """Have a file, or the names in a folder, written to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def check_output(path: Path, argument: str) -> None:
@@ -92,6 +152,13 @@ def check_output(path: Path, argument: str) -> None:
         raise ValueError(f"{argument}: there is no folder {str(path.parent)!r} to write into.")
     if path.is_dir():
         raise ValueError(f"{argument}: {str(path)!r} is a folder; name a file in it.")
+    folder = Path(os.path.realpath(path)).parent
+    if not _is_device(path) and folder.is_dir() and not os.access(folder, os.W_OK):
+        raise ValueError(
+            f"{argument}: no file can be made in the folder {str(folder)!r}, but {path.name!r} is "
+            "written there as a new file first, so that it is whole or as it was. Make the folder "
+            "writable, or choose another."
+        )
     if path.is_file() and _is_open_stream(path):
         raise ValueError(
             f"{argument}: {str(path)!r} is where the standard output (or error) of this program "
@@ -139,9 +206,9 @@ def _make_like(part: Path, target: Path) -> None:
     part.chmod(stat.S_IMODE(old.st_mode))
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write the whole text, or leave the file as it was."""
-    with whole_file(path) as part:
+def write_whole(path: Path, text: str, before_replacing: Callable[[], None] | None = None) -> None:
+    """Write the whole text, or leave the file as it was; see :func:`whole_file`."""
+    with whole_file(path, before_replacing) as part:
         part.write_text(text, encoding="utf-8")
 
 
@@ -207,9 +274,10 @@ def _parse_finite(text: str) -> float:
     return number
 
 
-def digest_json(stored: Mapping[str, Any]) -> str:
-    """Return a digest of all that a JSON file says but its digest, whatever its layout."""
-    plain = json.loads(json.dumps(stored), parse_float=_parse_number)
+def digest_json(stored: Mapping[str, Any] | str) -> str:
+    """Return a digest of all that a JSON file (or text) says but its digest, in any layout."""
+    text = stored if isinstance(stored, str) else json.dumps(stored)
+    plain = json.loads(text, parse_float=_parse_number)
     plain.pop("digest", None)
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

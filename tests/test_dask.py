@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -154,8 +155,10 @@ def test_searches_and_tuners_run_on_the_cluster_through_joblib(cluster):
     y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
     model = SelectiveClassifier(LogisticRegression(), calibration="temperature")
     with joblib.parallel_config(backend="dask"):
-        there = ThresholdTuner(model, objective="risk", target=0.2, cv=3, n_jobs=2).fit(X, y)
-    here = ThresholdTuner(model, objective="risk", target=0.2, cv=3).fit(X, y)
+        there = ThresholdTuner(
+            model, objective="risk", target=0.2, cv=3, n_jobs=2, random_state=0
+        ).fit(X, y)
+    here = clone(there).set_params(n_jobs=None).fit(X, y)
     assert there.threshold_ == here.threshold_
 
 

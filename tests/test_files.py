@@ -3,11 +3,14 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from skselect import _files
 from skselect._files import whole_file, write_together, write_whole
 
 
@@ -65,13 +68,72 @@ def test_pipes_and_devices_are_written_directly(tmp_path):
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_file_whose_folder_takes_no_other_is_written_directly(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_folder_that_takes_no_new_file_is_refused(tmp_path, monkeypatch, is_there):
+    path = tmp_path / "f.txt"
+    if is_there:
+        path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(ValueError, match=r"no file can be made in the folder .*Make the folder"):
+        write_whole(path, "new")
+    assert not is_there or path.read_text() == "old"
+    write_whole(Path("/dev/null"), "text")
+
+
+@pytest.mark.parametrize("number", [errno.EBUSY, errno.EXDEV])
+def test_a_file_that_is_mounted_alone_is_said_to_be(tmp_path, monkeypatch, number):
     path = tmp_path / "f.txt"
     path.write_text("old")
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    inode = path.stat().st_ino
+
+    def fails(part, target):
+        raise OSError(number, "no", str(part), None, str(target))
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(OSError, match=r"mount the folder that holds it: '.*f.txt'"):
+        write_whole(path, "new")
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
+
+
+def test_a_file_is_on_the_disk_before_it_replaces_the_old_one(tmp_path, monkeypatch):
+    path, done = tmp_path / "f.txt", []
+    path.write_text("old")
+    fsync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda file: done.append(os.fstat(file).st_ino) or fsync(file))
+    monkeypatch.setattr(Path, "replace", lambda *both: done.append("replace") or replace(*both))
     write_whole(path, "new")
-    assert (path.read_text(), path.stat().st_ino) == ("new", inode)
+    assert done == [path.stat().st_ino, "replace", tmp_path.stat().st_ino]
+
+
+LEFT = ".skselect-0123456789abcdef.part"
+
+
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
+    code = f"""
+import os, signal
+from pathlib import Path
+from skselect._files import whole_file
+with whole_file(Path({str(tmp_path / "t")!r})) as part:
+    part.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    with whole_file(tmp_path / "a") as one:
+        one.write_text("a")
+        write_whole(tmp_path / "b", "b")  # leaves alone what is being written
+        (tmp_path / ".skselect.part").touch()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".skselect.part", "a", "b"]
+
+
+def test_without_locks_only_old_files_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "fcntl", None)
+    left = tmp_path / LEFT
+    left.touch()
+    write_whole(tmp_path / "t", "text")
+    assert left.exists()
+    os.utime(left, (0, 0))
+    write_whole(tmp_path / "t", "text")
+    assert list(tmp_path.iterdir()) == [tmp_path / "t"]
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])

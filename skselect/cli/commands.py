@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,8 +26,9 @@ from skselect._files import (
     waiting_line,
     whole_file,
     write_together,
+    write_whole,
 )
-from skselect._notebook import count
+from skselect._notebook import count, wrap
 from skselect._typing import LabelArray
 from skselect.cli.main import BROKEN, UNDECIDED
 from skselect.cli.tables import (
@@ -40,6 +42,7 @@ from skselect.cli.tables import (
     check_table_file,
     find_classes,
     has_label,
+    known_classes,
     known_numbers,
     naming_rows,
     parse_times,
@@ -77,6 +80,7 @@ _SEPARATOR = "|"
 _COLUMNS = "skselect_columns"
 #: The exit code of each answer to "is it still true?".
 _EXIT_CODES = {"holds": 0, "broken": BROKEN, "undecided": UNDECIDED}
+_A_DAY = pd.Timedelta("1D")
 # Endings that name a format: no other format is written to such a file.
 _FORMATS = {
     ".csv", ".tsv", ".parquet", ".pq", ".json", ".html", ".htm", ".py", ".pdf", ".png", ".gz",
@@ -153,7 +157,7 @@ def tune(given: Namespace) -> int:
     file = TableFile.open(given.table, layout=_read_layout(given))
     columns, classes = _resolve(file, given, None)
     _refuse_misplaced_options(given, columns, classes)
-    shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist)
+    shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
     if shortlist is None:
         outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
         source: Predictions | Outcomes = outcomes
@@ -247,7 +251,7 @@ def apply(given: Namespace) -> int:
             n_rows += len(piece)
             n_accepted += int(decided[f"{given.prefix}accepted"].sum())
         check_any_rows(n_rows, file.path.name)
-    warn_if_far(policy, counts, n_rated, stacklevel=2)
+    warn_if_far(policy, counts, n_rated)
     share = 100 * n_accepted / n_rows
     print(
         f"{count(n_rows, 'row')}: {n_accepted:,} decided alone ({share:.1f} %), "
@@ -257,10 +261,14 @@ def apply(given: Namespace) -> int:
     return 0
 
 
-def monitor(given: Namespace) -> int:
-    """Take what a log has gained since last time; return the exit code."""
+def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
+    """Take what a log has gained since last time; return the exit code.
+
+    `clock` returns the seconds since 1970.
+    """
     _check_outputs([given.table, given.policy], {"--state": (given.state, [".json"])})
     policy = _read_policy(given.policy)
+    saved = _content(given.state)
     watched = _open_state(given, policy)
     before = watched.status_
     file = TableFile.open(given.table, layout=_read_layout(given))
@@ -271,30 +279,52 @@ def monitor(given: Namespace) -> int:
         raise ValueError("--audited is missing: name the column that says which cases were drawn.")
     if policy.groups is not None and not policy.groups.by_answer and not columns.subgroups:
         raise ValueError("--subgroups is missing: the policy has a threshold per subgroup.")
-    parts = list(_read_log(file, given, columns, watched))
+    latest = None if given.allow_future else pd.Timestamp(clock(), unit="s", tz="UTC") + _A_DAY
+    now = None if given.now is None else _parse_now(given.now)
+    _refuse_future(f"--state: {given.state.name} was read", watched.known_until_, latest)
+    _refuse_future("--now is", now, latest)
+    parts = list(_read_log(file, given, columns, watched, latest))
+    changes = pd.DataFrame(columns=["start", "unread", "relabelled"])
     with waiting_line("comparing decisions with labels", sum(map(len, parts))):
         if parts:
-            _take_decisions(watched, pd.concat(parts), given, columns, file)
-            _take_labels(watched, pd.concat(parts), given, file)
-        if given.now is not None:
-            watched.labelled([], [], when=_parse_now(given.now))
-    watched.to_json(given.state)
+            log = pd.concat(parts)
+            if not log["is new"].all():
+                changes = _find_changes(log[~log["is new"]], watched, given, columns, file)
+            _take_decisions(log[log["is new"]], watched, given, columns, file)
+            _take_labels(log, watched, given, file)
+        if now is not None:
+            watched.labelled([], [], when=now)
+
+    def refuse_other_runs() -> None:
+        if _content(given.state) != saved:
+            raise ValueError(
+                f"--state: {given.state.name} was written by another run while this one was at "
+                "work; it is left as that one wrote it. Run the command again, after the other."
+            )
+
+    write_whole(given.state, f"{watched.to_json()}\n", refuse_other_runs)
     status = watched.status_
+    _say_changes(changes, watched, "unread")
     print(status)
+    _say_changes(changes, watched, "relabelled")
     print(
         f"\nSince last time: {status.n_decided - before.n_decided:,} cases decided, "
         f"{status.n_known - before.n_known:,} outcomes entered. Written: {given.state}"
     )
     if status.risk == "alarm":
         return BROKEN
-    return UNDECIDED if status.n_overdue and status.silence == "wait" else 0
+    return UNDECIDED if status.is_stuck or changes["unread"].any() else 0
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
 
 
 def _open_state(given: Namespace, policy: AbstentionPolicy) -> SelectiveRiskMonitor:
     """Return the monitor of the state file, a new one if there is none."""
     from skselect.monitoring.monitor import SelectiveRiskMonitor
 
-    options = ("target", "delta", "mature_after", "silence", "min_audit_proba", "batch")
+    options = ("target", "delta", "mature_after", "unlabelled", "min_audit_proba", "batch")
     new = SelectiveRiskMonitor(policy, **{name: vars(given)[name] for name in options})
     if not given.state.exists():
         return new
@@ -327,81 +357,144 @@ def _parse_now(text: Any) -> Any:
     return time
 
 
+def _refuse_future(what: str, when: Any, latest: pd.Timestamp | None) -> None:
+    """Refuse a date after `latest`; numbers are in units of which the clock knows nothing."""
+    if latest is not None and isinstance(when, pd.Timestamp) and when > latest:
+        raise ValueError(
+            f"{what} {when:%Y-%m-%dT%H:%M}, more than a day from now ({latest - _A_DAY:%Y-%m-%d}): "
+            "no case before that would be read any more. Correct the date (or the clock; after "
+            "such a case was read, begin with a new --state file), or pass --allow-future."
+        )
+
+
 def _read_log(
-    file: TableFile, given: Namespace, columns: Columns, watched: SelectiveRiskMonitor
-) -> Iterator[pd.DataFrame]:
-    """Yield the rows of each piece that say something new: a decision, or a label."""
+    file: TableFile, given: Namespace, columns: Columns, watched: SelectiveRiskMonitor,
+    latest: pd.Timestamp | None,
+) -> Iterator[pd.DataFrame]:  # fmt: skip
+    """Yield the rows of each piece, and tell which of them are new, labelled and waiting."""
+    from skselect.monitoring import times
+    from skselect.monitoring.cases import join_hashes, row_hashes
+
     if given.id is None and "id" not in file.names:
         raise ValueError(
             f"--id: {file.path.name} has no column 'id'; name the column of the cases' names, by "
             "which their labels are found later."
         )
     name = given.id or "id"
-    named = [name, given.time, given.audited, given.audit_proba]
-    waiting = watched.waiting_.set_index("id")["when"]
-    for piece in file.pieces([*filter(None, named), *columns.used], columns.numbers):
+    audits = list(filter(None, [given.audited, given.audit_proba]))
+    waiting = watched.waiting_
+    numbers = pd.Index(row_hashes(waiting["id"].to_numpy(dtype=object)))
+    for piece in file.pieces([name, given.time, *audits, *columns.used], columns.numbers):
         if len(piece) == 0:
             continue
-        rows = piece.assign(
-            name=read_names(piece[name], file),
-            when=read_times(piece[given.time], file),
+        rows = piece[list(dict.fromkeys([*audits, *columns.used]))].assign(
+            name=read_names(piece[name], file), when=read_times(piece[given.time], file)
         )
+        last = int(rows["when"].argmax())
+        place = file.place(rows.index[last])
+        _refuse_future(f"{file.path.name}: {place} has", rows["when"].iloc[last], latest)
+        when, _ = times.read_times(rows["when"], len(rows), None, needed=True)
+        named = row_hashes(rows["name"].to_numpy())
+        rows["case"] = join_hashes(named, when)
         rows["has label"] = has_label(rows[given.label], watched.policy.classes)
         rows["is new"] = watched.is_new(rows["name"], rows["when"])
-        old = rows[~rows["is new"] & rows["name"].isin(waiting.index)]
-        moved = old["name"][old["when"].to_numpy() != waiting[old["name"]].to_numpy()]
+        number = numbers.get_indexer(pd.Index(named))
+        rows["waits"] = ~rows["is new"] & (number >= 0)
+        waits = rows[rows["waits"]]
+        then = waiting["when"].array[number[rows["waits"]]]
+        moved = waits["name"][waits["when"].array != then]
         if len(moved):
             raise ValueError(
                 f"{file.path.name}: cases that wait for their label, such as {moved.iloc[0]!r}, "
                 "were decided at another time when they were read: their names must be their own "
                 "(see --id)."
             )
-        yield rows[rows["is new"] | (rows["has label"] & rows["name"].isin(waiting.index))]
+        yield rows
 
 
-def _take_decisions(
-    watched: SelectiveRiskMonitor, log: pd.DataFrame, given: Namespace, columns: Columns,
+def _said(
+    rows: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, columns: Columns,
     file: TableFile,
-) -> None:  # fmt: skip
-    """Hand over the decisions of new rows, in the order of time."""
-    rows = log[log["is new"]].sort_values("when", kind="stable")
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Return one row for each case that was decided, and the arguments that say how."""
     inputs = columns.proba or (str(columns.confidence),)
-    _, known = known_numbers(rows, inputs, file)
+    numbers, known = known_numbers(rows, inputs, file)
     if columns.answer is not None:
         known &= has_label(rows[columns.answer], watched.policy.classes).to_numpy(dtype=bool)
     # Further rows of a case bring its label only.
-    rows = rows[known].drop_duplicates(["name", "when"])
-    if len(rows) == 0:
-        return
-    numbers, _ = known_numbers(rows, inputs, file)
-    said: dict[str, Any] = {"y_proba": numbers}
-    if columns.answer is not None:
+    known[known] = ~rows["case"][known].duplicated().to_numpy()
+    rows, numbers = rows[known], numbers[known]
+    said: dict[str, Any] = {"y_proba": numbers, "ids": rows["name"], "when": rows["when"]}
+    if columns.answer is not None and len(rows):
         answers = read_known_labels(rows[columns.answer], watched.policy.classes, file)
-        said = {"y_proba": None, "y_pred": answers, "confidence": numbers[:, 0]}
+        said |= {"y_proba": None, "y_pred": answers, "confidence": numbers[:, 0]}
     if given.audited is not None:
         said["audited"] = read_booleans(rows[given.audited], file)
     if given.audit_proba is not None:
-        proba, _ = known_numbers(rows, [given.audit_proba], file)
-        said["audit_proba"] = proba[:, 0]
+        said["audit_proba"] = known_numbers(rows, [given.audit_proba], file)[0][:, 0]
     groups = _known_subgroups(watched.policy, rows[list(columns.subgroups)])
-    with naming_rows(numbers, rows.index, columns.proba, file):
-        watched.decided(ids=rows["name"], when=rows["when"], subgroups=_subgroups(groups), **said)
+    return rows, said | {"subgroups": _subgroups(groups)}
+
+
+def _find_changes(
+    log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, columns: Columns,
+    file: TableFile,
+) -> pd.DataFrame:  # fmt: skip
+    """Compare rows that are not new with what was read; of a case the last label counts."""
+    rows, said = _said(log, watched, given, columns, file)
+    told = log[log["has label"]].drop_duplicates("case", keep="last").set_index("case")
+    labels = told[given.label].reindex(rows["case"])
+    with naming_rows(said["y_proba"], rows.index, columns.proba, file):
+        return watched.find_changes(known_classes(labels, watched.policy.classes, file), **said)
+
+
+def _take_decisions(
+    log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, columns: Columns,
+    file: TableFile,
+) -> None:  # fmt: skip
+    """Hand over the decisions of new rows, in the order of time."""
+    rows, said = _said(log.sort_values("when", kind="stable"), watched, given, columns, file)
+    if len(rows):
+        with naming_rows(said["y_proba"], rows.index, columns.proba, file):
+            watched.decided(**said)
 
 
 def _take_labels(
-    watched: SelectiveRiskMonitor, log: pd.DataFrame, given: Namespace, file: TableFile
+    log: pd.DataFrame, watched: SelectiveRiskMonitor, given: Namespace, file: TableFile
 ) -> None:
     """Hand over the labels of cases that wait, as known in time: no column says when they came.
 
     Of several rows of a case the last one counts.
     """
-    told = log[log["has label"] & log["name"].isin(watched.waiting_["id"])]
-    told = told.drop_duplicates("name", keep="last")
+    told = log[log["has label"] & (log["waits"] | log["is new"])]
+    if told["is new"].any():
+        told = told[told["waits"] | told["name"].isin(watched.waiting_["id"])]
+    told = told.drop_duplicates("case", keep="last")
     if len(told):
         labels = read_known_labels(told[given.label], watched.policy.classes, file)
         watched.labelled(told["name"], labels, when=told["when"])
-    if len(log):
-        watched.labelled([], [], when=log["when"].max())
+    watched.labelled([], [], when=log["when"].max())
+
+
+def _say_changes(changes: pd.DataFrame, watched: SelectiveRiskMonitor, what: str) -> None:
+    """Print which days of the log are not as they were read."""
+    days = changes[changes[what] > 0]
+    if len(days) == 0:
+        return
+    n, shown = int(days[what].sum()), ", ".join(str(day)[:10] for day in days["start"][:3])
+    more = f" and {count(len(days) - 3, 'later day')}" if len(days) > 3 else ""
+    print(wrap({
+        "unread": (
+            f"NOT READ: {count(n, 'row')} of the log at least, of {shown}{more}. They lie before "
+            f"{watched.known_until_}, up to which cases were read, and were not there then. They "
+            "are not counted. Correct the log, and begin with a new --state file on all of it; or "
+            "take them out of the log."
+        ),
+        "relabelled": (
+            f"NOTE: {count(n, 'case')} that entered earlier at least, of {shown}{more}, would have "
+            "another loss with the label that the log has now. It is not counted."
+        ),
+    }[what]))  # fmt: skip
 
 
 def _check_outputs(
@@ -572,12 +665,13 @@ def _parse_classes(file: TableFile, given: Namespace) -> LabelArray:
     return check_classes(text_to_numbers(named), "--classes")
 
 
-def _parse_shortlist(numbers: list[float]) -> Shortlist:
+def _parse_shortlist(numbers: list[float], seed: int | None) -> Shortlist:
     from skselect.thresholds import Shortlist
 
     if len(numbers) > 2:
         raise ValueError(f"--shortlist takes a level and perhaps a share, got {numbers}.")
-    return Shortlist(*numbers)
+    level, share = (*numbers, 0.0)[:2]
+    return Shortlist(level, share, random_state=seed)
 
 
 def _store_columns(columns: Columns) -> dict[str, Any]:

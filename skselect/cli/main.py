@@ -83,23 +83,28 @@ its true label, which is empty as long as nobody knows it. Run the command as of
 every night: it takes the rows that have come since last time, and the labels that were filled in
 since (or came in a further row of the same case; the last one counts). The state file holds all
 that it must remember; the first run makes it. Old rows may be taken out of the log once their
-labels have been read. A row that comes after a row with a later time has been read is not seen.
+labels have been read. A row that comes after a row with a later time has been read does not count:
+a day with more rows than were read, or with as many but other ones, is named, with exit code 5. (Of
+a day with fewer rows nothing is said: old rows may have been removed.) Corrected labels of cases
+that have entered do not count either, and are named.
 
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no
-zone). Labels and probabilities are missing where cells are empty or contain NA, N/A, NaN, null,
-None or -. Rows that lack a probability, the answer or the confidence are handed over, and are left
-out.
+zone). A date more than a day after now is refused, for no row before it would be read any more
+(of numbers that cannot be told). Labels and probabilities are missing where cells are empty or
+contain NA, N/A, NaN, null, None or -. Rows that lack a probability, the answer or the confidence
+are handed over, and are left out.
 
 examples:
   skselect monitor log.csv --policy policy.json --label truth --time decided --id claim \\
       --mature-after 30D --state state.json
   skselect monitor log.csv --policy policy.json --label fraud --time decided --id claim \\
-      --mature-after 30D --silence right --state state.json
+      --mature-after 30D --unlabelled correct --state state.json
   skselect monitor log.parquet --policy policy.json --label truth --time decided --id claim \\
       --mature-after 30D --audited drawn --min-audit-proba 0.2 --state state.json
 
 exit codes: 0 no alarm, 4 alarm: the promise is broken; 5 it cannot go on: cases older than
---mature-after have no label; 2 wrong input, 130 interrupted (the state is then as it was)
+--mature-after have no label, or rows came too late to be read; 2 wrong input, or another run has
+written the state meanwhile, 130 interrupted (the state is then as it was)
 """
 
 
@@ -225,6 +230,9 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                        "help": "how often at most you will run tune while adding rows to this "
                                "table, this run included; plan it before the first run; all runs "
                                "share --delta (default: %(default)s)"}),
+        (["--seed"], {"type": int,
+                      "help": "seed of the rows that --shortlist sets apart (default: others at "
+                              "each run)"}),
         (["--assume"], {"nargs": "+", "default": (), "choices": ["independent"],
                         "help": "independent: the order of the rows means nothing, although it "
                                 "shows in losses or confidences (the table is sorted by class, "
@@ -279,12 +287,15 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                                "certificate, else 0.05)"}),
         (["--mature-after"], {"type": _number, "required": True, "metavar": "AGE",
                               "help": "age at which a label should be known, such as 30D"}),
-        (["--silence"], {"default": "wait", "metavar": "wait|right",
+        (["--unlabelled"], {"default": "wait", "metavar": "wait|correct",
                          "help": "what no label at that age means: wait for it, or the answer was "
                                  "right (default: %(default)s)"}),
         (["--now"], {"type": _number, "metavar": "TIME",
                      "help": "up to when all labels are in the log (default, and at least: the "
                              "time of its last new row)"}),
+        (["--allow-future"], {"action": "store_true",
+                              "help": "take dates later than now plus a day (default: refuse "
+                                      "them)"}),
         (["--batch"], {"type": _number, "default": 1000, "metavar": "N",
                        "help": "cases that are compared as one with those of the tuning, or a "
                                "length of time such as 1D (default: %(default)s)"}),

@@ -13,7 +13,7 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -581,7 +581,7 @@ def _check_no_missing(values: Any, file: TableFile) -> None:
     missing = values.isna()
     if file.is_text:
         missing |= values == ""
-    elif not pd.api.types.is_numeric_dtype(values):
+    elif pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values):
         missing |= values.astype(object) == ""
     _refuse_missing(missing.to_numpy(dtype=bool), values, file)
 
@@ -644,8 +644,9 @@ def always_enough(classes: LabelArray, counts: IntArray, target: float) -> str |
 def has_label(values: pd.Series, classes: LabelArray) -> pd.Series:
     """Tell which rows have a label; "none" is a label only if a class has this name."""
     words = _MISSING_TOKENS - {str(label).strip().lower() for label in classes.tolist()}
-    is_word = values.map(lambda cell: isinstance(cell, str) and cell.strip().lower() in words)
-    return ~(values.isna() | is_word.astype(bool))
+    codes, distinct = pd.factorize(values)
+    has = [not (isinstance(cell, str) and cell.strip().lower() in words) for cell in distinct]
+    return pd.Series(np.array([*has, False])[codes], index=values.index)  # -1 is missing
 
 
 def read_known_labels(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
@@ -655,6 +656,17 @@ def read_known_labels(values: pd.Series, classes: LabelArray, file: TableFile) -
     else:
         labels = _read_labels(values, classes, file)
     return _check_classes(labels, classes, f"{file.path.name}: column {values.name!r}")
+
+
+def known_classes(values: pd.Series, classes: LabelArray, file: TableFile) -> LabelArray:
+    """Return labels, None where a cell is missing or is no class."""
+    codes, distinct = pd.factorize(values)
+    labels = np.full(len(distinct) + 1, None, dtype=object)
+    for code, cell in enumerate(distinct):
+        with suppress(ValueError):
+            one = pd.Series([cell], name=values.name)
+            labels[code] = read_known_labels(one, classes, file).tolist()[0]
+    return labels[codes]
 
 
 def _check_classes(labels: LabelArray, classes: LabelArray, column: str) -> LabelArray:
@@ -680,6 +692,10 @@ def parse_times(values: pd.Series) -> pd.Series:
         values = values.astype(np.float64)
     if pd.api.types.is_numeric_dtype(values):
         return values.astype(np.float64)
+    from skselect.monitoring.times import is_word  # noqa: PLC0415 - one command needs it
+
+    if not pd.api.types.is_datetime64_any_dtype(values):
+        values = values.where(~values.map(is_word))  # pandas takes "now" for a time
     dates = pd.to_datetime(values, utc=True, format="ISO8601" if is_text else None, errors="coerce")
     return dates.dt.as_unit("us")
 
@@ -687,7 +703,8 @@ def parse_times(values: pd.Series) -> pd.Series:
 def read_names(values: pd.Series, file: TableFile) -> pd.Series:
     """Return the names of cases as text."""
     _check_no_missing(values, file)
-    return values.map(str).astype(object)
+    is_text = pd.api.types.infer_dtype(values, skipna=False) == "string"
+    return (values if is_text else values.map(str)).astype(object)
 
 
 def read_booleans(values: pd.Series, file: TableFile) -> BoolArray:

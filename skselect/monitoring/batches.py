@@ -10,12 +10,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, wealth_of
+from skselect.policy.certificate import UNCHANGED
+from skselect.policy.policy import AbstentionPolicy
 
-#: So many batches are kept; when there are more, each two neighbours become one.
+#: So many batches, or days, are kept; when there are more, each two neighbours become one.
 MOST_BATCHES = 512
 # Shares known from the rows that tuned a policy are not known exactly: intervals of this level.
 _LEVEL = 0.99
@@ -124,6 +127,79 @@ def total(values: FloatArray) -> float:
 
 
 @dataclass
+class Daily:
+    """How many rows each day has, the sum of their losses, and that of their hashes.
+
+    Rows in another order give the same. Two tables whose numbers and sums agree hold the same rows.
+
+    Parameters
+    ----------
+    width : float
+        The length of a day, in the units of the times.
+    days : dict of float to (int, float, int)
+        By the number of the day, ``time // width``.
+    """
+
+    width: float
+    days: dict[float, tuple[int, float, int]] = field(default_factory=dict)
+
+    def add(self, hashes: NDArray[np.uint64], times: FloatArray, loss: FloatArray) -> None:
+        """Add rows; where there are too many days, each two become one."""
+        keys, place = np.unique(np.floor_divide(times, self.width), return_inverse=True)
+        sums = np.zeros(len(keys), dtype=np.uint64)
+        np.add.at(sums, place, hashes)
+        counts, losses = np.bincount(place), np.bincount(place, weights=loss)
+        new = zip(counts.tolist(), losses.tolist(), sums.tolist(), strict=True)
+        for key, day in zip(keys.tolist(), new, strict=True):
+            self._join(key, day)
+        while len(self.days) > MOST_BATCHES:
+            self.widen()
+
+    def _join(self, key: float, day: tuple[int, float, int]) -> None:
+        n, loss, total_hash = self.days.get(key, (0, 0.0, 0))
+        self.days[key] = (n + day[0], loss + day[1], (total_hash + day[2]) % 2**64)
+
+    def widen(self) -> None:
+        """Make one day of each two."""
+        old, self.days, self.width = self.days, {}, 2.0 * self.width
+        for key, day in old.items():
+            self._join(key // 2, day)
+
+    def compare(self, other: Daily) -> tuple[dict[float, int], dict[float, int]]:
+        """Return how many rows `other` has at least that these are not, by the start of the day.
+
+        Of a day with more rows it is how many more (the first result). A day with as many rows, but
+        other ones, counts as its losses differ, and as one at least (the second). A day with
+        fewer rows says nothing: rows may have been removed.
+        """
+        one, other = (Daily(each.width, dict(each.days)) for each in (self, other))
+        while one.days and other.days and one.width != other.width:
+            min(one, other, key=lambda each: each.width).widen()
+        more, others = {}, {}
+        for key, (n, loss, total_hash) in sorted(other.days.items()):
+            n_then, loss_then, hash_then = one.days.get(key, (0, 0.0, 0))
+            if n > n_then:
+                more[key * other.width] = n - n_then
+            elif n == n_then and total_hash != hash_then:
+                others[key * other.width] = max(1, math.ceil(abs(loss - loss_then) - 1e-6))
+        return more, others
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        days = [[key, n, loss, f"{total:016x}"] for key, (n, loss, total) in self.days.items()]
+        return {"width": self.width, "days": days}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Daily:
+        """Rebuild it from :meth:`to_dict`."""
+        days = {
+            float(key): (operator.index(n), float(loss), int(total, 16))
+            for key, n, loss, total in stored["days"]
+        }
+        return cls(float(stored["width"]), days)
+
+
+@dataclass
 class Workload:
     """Bets that some shares of the cases are larger than they were on the rows that tuned it.
 
@@ -148,18 +224,18 @@ class Workload:
     changed: float | None = None
 
     @classmethod
-    def of_policy(cls, policy: Any) -> Workload:
-        """Begin with what a policy stores about the rows that tuned it."""
+    def of_policy(cls, policy: AbstentionPolicy) -> Workload:
+        """Begin with what a policy stores about the rows that tuned it, if that is comparable."""
         shares = []
-        if policy.coverage is not None and policy.n:
+        if policy.coverage is not None and policy.n and _is_of_this_classifier(policy):
             shares = [("answered", 0.0, policy.coverage), ("handed over", 0.0, 1 - policy.coverage)]
             for name, value in policy.confidence_quantiles.items():
                 level = _level(name)
                 if _OUTER <= level <= 1.0 - _OUTER:
                     shares += [("below", value, level), ("above", value, 1.0 - level)]
-        found = []
+        found, n = [], policy.n or 0
         for what, value, share in shares:
-            most = float(clopper_pearson_interval(round(share * policy.n), policy.n, _LEVEL)[1])
+            most = float(clopper_pearson_interval(round(share * n), n, _LEVEL)[1])
             if most < 1.0:
                 found.append((what, value, most))
         return cls(found, [Evidence()] * len(found), [0] * (len(found) + 1))
@@ -171,6 +247,8 @@ class Workload:
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what the cases have made of it from :meth:`to_dict`."""
+        if not self.shares and stored["evidence"]:  # an older version compared more
+            stored = {"evidence": [], "counts": stored["counts"][-1:], "changed": None}
         pairs = zip(self.shares, stored["evidence"], strict=True)
         self.evidence = [Evidence.from_dict(saved) for _, saved in pairs]
         counts = zip(self.counts, stored["counts"], strict=True)
@@ -204,6 +282,22 @@ class Workload:
         self.counts = [0] * len(self.counts)
         if self.changed is None and self.shares and self.wealth >= 1.0 / delta:
             self.changed = when
+
+
+def _is_of_this_classifier(policy: AbstentionPolicy) -> bool:
+    """Tell whether the shares of a policy are those of the classifier that runs.
+
+    Models of folds, and one that was fitted again, are as sure as no other. Only a certificate says
+    that the classifier stayed; without one nothing is known, nor with one of other rows.
+    """
+    if policy.groups is None:
+        made = [policy.certificate]
+        data = policy.certificate and policy.certificate.fingerprints.get("data")
+        if data != policy.fingerprints.get("data"):
+            return False
+    else:
+        made = [one for one in policy.groups.certificates.values() if one is not None]
+    return bool(made) and all(one is not None and UNCHANGED in one.assumptions for one in made)
 
 
 def _level(name: str) -> float:

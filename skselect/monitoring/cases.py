@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skselect._checks import as_array, shown, warn_user
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
@@ -66,9 +67,11 @@ class Cases:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        columns = {name: column.tolist() for name, column in vars(self).items()}
-        columns["loss"] = [None if math.isnan(loss) else loss for loss in columns["loss"]]
-        return columns
+        unknown = np.isnan(self.loss)
+        columns = {**vars(self), "loss": np.where(unknown, 0.0, self.loss)}
+        plain = {name: _plain(column) for name, column in columns.items()}
+        pairs = zip(plain["loss"], unknown.tolist(), strict=True)
+        return plain | {"loss": [None if is_unknown else loss for loss, is_unknown in pairs]}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Cases:
@@ -78,6 +81,13 @@ class Cases:
         if len({len(column) for column in columns.values()}) > 1:
             raise ValueError("the columns of waiting cases have different lengths")
         return cls._of(*(columns[name] for name in cls.__dataclass_fields__))
+
+
+def _plain(values: NDArray[Any]) -> list[Any]:
+    """Return a list, of whole numbers as integers: JSON reads them several times faster."""
+    if values.dtype.kind == "f" and np.all((values == np.floor(values)) & (abs(values) < 2**53)):
+        values = values.astype(np.int64)
+    return values.tolist()
 
 
 class Waiting:
@@ -134,6 +144,8 @@ def check_names(ids: Any) -> LabelArray:
         raise ValueError(f"ids must hold one name per case, got {shown(ids)}.")
     if np.any(pd.isna(values)):
         raise ValueError("ids has missing values; each case needs a name.")
+    if pd.api.types.infer_dtype(values, skipna=False) == "string":
+        return values.astype(object)
     names = np.empty(len(values), dtype=object)
     # A column of integers in which one was missing holds 7.0 for 7.
     names[:] = [
@@ -141,6 +153,19 @@ def check_names(ids: Any) -> LabelArray:
         for value in values.tolist()
     ]
     return names
+
+
+def row_hashes(names: LabelArray, *numbers: FloatArray) -> NDArray[np.uint64]:
+    """Return a hash of each row; it is saved, and does not depend on the machine."""
+    hashes = pd.util.hash_array(names, categorize=False)
+    for column in numbers:
+        hashes = join_hashes(hashes, column)
+    return hashes
+
+
+def join_hashes(hashes: NDArray[np.uint64], column: FloatArray) -> NDArray[np.uint64]:
+    """Return hashes of rows and one more number; no two rows can swap numbers unseen."""
+    return pd.util.hash_array(hashes * np.uint64(31) + pd.util.hash_array(column + 0.0))
 
 
 def refuse_twice(names: LabelArray, known: Mapping[str, Any]) -> None:
@@ -157,6 +182,8 @@ def refuse_twice(names: LabelArray, known: Mapping[str, Any]) -> None:
 
 def refuse_two_labels(names: LabelArray, truth: IntArray) -> None:
     """Refuse different labels for one case."""
+    if len(set(names.tolist())) == len(names):
+        return
     told = pd.DataFrame({"name": names, "truth": truth}).drop_duplicates()
     twice = told.loc[told["name"].duplicated(), "name"].tolist()
     if twice:

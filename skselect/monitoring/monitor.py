@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
 import math
 import operator
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from skselect._checks import shown
+from skselect._checks import as_array, shown
 from skselect._checks.labels import check_known, check_labels, encode_labels, label_array
 from skselect._checks.options import check_choice, check_delta, check_number
 from skselect._checks.rows import check_length
 from skselect._files import digest_json, read_json, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.monitoring.batches import Batch, Course, Workload, runs
+from skselect.monitoring.batches import Batch, Course, Daily, Workload, runs
 from skselect.monitoring.cases import (
     Cases,
     Waiting,
     check_names,
+    join_hashes,
     read_audits,
     refuse_twice,
     refuse_two_labels,
+    row_hashes,
     warn_if_strange,
 )
 from skselect.monitoring.evidence import bets_on_cases, risk_interval, wealth_of
@@ -44,8 +50,9 @@ from skselect.monitoring.times import (
 )
 from skselect.policy.policy import AbstentionPolicy, External
 
+_DAY = 86400e6  # in microseconds
 SCHEMA = "skselect.monitor"
-VERSION = 1
+VERSION = 2
 # What is said of the latest cases is said of so many at least, where there are so many.
 _LATEST = 200
 # Codes of classes begin at 0; a label that is none of them is -1.
@@ -56,8 +63,22 @@ _MISSING = -2
 class _Counts:
     n_decided: int = 0
     n_accepted: int = 0
-    n_silent: int = 0
+    n_unlabelled: int = 0
     n_other: int = 0
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _locked(method: F) -> F:
+    """Let one thread at a time call the public methods of a monitor."""
+
+    @functools.wraps(method)
+    def call(self: SelectiveRiskMonitor, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return cast(F, call)
 
 
 class SelectiveRiskMonitor:
@@ -79,10 +100,10 @@ class SelectiveRiskMonitor:
     mature_after : str, timedelta or number, default=None
         The age at which the outcome of a case should be known, such as "30D". A number is in the
         units of numeric `when`.
-    silence : {"wait", "right"}, default="wait"
+    unlabelled : {"wait", "correct"}, default="wait"
         What it means that a case has no label at that age. "wait": nothing; it waits for its
-        label, and the cases decided after it wait too. "right": the answer was right, for errors
-        are reported; a label that comes later does not count.
+        label, and the cases decided after it wait too. "correct": the answer was correct, for
+        errors are reported; a label that comes later does not count.
     min_audit_proba : float in (0, 1], default=1.0
         No accepted case is drawn for an audit with a smaller probability. 1: no audits.
     batch : int, str or timedelta, default=1000
@@ -95,6 +116,8 @@ class SelectiveRiskMonitor:
         The answer, in words and numbers.
     waiting_ : DataFrame
         The cases that wait for a label, or for those before them.
+    known_until_ : Timestamp, float or None
+        Up to when cases or labels are known.
 
     See Also
     --------
@@ -112,12 +135,13 @@ class SelectiveRiskMonitor:
 
     Cases enter in the order in which they were decided, never in the order in which labels come:
     errors that are reported at once would look like a high risk. Within a subgroup, that is.
-    Counting silence as right can hide an error and never adds one.
+    Counting unlabelled cases as correct can hide an error and never adds one.
 
     Of audited cases each was drawn with its own probability p >= `min_audit_proba`; its bet is
     ``1 + l_j (min_audit_proba / p) (loss_t - r)``, on average the same for all cases.
 
-    A monitor cannot be merged with another one: its cases have an order.
+    A monitor cannot be merged with another one: its cases have an order. Threads may share one: it
+    serves one call at a time.
 
     References
     ----------
@@ -149,7 +173,7 @@ class SelectiveRiskMonitor:
         target: float | None = None,
         delta: float | None = None,
         mature_after: Any = None,
-        silence: str = "wait",
+        unlabelled: str = "wait",
         min_audit_proba: float = 1.0,
         batch: Any = 1000,
     ) -> None:
@@ -157,19 +181,20 @@ class SelectiveRiskMonitor:
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
                 f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
             )
+        self._lock = threading.RLock()
         self.policy = policy
         self.target = None if target is None else check_number("target", target, 0.0)
         self.delta = None if delta is None else check_delta(delta)
-        self.silence = check_choice("silence", silence, ["wait", "right"])
+        self.unlabelled = check_choice("unlabelled", unlabelled, ["wait", "correct"])
         self.min_audit_proba = check_number(
             "min_audit_proba", min_audit_proba, 0.0, 1.0, closed="right"
         )
         self._age, age_kind = span_of_time(mature_after, "mature_after")
         self.mature_after = mature_after
-        if silence == "right" and self._age is None:
+        if unlabelled == "correct" and self._age is None:
             raise ValueError(
-                "mature_after is missing: silence='right' needs the age at which no label means "
-                "that the answer was right, such as mature_after='30D'."
+                "mature_after is missing: unlabelled='correct' needs the age at which no label "
+                "means that the answer was correct, such as mature_after='30D'."
             )
         self.batch = batch
         self._width, width_kind = batch_width(batch)
@@ -183,6 +208,7 @@ class SelectiveRiskMonitor:
         self._given_kind = kinds.pop() if kinds else None
         self.reset()
 
+    @_locked
     def reset(self) -> SelectiveRiskMonitor:
         """Begin again: evidence, counts, course and waiting cases are dropped.
 
@@ -202,10 +228,21 @@ class SelectiveRiskMonitor:
         self._kind = self._given_kind
         self._last_decided = self._labels_until = -math.inf
         self._latest: dict[str, None] = {}
+        # Of cases decided later than this: those that were read, and those that have entered.
+        self._recorded_from = -math.inf
+        self._read, self._entered = Daily(self._day), Daily(self._day)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return copy.deepcopy({k: v for k, v in vars(self).items() if k != "_lock"})
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
 
     # Feeding -----------------------------------------------------------------------------
 
+    @_locked
     def decided(
         self,
         y_proba: Any,
@@ -261,6 +298,7 @@ class SelectiveRiskMonitor:
         self._note(decided, None, ids, when, subgroups, audited, audit_proba)
         return self
 
+    @_locked
     def labelled(self, ids: Any, y: Any, *, when: Any = None) -> SelectiveRiskMonitor:
         """Note labels, in any order.
 
@@ -274,8 +312,8 @@ class SelectiveRiskMonitor:
             counts.
         when : array-like of shape (m,) or a single value, default=None
             When the labels came, or up to when all of them are handed over. Needed for
-            ``silence="right"`` only: cases that were `mature_after` old by then, without a label,
-            were right. So hand labels over in the order in which they came.
+            ``unlabelled="correct"`` only: cases that were `mature_after` old by then, without a
+            label, were right. So hand labels over in the order in which they came.
 
         Returns
         -------
@@ -304,7 +342,7 @@ class SelectiveRiskMonitor:
         counts = place >= 0
         self._refuse_unknown(labels[counts], truth[counts])
         warn_if_strange(names, cases.id, int(np.sum(counts)))
-        if self.silence == "right":  # what came too late does not count
+        if self.unlabelled == "correct":  # what came too late does not count
             counts[counts] = times[counts] - cases.when[place[counts]] <= float(self._age or 0.0)
         losses, place = cases.loss.copy(), place[counts]
         losses[place] = self._losses(truth[counts], cases.answer[place])
@@ -315,6 +353,7 @@ class SelectiveRiskMonitor:
         self._enter()
         return self
 
+    @_locked
     def update(
         self,
         y: Any,
@@ -420,8 +459,10 @@ class SelectiveRiskMonitor:
         if labels is not None:
             self._refuse_unknown(labels[0][waits], labels[1][waits])
         cases = Cases(names, number, times, answer, promise, weight, loss).take(waits)
+        hashes = row_hashes(names, times)
         # Nothing is changed before everything is checked.
         self._kind = kind
+        self._record(self._read, hashes, times, np.zeros(n))
         if ids is not None and n:
             known = self._latest if times[-1] == self._last_decided else {}
             self._latest = known | dict.fromkeys(names[times == times[-1]].tolist())
@@ -430,7 +471,7 @@ class SelectiveRiskMonitor:
 
     def _read_when(self, when: Any, number: IntArray) -> tuple[FloatArray, str | None]:
         """Return the times of decisions, which are the numbers of the cases if none are given."""
-        needed = self.silence == "right" or not isinstance(self.batch, int | np.integer)
+        needed = self.unlabelled == "correct" or not isinstance(self.batch, int | np.integer)
         times, kind = read_times(when, len(number), self._kind, needed=needed)
         if when is None:
             times = number.astype(np.float64)
@@ -467,13 +508,13 @@ class SelectiveRiskMonitor:
     def _enter(self) -> None:
         """Bet on cases in the order of decisions, up to the first that is still open."""
         cases = self._waiting.cases
-        silent = np.isnan(cases.loss)
-        is_open = silent
-        if self.silence == "right":
-            is_open = silent & (self._labels_until - cases.when <= float(self._age or 0.0))
+        unlabelled = np.isnan(cases.loss)
+        is_open = unlabelled
+        if self.unlabelled == "correct":
+            is_open = unlabelled & (self._labels_until - cases.when <= float(self._age or 0.0))
         enters = np.zeros(len(is_open), dtype=bool)
         wealth = np.empty(len(is_open))
-        loss = np.where(silent, 0.0, cases.loss)
+        loss = np.where(unlabelled, 0.0, cases.loss)
         for code, promise in enumerate(self._promises):
             mine = np.flatnonzero(cases.promise == code)
             still_open = np.flatnonzero(is_open[mine])
@@ -483,15 +524,31 @@ class SelectiveRiskMonitor:
                 own = promise.bet(loss[rows], cases.weight[rows], cases.when[rows])
                 wealth[rows] = own * (promise.delta / self._level)
         if np.any(enters):
-            self._counts.n_silent += int(np.sum(silent[enters]))
+            self._counts.n_unlabelled += int(np.sum(unlabelled[enters]))
             self._course.enter(
                 cases.number[enters], loss[enters], cases.weight[enters], wealth[enters]
             )
+            entered = cases.take(enters)
+            hashes = row_hashes(entered.id, entered.when, loss[enters])
+            self._record(self._entered, hashes, entered.when, loss[enters])
             self._waiting.drop(enters)
+
+    def _record(
+        self, daily: Daily, hashes: NDArray[np.uint64], times: FloatArray, loss: FloatArray
+    ) -> None:
+        """Count rows by day; numbers have no days, but spans as long as `mature_after`."""
+        if self._kind in ("time", "number"):
+            daily.width = daily.width if daily.days else self._day
+            daily.add(hashes, times, loss)
+
+    @property
+    def _day(self) -> float:
+        return _DAY if self._kind == "time" else self._age or 1.0
 
     # Answering ---------------------------------------------------------------------------
 
     @property
+    @_locked
     def status_(self) -> MonitorStatus:
         """The answer, in words and numbers."""
         counts, cases = self._counts, self._waiting.cases
@@ -517,7 +574,7 @@ class SelectiveRiskMonitor:
             blocked_by=str(cases.id[blocks][0]) if np.any(blocks) else None,
             n_overdue=len(overdue),
             overdue=tuple(overdue[:5].tolist()),
-            silence=self.silence,
+            unlabelled=self.unlabelled,
             waiting_since=show_time(cases.when[0], self._kind) if len(cases.id) else None,
             coverage=decided.n_accepted / decided.n if decided.n else math.nan,
             coverage_then=self.policy.coverage,
@@ -543,12 +600,14 @@ class SelectiveRiskMonitor:
         )
 
     @property
+    @_locked
     def waiting_(self) -> pd.DataFrame:
         """The cases that wait: `id`, `when`, `has_label` (it waits for cases before it)."""
         cases = self._waiting.cases
         when: Any = to_dates(cases.when) if self._kind == "time" else cases.when
         return pd.DataFrame({"id": cases.id, "when": when, "has_label": ~np.isnan(cases.loss)})
 
+    @_locked
     def is_new(self, ids: Any, when: Any) -> BoolArray:
         """Tell which rows of a growing table have not been decided here.
 
@@ -562,11 +621,95 @@ class SelectiveRiskMonitor:
         ndarray of bool, shape (n,)
             Those later than the last decided case, or at the same instant with another name.
         """
-        names = check_names(ids)
-        times, _ = read_times(when, len(names), self._kind, needed=True)
-        is_known = np.array([name in self._latest for name in names], dtype=bool)
-        return (times > self._last_decided) | ((times == self._last_decided) & ~is_known)
+        values = as_array(list(ids) if isinstance(ids, range) else ids, "ids")
+        return self._is_new(values, read_times(when, len(values), self._kind, needed=True)[0])
 
+    def _is_new(self, values: LabelArray, times: FloatArray) -> BoolArray:
+        is_new = times > self._last_decided
+        last = np.flatnonzero(times == self._last_decided)
+        is_new[last] = [name not in self._latest for name in check_names(values[last])]
+        return is_new
+
+    @property
+    @_locked
+    def known_until_(self) -> Any:
+        """Up to when cases or labels are known, a date or a number; None before the first."""
+        until = max(self._last_decided, self._labels_until)
+        if not math.isfinite(until):
+            return None
+        return to_dates([until])[0] if self._kind == "time" else until
+
+    @_locked
+    def find_changes(
+        self,
+        y: Any,
+        y_proba: Any,
+        *,
+        ids: Any,
+        when: Any,
+        y_pred: Any = None,
+        subgroups: Any = None,
+        audited: Any = None,
+        audit_proba: Any = None,
+        confidence: Any = None,
+        witnesses: Any = None,
+    ) -> pd.DataFrame:
+        """Compare the old rows of a growing table with what was read, day by day.
+
+        The monitor keeps, for each day, how many cases it read, how many of them have entered, and
+        a sum of hashes of each. A day with more rows than were read has rows that came too
+        late; a day with as many, but other ones, has been changed. A day with *fewer* rows tells
+        nothing, since old rows may be removed: what came too late there is not seen.
+
+        Parameters
+        ----------
+        y, y_proba, ids, when, y_pred, subgroups, audited, audit_proba, confidence, witnesses
+            As in :meth:`update`, in any order; rows that are new (:meth:`is_new`) are left out.
+            Of several rows of a case the first one counts.
+
+        Returns
+        -------
+        DataFrame
+            One row for each day that differs, oldest first: `start`, `unread` (at least so
+            many of its rows were never read), `relabelled` (at least so many cases that have
+            entered have another loss now). Numeric times have spans of `mature_after` as days.
+
+        Raises
+        ------
+        ValueError
+            If an argument does not fit.
+        """
+        accepted, _, answers = self._decide(y_proba, y_pred, subgroups, confidence, witnesses)
+        n, classes = len(accepted), self.policy.classes
+        answer = check_known(encode_labels(answers, classes, "y_pred"), answers, classes, "y_pred")
+        truth = self._known_labels(y)[1]
+        check_length("y", truth, n, "y_proba")
+        names = _names(ids, np.arange(n), None, accepted)
+        times, _ = read_times(when, n, self._kind, needed=True)
+        _, drawn = read_audits(audited, audit_proba, n, self.min_audit_proba)
+        loss = self._losses(np.where(truth < 0, _MISSING, truth), answer)
+        if self.unlabelled == "correct":
+            loss = np.where(np.isnan(loss), 0.0, loss)
+        hashes = row_hashes(names, times)
+        old = ~self._is_new(names, times) & (times > self._recorded_from)
+        waiting = row_hashes(self._waiting.cases.id, self._waiting.cases.when)
+        entered = old & accepted & drawn & (self._promise_of(answers, subgroups, n) >= 0)
+        cases = pd.Series(hashes)
+        entered &= ~np.isnan(loss) & ~cases.isin(waiting).to_numpy()
+        read, known = Daily(self._day), Daily(self._day)
+        first = ~cases.duplicated().to_numpy()
+        rows = first & old
+        read.add(hashes[rows], times[rows], np.zeros(n)[rows])
+        rows = first & entered
+        known.add(join_hashes(hashes[rows], loss[rows]), times[rows], loss[rows])
+        more, others = self._read.compare(read)
+        unread, relabelled = pd.Series(more | others), pd.Series(self._entered.compare(known)[1])
+        found = pd.DataFrame({"unread": unread, "relabelled": relabelled}, dtype="float64")
+        found = found.fillna(0).astype("int64").sort_index()
+        start: Any = to_dates(found.index) if self._kind == "time" else found.index
+        return found.reset_index(drop=True).assign(start=start)[["start", "unread", "relabelled"]]
+
+    @_locked
     def to_frame(self) -> pd.DataFrame:
         """Return the course so far, one row per batch of decided cases.
 
@@ -594,6 +737,7 @@ class SelectiveRiskMonitor:
             }
         )
 
+    @_locked
     def __repr__(self) -> str:
         known = sum(promise.n_known for promise in self._promises)
         alarm = any(promise.alarm_at is not None for promise in self._promises)
@@ -604,6 +748,7 @@ class SelectiveRiskMonitor:
 
     # Saving ------------------------------------------------------------------------------
 
+    @_locked
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Save the monitor as JSON: its policy, some numbers per promise, and waiting cases.
 
@@ -636,7 +781,7 @@ class SelectiveRiskMonitor:
                 "target": self.target,
                 "delta": self.delta,
                 "mature_after": plain_span(self.mature_after),
-                "silence": self.silence,
+                "unlabelled": self.unlabelled,
                 "min_audit_proba": self.min_audit_proba,
                 "batch": plain_span(self.batch),
             },
@@ -650,9 +795,12 @@ class SelectiveRiskMonitor:
             "last_decided": _finite_or_none(self._last_decided),
             "latest": list(self._latest),
             "labels_until": _finite_or_none(self._labels_until),
+            "recorded_from": _finite_or_none(self._recorded_from),
+            "read": self._read.to_dict(),
+            "entered": self._entered.to_dict(),
         }
-        stored["digest"] = digest_json(stored)
         text = json.dumps(stored, allow_nan=False)
+        text = f'{text[:-1]}, "digest": "{digest_json(text)}"}}'
         if path is None:
             return text
         write_whole(Path(path), text + "\n")
@@ -680,6 +828,8 @@ class SelectiveRiskMonitor:
         stored = read_json(path_or_text, "state file")
         _check_schema(stored)
         try:
+            if stored["version"] == 1:
+                stored = _from_version_1(stored)
             monitor = cls(
                 AbstentionPolicy.from_json(json.dumps(stored["policy"])), **stored["options"]
             )
@@ -702,9 +852,10 @@ class SelectiveRiskMonitor:
         self._key, self._kind = stored["batch_key"], stored["kind"]
         if self._kind not in (None, *KINDS):
             raise ValueError(f"kind is {self._kind!r}")
-        last, until = stored["last_decided"], stored["labels_until"]
-        self._last_decided = -math.inf if last is None else last
-        self._labels_until = -math.inf if until is None else until
+        for name in ("last_decided", "labels_until", "recorded_from"):
+            time = stored[name]
+            setattr(self, f"_{name}", -math.inf if time is None else float(time))
+        self._read, self._entered = (Daily.from_dict(stored[x]) for x in ("read", "entered"))
         self._latest = dict.fromkeys(stored["latest"])
 
     # What several of the above need -----------------------------------------------------------
@@ -756,7 +907,7 @@ class SelectiveRiskMonitor:
 
     def _times_of_labels(self, when: Any, n: int) -> tuple[FloatArray, str | None, float]:
         """Return when labels came, of which kind the times are, and up to when none is missing."""
-        if when is None and self.silence == "wait":
+        if when is None and self.unlabelled == "wait":
             return np.empty(0), self._kind, -math.inf
         if np.ndim(when) == 0 and when is not None:  # the labels may be none
             times, kind = read_times([when], 1, self._kind, needed=True)
@@ -769,6 +920,7 @@ _REMEDY = (
     "Correct them; capitals and blanks count. If a case truly is of another class, every answer to "
     "it is an error: hand over any class but the one that was answered."
 )
+_NO_DAYS: dict[str, Any] = {"width": 1.0, "days": []}
 _BATCH_COLUMNS = list(Batch.__dataclass_fields__)
 
 
@@ -804,3 +956,14 @@ def _check_schema(stored: Any) -> None:
             "The state was changed after it was saved, for its digest does not match; use the file "
             "as it was saved."
         )
+
+
+def _from_version_1(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state of format version 1 in the words of the present one."""
+    options, counts = dict(stored["options"]), dict(stored["counts"])
+    said = {"wait": "wait", "right": "correct"}
+    options["unlabelled"] = said[options.pop("silence")]
+    counts["n_unlabelled"] = counts.pop("n_silent")
+    # What it read by then was not recorded.
+    recorded = {"recorded_from": stored["last_decided"], "read": _NO_DAYS, "entered": _NO_DAYS}
+    return {**stored, "options": options, "counts": counts, **recorded}

@@ -86,12 +86,12 @@ class MonitorStatus(NotebookText):
         Those among them without a label that are older than `mature_after`.
     overdue : tuple of str
         The names of the oldest of these, five at most.
-    silence : {"wait", "right"}
+    unlabelled : {"wait", "correct"}
         What becomes of them.
     waiting_since : str, float or None
         When the oldest of them was decided.
-    n_silent : int
-        Cases that counted as right because no label came.
+    n_unlabelled : int
+        Cases that counted as correct because no label came.
     n_other : int
         Labels that did not count, of cases that did not wait: handed over, not drawn, entered
         before (because the label came too late, for instance), or unknown.
@@ -118,9 +118,9 @@ class MonitorStatus(NotebookText):
     blocked_by: str | None
     n_overdue: int
     overdue: tuple[str, ...]
-    silence: str
+    unlabelled: str
     waiting_since: Any
-    n_silent: int
+    n_unlabelled: int
     n_other: int
     coverage: float
     coverage_then: float | None
@@ -134,8 +134,8 @@ class MonitorStatus(NotebookText):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether overdue labels keep later cases from entering, and silence means nothing."""
-        return self.n_overdue > 0 and self.silence == "wait"
+        """Whether overdue labels keep later cases from entering."""
+        return self.n_overdue > 0 and self.unlabelled == "wait"
 
     @property
     def risk(self) -> str:
@@ -167,9 +167,20 @@ class MonitorStatus(NotebookText):
         """Interval for the mean risk."""
         return self.worst.interval
 
+    @property
+    def is_below_so_far(self) -> bool:
+        """Whether the mean risk of the cases so far is shown to be below the target.
+
+        That is where the upper end of `interval` lies below it. At the times at which the mean is
+        not below, this is ever true with probability at most `delta` / 2 of the promise, however
+        often you look. It says nothing about the risk now: good old cases outweigh bad new ones.
+        False where cases counted as correct because no label came, since that can hide errors.
+        """
+        return not self.n_unlabelled and self.interval[1] < self.worst.target
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; undefined numbers become None."""
-        stored = {"risk": self.risk, **asdict(self)}
+        stored = {"risk": self.risk, "is_below_so_far": self.is_below_so_far, **asdict(self)}
         stored["promises"] = [
             {"risk": promise.risk, **_without_nan(asdict(promise))} for promise in self.promises
         ]
@@ -231,10 +242,16 @@ class MonitorStatus(NotebookText):
         if len(self.promises) == 1 and self.n_latest < self.n_known:
             latest = f"; of the latest {self.n_latest:,}: {self._amount(self.latest_risk)}"
         group = f" {self._group}" if self._group else ""
+        below = ""
+        if self.is_below_so_far and worst.risk == "ok":
+            below = (
+                f" The mean risk so far is below the target, at {percent(1 - worst.delta / 2)} "
+                "confidence whenever you look; that says nothing about the risk now."
+            )
         return (
             f"Found: {self._amount(worst.estimate)} in {worst.n_known:,} cases{group} of known "
-            f"outcome (interval for the mean risk so far: {ends}){latest}. Evidence against the "
-            f"promise now: {rounded(worst.evidence, 3)}; an alarm comes at "
+            f"outcome (interval for the mean risk so far: {ends}){latest}.{below} Evidence "
+            f"against the promise now: {rounded(worst.evidence, 3)}; an alarm comes at "
             f"{rounded(worst.alarm_line, 4)}, and stays."
         )
 
@@ -255,10 +272,10 @@ class MonitorStatus(NotebookText):
             cases = f"{count(self.n_overdue, 'case')}, {self._overdue}"
             said.append(f"Overdue without a label: {cases}: " + {
                 "wait": "nothing decided after the first of them can enter until its label comes.",
-                "right": "they count as right as soon as labels are handed over up to now.",
-            }[self.silence])  # fmt: skip
-        if self.n_silent:
-            said.append(f"{self.n_silent:,} cases counted as right because no label came.")
+                "correct": "they count as correct as soon as labels are handed over up to now.",
+            }[self.unlabelled])  # fmt: skip
+        if self.n_unlabelled:
+            said.append(f"{self.n_unlabelled:,} cases counted as correct because no label came.")
         if self.n_other:
             said.append(
                 f"{self.n_other:,} labels were for no case that waited: handed over, not drawn, "

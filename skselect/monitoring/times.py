@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_datetime64_any_dtype
 
 from skselect._checks import as_array, shown
 from skselect._checks.options import check_count, check_number
@@ -67,8 +68,9 @@ def read_times(
                 "need it in each call."
             )
         return np.full(n, np.nan), "none"
-    values = _plain_numbers(as_array(when, "when"))
-    is_number = values.dtype.kind in "iuf" and values.size > 0
+    is_dates = isinstance(when, pd.Series | pd.Index) and is_datetime64_any_dtype(when.dtype)
+    values = when if is_dates else _plain_numbers(as_array(when, "when"))
+    is_number = not is_dates and values.dtype.kind in "iuf" and values.size > 0
     found = kind if values.size == 0 else "number" if is_number else "time"
     if values.size and kind not in (None, found):
         raise ValueError(
@@ -97,6 +99,8 @@ def _microseconds(when: Any) -> FloatArray:
     """Return dates as microseconds since 1970 UTC; a date without a time zone is UTC."""
     try:
         values = pd.Index([when] if np.ndim(when) == 0 else when)
+        if not is_datetime64_any_dtype(values.dtype) and values.map(is_word).any():
+            raise ValueError("a word is no time")  # noqa: TRY301 - reported as other wrong times
         is_text = pd.api.types.is_string_dtype(values)
         dates = _read_texts(values) if is_text else pd.to_datetime(values, utc=True)
         micro = dates.as_unit("us").asi8.astype(np.float64)
@@ -107,6 +111,11 @@ def _microseconds(when: Any) -> FloatArray:
         ) from error
     micro[np.asarray(dates.isna())] = np.nan
     return micro if np.ndim(when) else micro[0].reshape(())
+
+
+def is_word(value: Any) -> bool:
+    """Tell whether a value is text that does not begin with a digit, such as "now"."""
+    return isinstance(value, str) and not value.strip()[:1].isdigit()
 
 
 def _read_texts(texts: pd.Index[Any]) -> pd.DatetimeIndex:

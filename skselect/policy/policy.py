@@ -11,7 +11,6 @@ import json
 import os
 import pprint
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._array_ops import column_names
-from skselect._checks import as_array, shown
+from skselect._checks import as_array, shown, warn_user
 from skselect._checks.labels import (
     check_classes,
     check_known,
@@ -316,7 +315,7 @@ class AbstentionPolicy(NotebookText):
         decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
         n = len(decisions.accepted)
         if n >= _LARGE:
-            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, stacklevel=3)
+            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n)
         rows = find_index(y_proba, n) if index is None else _check_index(index, n)
         return self.frame(decisions, rows)
 
@@ -359,7 +358,7 @@ class AbstentionPolicy(NotebookText):
         """
         decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
         if (n := len(decisions.accepted)) >= _LARGE:
-            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n, stacklevel=3)
+            warn_if_far(self, count_at_quantiles(self, decisions.confidence), n)
         labels = np.array([*self.classes.tolist(), None], dtype=object)  # the last has code -1
         label = labels[_accepted_codes(decisions)]
         return self._columns(decisions, label, self.classes[decisions.y_pred], None)
@@ -715,11 +714,10 @@ def _without_certificates(stored: dict[str, Any]) -> dict[str, Any]:
     groups = stored["groups"]
     members = [] if groups is None else groups["members"]
     if any(one["certificate"] is not None for one in [stored, *members]):
-        warnings.warn(
+        warn_user(
             f"This policy file has the old version {stored['version']} and no digest, so that "
             "nothing shows whether it was changed: it is loaded without its certificate, and "
-            "promises nothing. certify(policy, rows, target=...) certifies it on fresh rows.",
-            stacklevel=6,
+            "promises nothing. certify(policy, rows, target=...) certifies it on fresh rows."
         )
     if groups is not None:
         groups = groups | {"members": [one | {"certificate": None} for one in members]}
@@ -791,7 +789,7 @@ def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntA
     return np.array(counts, dtype=np.int64).reshape(-1, 2)
 
 
-def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, *, stacklevel: int) -> None:
+def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int) -> None:
     """Warn where many rows have other confidences than the rows that tuned the policy.
 
     Two samples of one population are a random deal of their rows, so that the share of one below
@@ -810,13 +808,12 @@ def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, *, stackleve
     if off[worst] <= max(_FAR, chance):
         return
     value = list(policy.confidence_quantiles.values())[worst]
-    warnings.warn(
+    warn_user(
         f"y_proba: {below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
         f"about {levels[worst]:.0%} of the rows that tuned this policy. Either the probabilities "
         "are calibrated already (the policy takes what the classifier itself says: "
         "raw_scores(X)), or these are other cases than those that tuned it, of which it promises "
-        "nothing.",
-        stacklevel=stacklevel,
+        "nothing."
     )
 
 

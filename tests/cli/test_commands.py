@@ -651,6 +651,18 @@ def test_notes_of_your_own_in_a_policy(frame, capsys):
     assert "--policy: bad.json: This is not a policy file; it is damaged" in capsys.readouterr().err
 
 
+def test_rows_that_depend_on_their_order_give_an_estimate_and_exit_code_5(frame, capsys):
+    tune = ["tune", "sorted.csv", "--label", "truth", *PROBA[2:], "--target", "0.1"]
+    frame.sort_values("p_yes").to_csv("sorted.csv", index=False)
+    assert main(tune) == 5
+    said = capsys.readouterr()
+    assert said.out.startswith("ESTIMATE, NOT CERTIFIED: the")
+    assert "The order of the rows matters" in said.err
+    assert not AbstentionPolicy.from_json("policy.json").certificate.is_certified
+    assert main([*tune, "--assume", "independent"]) == 0
+    assert capsys.readouterr().out.startswith("CERTIFIED\nBut the ")
+
+
 def test_doubts_about_the_order_are_told(frame, capsys):
     swapped = ["--label", "truth", "--proba", "p_no", "p_yes", "--classes", "yes", "no"]
     assert main(["evaluate", "t.csv", *swapped]) == 0
@@ -755,7 +767,7 @@ def test_the_report_says_first_that_a_promise_is_not_met(frame, subgroups, capsy
         (["--target", "0.1", "--delta", "0.95"], "Did you mean 0.05?"),
         (
             ["--target", "0.1", "--max-analyses", "0"],
-            "max_analyses must be an integer of at least 1",
+            "--max-analyses must be an integer of at least 1",
         ),
     ],
 )
@@ -1090,7 +1102,8 @@ def animals(rng):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "shortlist"), [(["0.9"], 0.9), (["0.9", "0.4"], Shortlist(0.9, share=0.4))]
+    ("numbers", "shortlist"),
+    [(["0.9"], 0.9), (["0.9", "0.4", "--seed", "3"], Shortlist(0.9, 0.4, random_state=3))],
 )
 def test_tune_lists_what_python_lists(animals, numbers, shortlist, capsys):
     tune = ["tune", "animals.csv", "--label", "truth", "--target", "0.1"]

@@ -4,15 +4,17 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, SelectiveRiskMonitor
+from skselect import AbstentionPolicy, SelectiveRiskMonitor, _files
+from skselect._files import digest_json
 from skselect._notebook import unwrap
-from skselect.cli import tables
+from skselect.cli import commands, tables
 from skselect.cli.main import BROKEN, UNDECIDED, main
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
@@ -28,6 +30,8 @@ BASE = [*LOG, "--state", "state.json", "--target", "0.1", "--mature-after", "100
 def _in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "_PIECE", 100)
+    now = pd.Timestamp("2024-06-01", tz="UTC").timestamp()
+    monkeypatch.setattr(commands, "monitor", partial(commands.monitor, clock=lambda: now))
     AbstentionPolicy(classes=CLASSES, threshold=0.7).to_json("policy.json")
 
 
@@ -39,7 +43,7 @@ def cases(rng):
     right = rng.random(n) < 0.9
     return pd.DataFrame({
         "id": [f"c{i}" for i in range(n)],
-        "decided": pd.date_range("2026-01-01", periods=50, freq="7h").repeat(12),
+        "decided": pd.date_range("2024-01-01", periods=50, freq="7h").repeat(12),
         "no": 1 - p, "yes": p, "truth": np.where((p > 0.5) == right, "yes", "no"),
         "site": rng.choice(["1", "2"], n), "said": np.where(p > 0.5, "yes", "no"),
         "score": 10 * np.maximum(p, 1 - p), "drawn": rng.random(n) < 0.5,
@@ -158,9 +162,9 @@ def test_labels_that_wait_are_said_and_the_age_must_be(cases, capsys):
     assert "required: --mature-after" in capsys.readouterr().err
 
 
-def test_silence_that_means_right_counts_old_errors_too(cases):
+def test_unlabelled_that_is_correct_counts_old_errors_too(cases):
     cases["truth"] = cases["truth"].where(cases["truth"] != cases["said"])  # errors only
-    options = ["--mature-after", "3D", "--silence", "right"]
+    options = ["--mature-after", "3D", "--unlabelled", "correct"]
     run_all_at_once(cases, *options)
     cases.to_csv("log.csv", index=False)
     main([*BASE, *options])
@@ -171,7 +175,7 @@ def test_silence_that_means_right_counts_old_errors_too(cases):
     assert monitor.status_.estimate == pytest.approx(
         cases["truth"].notna()[accepted][: monitor.status_.n_known].mean()
     )
-    main([*BASE, *options, "--now", "2026-03-01"])
+    main([*BASE, *options, "--now", "2024-03-01"])
     monitor = SelectiveRiskMonitor.from_json("state.json")
     assert (monitor.status_.n_known, monitor.status_.n_waiting) == (accepted.sum(), 0)
 
@@ -180,7 +184,7 @@ def test_exit_codes(cases, capsys):
     cases.assign(truth=None).to_csv("log.csv", index=False)
     assert main([*BASE, "--mature-after", "30D"]) == 0
     assert "No outcome is known yet" in unwrap(capsys.readouterr().out)
-    assert main([*BASE, "--mature-after", "30D", "--now", "2026-03-01"]) == UNDECIDED
+    assert main([*BASE, "--mature-after", "30D", "--now", "2024-03-01"]) == UNDECIDED
     assert "overdue" in capsys.readouterr().out
     wrong = cases.assign(truth=np.where(cases["said"] == "yes", "no", "yes"))
     wrong.to_csv("log.csv", index=False)
@@ -283,7 +287,7 @@ def test_a_log_without_rows_begins_a_state(cases):
 BAD = [
     (["--delta", "0.2"], "was begun with --delta None, not 0.2"),
     (["--mature-after", "30D"], "was begun with --mature-after 1000D, not 30D"),
-    (["--silence", "right"], "was begun with --silence wait, not right"),
+    (["--unlabelled", "correct"], "was begun with --unlabelled wait, not correct"),
     (["--mature-after", "soon"], "must be a span of time"),
     (["--now", "soon"], "--now must be a number, or a date such as 2026-01-31T09:30, got 'soon'"),
     (["--now", "7"], "when must hold dates"),
@@ -373,3 +377,166 @@ def test_evaluate_names_the_option_for_unknown_labels(cases, capsys):
     assert "log.csv: column 'truth' has labels that are not among the classes" in said
     assert "['maybe']" in said
     assert "--classes" in said
+
+
+# What is not read is never silent ----------------------------------------------------------------
+
+
+def run(log, *options, name="log.csv"):
+    log.to_csv(name, index=False)
+    return main([*BASE, *options])
+
+
+def flipped(cases):
+    return cases.assign(truth=np.where(cases["said"] == "yes", "no", "yes"))
+
+
+@pytest.mark.parametrize("date", ["2099-01-01", "9999-12-31T00:00:00", "2024-06-02T00:00:01"])
+def test_a_date_of_the_future_is_refused_before_anything_enters(cases, date, capsys):
+    assert run(cases[:300]) == 0
+    before = Path("state.json").read_bytes()
+    dates = cases["decided"].astype(str).where(cases.index != 450, date)
+    assert run(cases.assign(decided=dates)) == 2
+    assert f"line 452 has {date[:10]}T" in capsys.readouterr().err
+    assert Path("state.json").read_bytes() == before
+    assert run(cases, "--now", "2099-01-01") == 2
+    assert "--now is 2099-01-01T00:00, more than a day from now" in capsys.readouterr().err
+    assert Path("state.json").read_bytes() == before
+    dates[450] = "2024-06-02"  # a day from now may be another time zone
+    assert run(cases.assign(decided=dates).iloc[[*range(450), *range(451, 600), 450]]) == 0
+
+
+@pytest.mark.parametrize("word", ["now", "today", "Today "])
+def test_words_are_no_times(cases, word, capsys):
+    dates = cases["decided"].astype(str).where(cases.index != 50, word)
+    assert run(cases.assign(decided=dates)) == 2
+    assert f"holds {word!r}" in capsys.readouterr().err
+    assert run(cases, "--now", word) == 2
+    assert "--now must be a number, or a date" in capsys.readouterr().err
+
+
+def test_rows_behind_a_date_of_the_future_are_named(cases, capsys):
+    dates = cases["decided"].astype(str).where(cases.index != 299, "2099-01-01")
+    log = flipped(cases).assign(decided=dates)
+    assert run(cases.assign(decided=dates)[:300], "--allow-future") == 0
+    assert run(log) == 2
+    assert "--state: state.json was read 2099-01-01T00:00" in capsys.readouterr().err
+    assert run(log, "--allow-future") == UNDECIDED
+    said = unwrap(capsys.readouterr().out)
+    assert said.startswith("NOT READ: 300 rows of the log at least, of 2024-01-08, 2024-01-09")
+    assert "They lie before 2099-01-01 00:00:00+00:00, up to which cases were read" in said
+
+
+@pytest.mark.parametrize("kind", ["dates", "numbers"])
+def test_logs_in_the_wrong_order_and_late_rows_are_named(cases, kind, capsys):
+    options = []
+    if kind == "numbers":
+        cases["decided"] = np.arange(600) // 12
+        options = ["--mature-after", "3"]
+    old, new = cases[:288], cases[288:]
+    assert run(new, *options) == 0
+    assert run(flipped(old), *options) == UNDECIDED
+    said = unwrap(capsys.readouterr().out)
+    # Of the day that holds both, fewer rows than were read are in the log.
+    assert 240 <= int(said.split("NOT READ: ")[1].split(" row")[0]) <= 288
+    late = cases[400:410].assign(id=[f"late{i}" for i in range(10)])
+    assert run(pd.concat([new, late]), *options) == UNDECIDED
+    assert "NOT READ: 10 rows of the log at least, of " in unwrap(capsys.readouterr().out)
+    assert run(pd.concat([new.drop(index=405), late[:1]]), *options) == UNDECIDED
+    assert "NOT READ: 1 row of the log at least, of " in unwrap(capsys.readouterr().out)
+    assert run(new, *options) == 0
+
+
+KINDS = [
+    ("dates", "whole days go"), ("dates", "any rows go"), ("dates", "twice"),
+    ("dates", "label rows"), ("dates", "no proba"), ("numbers", "whole days go"),
+    ("numbers", "twice"), ("one number", "any rows go"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "log"), KINDS)
+def test_ordinary_logs_are_not_accused(cases, kind, log, rng, capsys):
+    options = []
+    if kind != "dates":
+        cases["decided"] = np.arange(600) // 12
+        options = ["--mature-after", "0" if kind == "one number" else "3"]
+    if log == "no proba":
+        cases.loc[rng.random(600) < 0.1, ["no", "yes"]] = None
+    for before, n in ((0, 250), (250, 431), (431, 600), (600, 600)):
+        rows = cases[:n]
+        if log == "whole days go":
+            rows = rows[rows["decided"] >= cases["decided"][max(0, n - 200)]]
+        elif log == "any rows go":
+            rows = rows[(rows.index >= before) | (rng.random(n) < 0.5)]
+        elif log == "twice":
+            rows = pd.concat([rows, rows.sample(frac=0.5, random_state=0)])
+        elif log == "label rows":
+            told = rows.assign(no=None, yes=None, drawn=None)
+            rows = pd.concat([rows.assign(truth=None), told])
+        run(rows.sample(frac=1, random_state=n), *options)
+        said = capsys.readouterr().out
+        assert "NOT READ" not in said
+        assert "NOTE" not in said
+
+
+def test_corrected_labels_of_entered_cases_are_counted_and_named(cases, capsys):
+    assert run(cases) == 0
+    accepted = cases["score"] >= 7
+    one = accepted[accepted].index[-1]
+    few = cases.copy()
+    few.loc[one, "truth"] = "yes" if cases["truth"][one] == "no" else "no"
+    right = (cases["truth"] == cases["said"]) & accepted
+    for log, n in ((cases, 0), (flipped(cases), right.sum()), (few, 1)):
+        capsys.readouterr()
+        assert run(log) == 0
+        said = unwrap(capsys.readouterr().out)
+        assert ("NOTE" in said) == bool(n)
+        if n:
+            found = int(said.split("NOTE: ")[1].split(" case")[0])
+            assert 0.9 * n <= found <= n
+            assert "that entered earlier at least, of 2024-01-" in said
+
+
+def test_a_state_of_format_version_1_accuses_no_row_that_it_read(cases, capsys):
+    run(cases[:300])
+    old = state() | {"version": 1}
+    for name in ("read", "entered", "recorded_from"):
+        del old[name]
+    old["options"]["silence"] = {"wait": "wait"}[old["options"].pop("unlabelled")]
+    old["counts"]["n_silent"] = old["counts"].pop("n_unlabelled")
+    Path("state.json").write_text(json.dumps(old | {"digest": digest_json(old)}))
+    for n in (300, 600, 600):
+        assert run(cases[:n]) == 0
+        assert "NOT READ" not in capsys.readouterr().out
+    assert run(pd.concat([cases, cases[400:401].assign(id="late")])) == UNDECIDED
+
+
+@pytest.mark.parametrize(("locks", "is_first"), [(True, False), (False, True)])
+def test_of_two_runs_at_once_the_slower_one_loses(cases, locks, is_first, capsys, monkeypatch):
+    if not locks:
+        monkeypatch.setattr(_files, "fcntl", None)
+    if not is_first:
+        run(cases[:100])
+    read_log = commands._read_log
+    flipped(cases)[:500].to_csv("newer.csv", index=False)
+
+    def slowly(*args):
+        monkeypatch.setattr(commands, "_read_log", read_log)
+        assert main(["monitor", "newer.csv", *BASE[2:]]) == BROKEN
+        return read_log(*args)
+
+    monkeypatch.setattr(commands, "_read_log", slowly)
+    assert run(cases[:300]) == 2
+    assert "state.json was written by another run" in capsys.readouterr().err
+    assert state()["counts"]["n_decided"] == 500
+    assert main(["monitor", "newer.csv", *BASE[2:]]) == BROKEN
+
+
+def test_labels_that_come_after_no_label_meant_correct_are_named(cases, capsys):
+    options = ["--mature-after", "3D", "--unlabelled", "correct", "--now", "2024-03-01"]
+    assert run(cases.assign(truth=None), *options) == 0
+    assert "NOTE" not in capsys.readouterr().out
+    assert run(flipped(cases), *options) == 0
+    said = unwrap(capsys.readouterr().out)
+    n = int((cases["score"] >= 7).sum())
+    assert f"NOTE: {n} cases that entered earlier at least, of 2024-01-01, 2024-01-02" in said

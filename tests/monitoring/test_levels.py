@@ -1,11 +1,13 @@
 """Simulations of the alarm: false alarms at the target, and how soon a change is found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from skselect import AbstentionPolicy, SelectiveRiskMonitor
+from skselect import AbstentionPolicy, Outcomes, SelectiveRiskMonitor, select_threshold
 from skselect.monitoring.batches import Workload
-from skselect.monitoring.evidence import Evidence, advance, bets_on_cases
+from skselect.monitoring.evidence import Evidence, advance, bets_on_cases, risk_interval
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 
@@ -101,12 +103,12 @@ def in_order_of_arrival(monitor, wrong, arrival, days=8):
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.2])
-@pytest.mark.parametrize("which", ["errors first", "errors last", "errors only, silence", "some"])
+@pytest.mark.parametrize("which", ["errors first", "errors last", "errors only, correct", "some"])
 def test_false_alarms_where_the_delay_depends_on_the_outcome(which, delta):
     n, target = 2000, 0.1
     options = {"target": target, "delta": delta, "batch": 500}
-    if "silence" in which or which == "some":
-        options |= {"mature_after": 300.0, "silence": "right"}
+    if "correct" in which or which == "some":
+        options |= {"mature_after": 300.0, "unlabelled": "correct"}
 
     def draw(rng):
         wrong, when = rng.random(n) < target, np.arange(n)
@@ -114,7 +116,7 @@ def test_false_alarms_where_the_delay_depends_on_the_outcome(which, delta):
         arrival = {
             "errors first": np.where(wrong, when, late),
             "errors last": np.where(wrong, late, when),
-            "errors only, silence": np.where(wrong, when + rng.uniform(0, 299, n), np.inf),
+            "errors only, correct": np.where(wrong, when + rng.uniform(0, 299, n), np.inf),
             # a third of the right answers is confirmed, errors come early or too late
             "some": np.where(
                 wrong | (rng.random(n) < 1 / 3), when + rng.exponential(150, n), np.inf
@@ -172,9 +174,11 @@ def batches_until_warning(rng, shift, most):
     """Tune on confidences, and watch later ones, whose days differ by chance, moved by `shift`."""
     tuned = rng.random(2000)
     quantiles = {f"{q}": float(np.quantile(tuned, q)) for q in (0.05, 0.25, 0.5, 0.75)}
+    about = select_threshold(Outcomes(np.zeros(50), tuned[:50]), objective="risk", target=0.2)
+    certificate = replace(about.certificate, threshold=0.3, fingerprints={})
     workload = Workload.of_policy(
         policy(threshold=0.3, coverage=float(np.mean(tuned >= 0.3)), n=2000,
-               confidence_quantiles=quantiles)
+               confidence_quantiles=quantiles, certificate=certificate)
     )  # fmt: skip
     for day in range(most):
         confidence = rng.random(100) + shift + 0.03 * rng.normal()
@@ -196,8 +200,6 @@ def test_warning_is_rare_without_and_comes_with_another_workload():
 
 
 def test_interval_holds_at_all_times_while_the_risk_moves():
-    from skselect.monitoring.evidence import risk_interval
-
     missed, runs, n = 0, 200, 3000
     looks = np.unique(np.geomspace(1, n, 60).astype(int))
     for seed in range(runs):
@@ -210,3 +212,23 @@ def test_interval_holds_at_all_times_while_the_risk_moves():
                 missed += 1
                 break
     assert missed / runs <= 0.1 + 3 * np.sqrt(0.09 / runs)
+
+
+@pytest.mark.parametrize("start", [0.1, 0.3])
+def test_mean_risk_is_rarely_said_to_be_below_where_it_is_not(start):
+    # The null is a mean risk so far at the target or above; a risk at the target is the tightest.
+    runs, n, target, delta = 600, 3000, 0.1, 0.1
+    rng = np.random.default_rng(int(100 * start))
+    risk = np.where(np.arange(n) < 200, start, target)
+    total, seen = np.cumsum(rng.random((runs, n)) < risk, axis=1), np.arange(1, n + 1)
+    exponents = np.geomspace(0.001, 5.0, 20)
+    # By definition, at each case: the upper end is below the target if that mean is ruled out.
+    bets = (np.exp(-e * total - seen * np.log1p(target * np.expm1(-e))) for e in exponents)
+    wealth = sum(bets) / len(exponents)
+    is_below = wealth > 2 / delta
+    wrong = np.mean(is_below.any(axis=1))
+    assert wrong <= delta / 2 + 3 * np.sqrt(delta / 2 / runs)
+    for run in range(0, runs, 60):
+        k = int(np.argmax(wealth[run])) + 1
+        found = risk_interval(float(total[run, k - 1]), float(k), delta)[1] < target
+        assert found == is_below[run, k - 1]

@@ -3,25 +3,33 @@
 import datetime as dt
 import json
 import math
+import pickle
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
     AbstentionPolicy,
+    Outcomes,
     Predictions,
     SelectiveRiskMonitor,
+    ThresholdTuner,
     certify,
     select_threshold,
 )
 from skselect._files import digest_json
 from skselect._notebook import unwrap
+from skselect.monitoring.cases import row_hashes
 from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
@@ -148,8 +156,9 @@ def test_cases_enter_in_the_order_of_decisions_whenever_labels_come():
     assert monitor.status_.estimate == pytest.approx(1 / 3)
 
 
-def test_silence_counts_as_right_at_the_age_that_was_said_and_not_before():
-    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after="10D", silence="right")
+def test_unlabelled_counts_as_correct_at_the_age_that_was_said_and_not_before():
+    options = {"mature_after": "10D", "unlabelled": "correct"}
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, **options)
     monitor.decided(
         [[0.9, 0.1]] * 3, ids=[1, 2, 3], when=["2024-01-01", "2024-01-02", "2024-01-20"]
     )
@@ -158,16 +167,16 @@ def test_silence_counts_as_right_at_the_age_that_was_said_and_not_before():
     assert monitor.status_.n_known == 0  # the age itself is still in time
     monitor.labelled(["2"], ["yes"], when="2024-01-12")
     status = monitor.status_
-    assert (status.n_known, status.n_silent, status.estimate) == (2, 1, 0.5)
+    assert (status.n_known, status.n_unlabelled, status.estimate) == (2, 1, 0.5)
     monitor.labelled([3], ["yes"], when="2024-01-30 00:00:01")
     status = monitor.status_
-    assert (status.n_known, status.n_silent, status.n_other) == (3, 2, 1)
-    assert "2 cases counted as right because no label came" in unwrap(str(status))
+    assert (status.n_known, status.n_unlabelled, status.n_other) == (3, 2, 1)
+    assert "2 cases counted as correct because no label came" in unwrap(str(status))
 
 
 @examples(25)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 40))
-def test_silence_counts_the_same_however_often_one_looks(seed, step, later_step):
+def test_unlabelled_counts_the_same_however_often_one_looks(seed, step, later_step):
     rng = np.random.default_rng(seed)
     n, age = 150, 20
     when = np.sort(rng.integers(0, 120, n)).astype(float)
@@ -177,7 +186,7 @@ def test_silence_counts_the_same_however_often_one_looks(seed, step, later_step)
 
     def watched(step):
         monitor = SelectiveRiskMonitor(
-            policy_of(), target=0.1, delta=0.2, mature_after=age, silence="right", batch=40
+            policy_of(), target=0.1, delta=0.2, mature_after=age, unlabelled="correct", batch=40
         )
         done, before = 0, -1
         for now in [*range(step, 200, step), 200]:
@@ -195,13 +204,13 @@ def test_silence_counts_the_same_however_often_one_looks(seed, step, later_step)
     in_time = arrival - when <= age
     status = one.status_
     assert status.n_known == n
-    assert status.n_silent == np.sum(~in_time)
+    assert status.n_unlabelled == np.sum(~in_time)
     assert status.alarm_at == alarm_by_definition(wrong & in_time, 0.1, 0.2)
     assert status.promises == two.status_.promises
     pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())
 
 
-def test_overdue_cases_are_named_where_silence_means_nothing():
+def test_overdue_cases_are_named_where_no_label_means_nothing():
     monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10)
     monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[0, 5, 11]).labelled(["b"], ["no"])
     status = monitor.status_
@@ -213,10 +222,10 @@ def test_overdue_cases_are_named_where_silence_means_nothing():
     )
     assert "1 of them have a label, and wait behind case 'a', which has none." in text
     assert "nothing decided after the first of them can enter" in unwrap(str(status))
-    silent = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10, silence="right")
-    status = silent.decided([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
+    trusting = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=10, unlabelled="correct")
+    status = trusting.decided([[0.9, 0.1]] * 3, ids=[1, 2, 3], when=[0, 5, 11]).status_
     assert (status.n_waiting, status.n_overdue) == (3, 1)
-    assert "count as right as soon as labels are handed over" in unwrap(str(status))
+    assert "count as correct as soon as labels are handed over" in unwrap(str(status))
 
 
 def test_labels_wait_behind_the_oldest_open_case_of_their_own_subgroup():
@@ -392,8 +401,12 @@ def test_changed_workload_is_a_warning_and_no_alarm(rng):
     policy = policy_of(
         0.7, coverage=0.6, n=5000, confidence_quantiles={"0.25": 0.625, "0.5": 0.75, "0.75": 0.875}
     )
-    monitor = SelectiveRiskMonitor(policy, target=0.3, batch=200)
     P, y = rows(rng, 10_000, risk=0)
+    made = certify(policy, Predictions.from_proba(y[:90], P[:90], labels=CLASSES), target=0.3)
+    stranger = SelectiveRiskMonitor(replace(policy, certificate=made))  # of other rows
+    assert stranger.update(y, P).status_.workload == "unknown"
+    policy = replace(policy, certificate=replace(made, fingerprints={}))
+    monitor = SelectiveRiskMonitor(policy, batch=200)
     assert monitor.update(y, P).status_.workload == "ok"
     sure = np.clip(np.sign(P - 0.5) * 0.2 + P, 0, 1)
     with pytest.warns(UserWarning, match="of these 10,000 rows have a confidence below"):
@@ -593,12 +606,15 @@ FORGED = [
     ("promises", 0, "evidence", "product", [1, 1]), ("promises", 0, "evidence", "n", None),
     ("promises", 0, "loss", "x"), ("course", 0, 0, {}), ("workload", "evidence", []),
     ("workload", "counts", [1]), ("workload", "changed", "x"), ("last_decided", "x"),
+    ("read", "days", [[1, 1, 0.0, "x"]]), ("entered", {}), ("recorded_from", "x"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("change", FORGED, ids=str)
 def test_files_with_a_true_digest_and_wrong_contents_are_refused(change):
-    policy = policy_of(coverage=0.5, n=100)
+    about = select_threshold(Outcomes([0.0] * 50, np.ones(50)), objective="risk", target=0.2)
+    certificate = replace(about.certificate, threshold=0.7, fingerprints={})
+    policy = policy_of(coverage=0.5, n=100, certificate=certificate)
     monitor = SelectiveRiskMonitor(policy, target=0.1, mature_after=3)
     monitor.decided([[0.9, 0.1]] * 3, ids=list("abc"), when=[1, 2, 3]).labelled(["a"], ["no"])
     stored = json.loads(monitor.to_json())
@@ -616,8 +632,8 @@ BAD_OPTIONS = [
     ({"target": None}, "target is missing: no certificate"),
     ({"target": 0}, "target must be"),
     ({"delta": 0.95}, "chance that the promise fails"),
-    ({"silence": "right"}, "mature_after is missing"),
-    ({"silence": "wrong"}, "silence must be one of"),
+    ({"unlabelled": "correct"}, "mature_after is missing"),
+    ({"unlabelled": "wrong"}, "unlabelled must be one of"),
     ({"mature_after": "30"}, "mature_after must be a span of time"),
     ({"mature_after": "soon"}, "mature_after must be a span of time"),
     ({"mature_after": -1}, "mature_after"),
@@ -700,3 +716,115 @@ def test_status_is_plain_values_and_words(rng):
     assert stored["risk"] == "ok"
     assert stored["text"].startswith("OK: no alarm. Promised: at most 10 % of the cases")
     assert repr(monitor).startswith("SelectiveRiskMonitor: ok, ")
+
+
+def test_a_state_of_format_version_1_means_the_same():
+    # 60 cases of ten days, written with silence="right" by the version before this format.
+    monitor = SelectiveRiskMonitor.from_json(Path(__file__).with_name("state_version_1.json"))
+    status = monitor.status_
+    assert (monitor.unlabelled, monitor.mature_after, monitor.batch) == ("correct", "3D", 20)
+    assert (status.n_known, status.n_unlabelled, status.n_other) == (16, 9, 11)
+    assert (status.n_waiting, status.overdue[0], status.n_overdue) == (18, "c27", 7)
+    assert (status.evidence, status.estimate) == pytest.approx((0.989395994388975, 0.0625))
+    again = SelectiveRiskMonitor.from_json(monitor.to_json())
+    assert (again.status_, json.loads(again.to_json())["version"]) == (status, 2)
+    status = again.labelled([], [], when="2020-02-01").status_
+    assert (status.n_known, status.n_unlabelled) == (34, 25)
+    assert status.evidence == pytest.approx(0.959842806167707)
+
+
+def test_threads_share_a_monitor_and_save_it_under_load(rng):
+    P, y = rows(rng, 20)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, batch=50)
+    n_threads, n_calls, failed, saved = 4, 30, [], []
+
+    def feed(thread):
+        try:
+            for call in range(n_calls):
+                ids = [f"{thread}-{call}-{row}" for row in range(20)]
+                monitor.decided(P, ids=ids).labelled(ids, y)
+                str(monitor.status_)
+                if call % 10 == thread:
+                    saved.extend([monitor.to_json(), pickle.dumps(monitor)])
+        except Exception as error:
+            failed.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=feed, args=(number,)) for number in range(n_threads)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert failed == []
+    status = monitor.status_
+    n_accepted = n_threads * n_calls * int((P.max(axis=1) >= 0.7).sum())
+    assert (status.n_decided, status.n_known) == (n_threads * n_calls * 20, n_accepted)
+    assert SelectiveRiskMonitor.from_json(monitor.to_json()).status_ == status
+    for text in saved:
+        load = SelectiveRiskMonitor.from_json if isinstance(text, str) else pickle.loads
+        assert load(text).status_.n_decided % 20 == 0
+
+
+@pytest.mark.filterwarnings("ignore:min_coverage")
+@pytest.mark.parametrize("objective", ["cwsa_plus", "risk"])
+def test_quartiles_of_other_models_are_not_compared(rng, objective):
+    X = rng.normal(size=(400, 3))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, "yes", "no")
+    target = {"target": 0.4} if objective == "risk" else {}
+    for options in ({"cv": 5}, {"cv": 0.5, "refit": True}, {"cv": 0.5}):
+        tuner = ThresholdTuner(
+            DecisionTreeClassifier(max_depth=4, random_state=0), objective=objective,
+            random_state=0, **options, **target,
+        ).fit(X, y)  # fmt: skip
+        monitor = SelectiveRiskMonitor(tuner.policy_, target=0.5)
+        kept = objective == "risk" and options == {"cv": 0.5}
+        assert monitor.status_.workload == ("ok" if kept else "unknown")
+
+
+def test_mean_risk_below_the_target_is_said_and_is_no_word_about_now(rng):
+    P, y = rows(rng, 2000, risk=0.02)
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1, mature_after=1, unlabelled="correct")
+    times = np.arange(2000)
+    monitor.update(y[:1000], P[:1000], ids=range(1000), when=times[:1000])
+    status = monitor.status_
+    assert status.is_below_so_far == (status.interval[1] < 0.1)
+    assert status.to_dict()["is_below_so_far"] is True
+    said = unwrap(str(status))
+    assert "mean risk so far is below the target, at 97.5 % confidence whenever you look" in said
+    assert "that says nothing about the risk now" in said
+    monitor.decided(P[1000:], ids=times[1000:], when=times[1000:]).labelled([], [], when=3000)
+    assert monitor.status_.interval[1] < 0.1
+    assert not monitor.status_.is_below_so_far  # who was silent may have been wrong
+    assert "below the target" not in unwrap(str(monitor.status_))
+
+
+def test_changes_of_a_growing_table_are_named_by_day(rng):
+    P, y = rows(rng, 300)
+    when = pd.date_range("2024-01-01", periods=300, freq="2h")
+    table = {"ids": [f"c{i}" for i in range(300)], "when": when}
+    monitor = SelectiveRiskMonitor(policy_of(), target=0.1).update(y, P, **table)
+    assert monitor.known_until_ == when[-1].tz_localize("UTC")
+    assert len(monitor.find_changes(y, P, **table)) == 0
+    order = rng.permutation(300)[:250]
+    gone = {"ids": np.array(table["ids"])[order], "when": when[order]}
+    assert len(monitor.find_changes(y[order], P[order], **gone)) == 0
+    sure = np.flatnonzero(P.max(axis=1) >= 0.7)[-2:]
+    other = np.where(np.isin(np.arange(300), sure), np.where(y == "no", "yes", "no"), y)
+    found = monitor.find_changes(other, P, **table)
+    assert (found["unread"].sum(), found["relabelled"].sum() > 0) == (0, True)
+    table["ids"][30], twice = "another", [*range(300), 30, 30]
+    more = {"ids": [*table["ids"], "late", "late"], "when": when[twice]}
+    found = SelectiveRiskMonitor.from_json(monitor.to_json()).find_changes(
+        y[twice], P[twice], **more
+    )
+    assert found["start"].tolist() == [pd.Timestamp("2024-01-03", tz="UTC")]
+    assert found["unread"].tolist() == [1]
+
+
+def test_hashes_are_those_of_saved_states():
+    found = row_hashes(np.array(["a", "c17"], dtype=object), np.array([1.7e15, -0.0]))
+    assert found.tolist() == [2210457685319272109, 17203197321142246681]

@@ -201,7 +201,9 @@ def test_a_refused_subgroup_is_named_and_its_errors_come_last():
     proba = np.column_stack([1 - sure, sure])
     rows = Predictions.from_proba(1 - wrong, proba)
     with pytest.warns(UserWarning, match="No threshold meets"):
-        policy = select_threshold(rows, objective="risk", target=0.1, subgroups=site).policy
+        policy = select_threshold(
+            rows, objective="risk", target=0.1, subgroups=site, assume="independent"
+        ).policy
     report = selective_report(
         1 - wrong, proba, policy=policy, subgroups=site, n_errors=2000, confidence_level=0.9
     )

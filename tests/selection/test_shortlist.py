@@ -236,7 +236,7 @@ def test_what_a_shortlist_cannot_do_is_refused(predictions, rng):
         select_threshold(
             Predictions.from_proba([0] + [1] * 9, np.eye(3)[[0] + [1] * 9], labels=range(3)),
             objective="coverage", target=0.5, among=("true", 0),
-            shortlist=Shortlist(0.5, share=0.9),
+            shortlist=Shortlist(0.5, share=0.9, random_state=0),
         )  # fmt: skip
 
 
