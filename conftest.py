@@ -51,22 +51,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # The numbers of a fitted model depend on the processor and on versions. An example that shows
 # them is marked `# doctest: +DIGITS_VARY`: a number may differ by 5 % of the shown one, or by 0.01.
 DIGITS_VARY = doctest.register_optionflag("DIGITS_VARY")
-_NUMBER = r"-?(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:e[-+]?\d+)?"
+_NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+(?:\.(?!\.)\d*)?|\.\d+)(?:e[-+]?\d+)?"
 _PART = re.compile(rf"({_NUMBER}|\.\.\.|\s+)")
 _check_output = doctest.OutputChecker.check_output
+
+
+def _read(number: str) -> float:
+    return float(number.replace(",", ""))
 
 
 def _agrees(want: str, got: str) -> bool:
     """Tell whether the words are the same, and the numbers almost."""
     parts = _PART.split(want.replace("<BLANKLINE>", "").strip())
-    numbers = [float(part) for part in parts if re.fullmatch(_NUMBER, part)]
+    numbers = [_read(part) for part in parts if re.fullmatch(_NUMBER, part)]
     patterns = [
         f"({_NUMBER})" if re.fullmatch(_NUMBER, part)
         else ".*?" if part == "..." else r"\s+" if part.isspace() else re.escape(part)
         for part in parts
     ]  # fmt: skip
     match = re.fullmatch("".join(patterns), got.strip(), re.DOTALL)
-    return match is not None and [float(x) for x in match.groups()] == pytest.approx(
+    return match is not None and [_read(x) for x in match.groups()] == pytest.approx(
         numbers, rel=0.05, abs=0.01
     )
 

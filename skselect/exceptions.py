@@ -12,10 +12,11 @@ class InfeasibleTargetError(ValueError):
     Parameters
     ----------
     message : str
+        What is known at once.
     rows_needed, remedy
         As the attributes.
     find_least : callable, default=None
-        Returns `least_target` and `reason`, when one of them is first read.
+        Returns `least_target` and `reason`, when one of them is first read, or the error printed.
 
     Attributes
     ----------
@@ -23,10 +24,10 @@ class InfeasibleTargetError(ValueError):
         The smallest target that these rows could have met, if there is one; looked for when it is
         first read. To certify that target, use other rows than these.
     rows_needed : int or None
-        Roughly how many rows, fresh ones or those of the next planned look, would be enough if
-        errors are as frequent as here.
+        Roughly how many rows that certify, fresh ones or those of the next planned analysis,
+        would be enough if errors fall as they do here.
     reason : str
-        The message without `remedy`, and with the smallest target.
+        The message without `remedy`.
     remedy : str
         The end of the message: what else could be asked for in Python.
     """
@@ -39,7 +40,7 @@ class InfeasibleTargetError(ValueError):
         remedy: str = "",
         find_least: Callable[[], tuple[float | None, str]] | None = None,
     ) -> None:
-        super().__init__(f"{message} {remedy}".rstrip())
+        super().__init__(message)
         self.remedy = remedy
         self.rows_needed = rows_needed
         self._found: tuple[float | None, str] = (None, message)
@@ -49,6 +50,9 @@ class InfeasibleTargetError(ValueError):
         self._look()  # keep the answer instead of the rows
         return super().__reduce__()
 
+    def __str__(self) -> str:
+        return f"{self.reason} {self.remedy}".rstrip()
+
     @property
     def least_target(self) -> float | None:
         """The smallest target that these rows could have met."""
@@ -56,7 +60,7 @@ class InfeasibleTargetError(ValueError):
 
     @property
     def reason(self) -> str:
-        """The message without `remedy`, and with the smallest target."""
+        """The message without `remedy`."""
         return self._look()[1]
 
     def _look(self) -> tuple[float | None, str]:

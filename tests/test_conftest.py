@@ -35,6 +35,11 @@ def test_small_numbers_may_differ_by_a_hundredth():
     assert not agrees("risk .021\n", "risk .032\n")
 
 
+def test_a_comma_may_separate_thousands():
+    assert agrees("3,891 rows, 1,200,000\n", "3,952 rows, 1,230,000\n")
+    assert not agrees("3,891 rows\n", "4,391 rows\n")
+
+
 @pytest.mark.parametrize("got", ["(0.67, 0.96)\n", "(0.77,)\n", "(0.77, 0.95, 1)\n"])
 def test_a_stale_pair_is_found(got):
     assert not agrees("(0.77, 0.95)\n", got)

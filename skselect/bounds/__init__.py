@@ -15,10 +15,12 @@ from skselect.bounds._band import (
     walk_band,
 )
 from skselect.bounds._binomial import (
+    anytime_upper,
     clopper_pearson_interval,
     clopper_pearson_upper,
     critical_counts,
     least_count,
+    log_evidence_below,
     rows_for_certificate,
     smallest_rank,
     wilson_upper,
@@ -28,6 +30,7 @@ from skselect.bounds._mean import (
     betting_log_wealth,
     betting_stakes,
     betting_upper,
+    bound_stakes,
     empirical_bernstein_upper,
     hoeffding_bentkus_upper,
     rows_for_betting,
@@ -35,11 +38,13 @@ from skselect.bounds._mean import (
 
 __all__ = [
     "BAND_SHARE",
+    "anytime_upper",
     "band_accepts",
     "band_may_accept",
     "betting_log_wealth",
     "betting_stakes",
     "betting_upper",
+    "bound_stakes",
     "clopper_pearson_interval",
     "clopper_pearson_upper",
     "combined_limits",
@@ -51,6 +56,7 @@ __all__ = [
     "hoeffding_bentkus_upper",
     "least_count",
     "limits_from_start",
+    "log_evidence_below",
     "rows_for_betting",
     "rows_for_certificate",
     "rows_for_quantile",

@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from skselect._checks import as_array, shown
 from skselect._checks.options import check_delta, check_number
-from skselect._typing import FloatArray, IntArray
+from skselect._typing import BoolArray, FloatArray, IntArray
 
 
 def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
@@ -137,6 +137,67 @@ def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
     return plain(np.where(rows == 0, 1.0, np.minimum(bound, 1.0)))
 
 
+def anytime_upper(n_errors: Any, n: Any, delta: float) -> Any:
+    """Return an upper bound on an error rate that holds after every row of a growing table.
+
+    Parameters
+    ----------
+    n_errors, n : int or array-like of int
+        Errors, 0 <= n_errors <= n, and independent rows; they broadcast.
+    delta : float in (0, 0.5]
+        Largest probability that the bound lies below the true rate at any number of rows.
+
+    Returns
+    -------
+    float or ndarray in (0, 1]
+        1 when all rows are errors or there are no rows.
+
+    Raises
+    ------
+    ValueError
+        If a count or `delta` is out of its range.
+
+    Notes
+    -----
+    A rate p is ruled out once the likelihood of the counts, averaged over all rates below p, is
+    1/delta times that at p. Each row multiplies the likelihood ratio of a rate q < p by
+    1 - (p - q)(x - p) / (p(1 - p)), x its error. The mean of this factor is at most 1 for every
+    true rate of p or more: the ratio is a supermartingale, and so is its average over q. It
+    reaches 1/delta with probability at most delta (Ville). The average rises with p.
+
+    References
+    ----------
+    .. [1] Robbins, "Statistical methods related to the law of the iterated logarithm", Annals
+       of Mathematical Statistics 1970: mixtures of likelihood ratios.
+
+    Examples
+    --------
+    >>> from skselect.bounds import anytime_upper, clopper_pearson_upper
+    >>> round(anytime_upper(10, 1000, 0.05), 4), round(clopper_pearson_upper(10, 1000, 0.05), 4)
+    (0.0217, 0.0169)
+    """
+    errors, rows = check_counts(n_errors, n)
+    check_delta(delta)
+
+    def possible(rate: FloatArray) -> BoolArray:
+        return log_evidence_below(errors, rows, rate) < -math.log(delta)
+
+    return plain(largest_possible(possible, errors / np.maximum(rows, 1.0)))
+
+
+def log_evidence_below(n_errors: Any, n: Any, rate: Any) -> FloatArray:
+    """Return the log of the likelihood averaged over all rates below `rate`, over that at `rate`.
+
+    The arguments broadcast; -inf at a rate of 0.
+    """
+    errors, right = np.asarray(n_errors, np.float64), np.subtract(n, n_errors)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = np.log(special.betainc(errors + 1.0, right + 1.0, rate))
+        below += special.betaln(errors + 1.0, right + 1.0) - np.log(rate)
+        at = special.xlogy(errors, rate) + special.xlog1py(right, np.negative(rate))
+        return np.where(np.asarray(rate) > 0.0, below - at, -np.inf)
+
+
 def rows_for_certificate(target: float, delta: float) -> int:
     """Return the least number of rows, all of them right, that can certify a risk target.
 
@@ -202,6 +263,16 @@ def least_count(enough: Callable[[int], bool], share: float = 0.0, first: int = 
     while high - low > max(int(share * high), 1):
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def largest_possible(possible: Callable[[FloatArray], BoolArray], low: FloatArray) -> FloatArray:
+    """Return the largest possible mean between `low` and 1, by bisection, rounded up."""
+    low, high = np.array(low, dtype=np.float64), np.ones_like(low, dtype=np.float64)
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        inside = possible(middle)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return high
 
 

@@ -14,10 +14,12 @@ from skselect._checks import as_array, shown
 from skselect._checks.options import check_delta, check_number
 from skselect._checks.rows import check_loss, check_weight
 from skselect._typing import BoolArray, FloatArray
-from skselect.bounds._binomial import check_counts, least_count, plain
+from skselect.bounds._binomial import check_counts, largest_possible, least_count, plain
 
 # A bet never stakes more than this share of the wealth.
 _LARGEST_STAKE = 0.75
+# Bets on a growing table never stake less: enough for some 10^9 rows.
+_LEAST_STAKE = 1e-5
 # About the ratio of a stake to the next smaller one: in bets against one mean, and in bounds.
 _STAKE_RATIO, _WIDE_RATIO = 2.0, 3.0
 
@@ -68,7 +70,7 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
         bentkus = np.e * special.bdtr(errors, np.maximum(rows, 1).astype(np.int64), r)
         return np.minimum(np.exp(-rows * _divergence(means, r)), bentkus) >= delta
 
-    return plain(np.where(rows == 0, 1.0, _largest(possible, means)))
+    return plain(np.where(rows == 0, 1.0, largest_possible(possible, means)))
 
 
 def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) -> Any:
@@ -118,7 +120,12 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
 
 
 def betting_upper(
-    losses: Any, delta: float, *, weight: Any = None, largest_weight: float | None = None
+    losses: Any,
+    delta: float,
+    *,
+    weight: Any = None,
+    largest_weight: float | None = None,
+    anytime: bool = False,
 ) -> float:
     """Return the betting upper bound on a mean loss: tight where losses vary little.
 
@@ -135,6 +142,9 @@ def betting_upper(
         Importance weights; the bound is then one on the weighted mean.
     largest_weight : float, default=None
         A limit that no weight can exceed; None takes the largest weight given.
+    anytime : bool, default=False
+        Whether the bound is to hold after every row of a growing table, with probability
+        1 - `delta` for all of them together. It is wider. (Weights then need `largest_weight`.)
 
     Returns
     -------
@@ -153,6 +163,10 @@ def betting_upper(
     probability at most delta (Markov). Bets that adapt to earlier rows, and stop once the wealth
     is 1/delta, give bounds about a third tighter, but are valid only if the rows come in a random
     order: not in a table sorted by outcome, and not after a shuffle with a fixed seed.
+
+    The stakes depend on the number of rows. With `anytime` they do not: then each factor has a
+    mean of at most 1 given the rows before it, and no number of rows lets the wealth reach
+    1/delta with a larger probability (Ville).
 
     References
     ----------
@@ -175,14 +189,14 @@ def betting_upper(
     values = check_loss(losses, "losses")
     weights = check_weight(weight, len(values), "weight", "losses")
     heaviest = 1.0 if weights is None else float(np.max(weights))
+    if anytime and weights is not None and largest_weight is None:
+        raise ValueError("largest_weight is missing: heavier rows may be added to the table.")
     if largest_weight is not None:
         heaviest = check_number("largest_weight", largest_weight, heaviest)
     shares = (np.ones(len(values)) if weights is None else weights) / heaviest
     # Payoffs are divided by 1 - mean, so that the same stakes can be used for every mean and the
     # wealth rises with the mean, as bisection needs.
-    least = min(math.sqrt(2.0 * math.log(1.0 / delta) / len(values)), _LARGEST_STAKE)
-    size = math.ceil(math.log(_LARGEST_STAKE / least, _WIDE_RATIO)) + 1
-    stakes, log_prior = np.geomspace(least, _LARGEST_STAKE, size), np.full(size, -math.log(size))
+    stakes, log_prior = bound_stakes(None if anytime else len(values), delta)
 
     # Means between which the wealth reaches 1/delta: what is not known yet is computed.
     known = [-math.inf, 1.0]
@@ -207,7 +221,23 @@ def betting_upper(
     if mean >= 1.0:
         return 1.0
     _approach(excess, mean, math.sqrt(np.sum(shares**2)) / np.sum(shares), known)
-    return float(_largest(possible, np.asarray(mean)))
+    return float(largest_possible(possible, np.asarray(mean)))
+
+
+def bound_stakes(n: int | None, delta: float) -> tuple[FloatArray, FloatArray]:
+    """Return the stakes of :func:`betting_upper`, and the log of the share of the wealth on each.
+
+    They are chosen for `n` rows; None: for a table that grows.
+    """
+    least = _LEAST_STAKE
+    if n is not None:
+        least = min(math.sqrt(2.0 * math.log(1.0 / delta) / n), _LARGEST_STAKE)
+    size = math.ceil(math.log(_LARGEST_STAKE / least, _WIDE_RATIO)) + 1
+    stakes = np.geomspace(least, _LARGEST_STAKE, size)
+    if n is not None:
+        return stakes, np.full(size, -math.log(size))
+    share = 1.0 / np.arange(size, 0, -1)  # more on large stakes, which need fewer rows
+    return stakes, np.log(share / np.sum(share))
 
 
 def betting_log_wealth(
@@ -308,16 +338,6 @@ def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
 def _divergence(p: FloatArray, q: FloatArray) -> FloatArray:
     """Return the Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p)."""
     return np.asarray(special.rel_entr(p, q) + special.rel_entr(1.0 - p, 1.0 - q))
-
-
-def _largest(possible: Callable[[FloatArray], BoolArray], low: FloatArray) -> FloatArray:
-    """Return the largest possible mean between `low` and 1, by bisection, rounded up."""
-    low, high = np.array(low, dtype=np.float64), np.ones_like(low, dtype=np.float64)
-    for _ in range(50):
-        middle = (low + high) / 2.0
-        inside = possible(middle)
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return high
 
 
 def _approach(

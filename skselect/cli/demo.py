@@ -27,8 +27,6 @@ from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.metrics import evaluate
 from skselect.predictions.predictions import Predictions
-from skselect.selection.infeasible import refusal
-from skselect.selection.results import ThresholdSelection
 
 # Shares of the rows; the other 45 % train the classifier and its calibration.
 _CERTIFY, _TEST = 0.30, 0.25
@@ -121,10 +119,6 @@ def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: st
         **shared,
     )  # fmt: skip
     told = _fit_and_listen(certified, X_fresh, y_fresh)
-    found = certified.selection_
-    if isinstance(found, ThresholdSelection) and found.accepts_nothing:
-        error = refusal(found.curve, found.goal)
-        told = told.replace(str(error), error.reason)
     say("tune the threshold for the best CWSA+ on the same rows")
     sharpest = ThresholdTuner(FrozenEstimator(model), objective="cwsa_plus", **shared)
     _fit_and_listen(sharpest, X_fresh, y_fresh)

@@ -419,6 +419,10 @@ class ThresholdTuner(
             subgroups = pooled.predictions.answers
         elif subgroups is not None:
             subgroups = take_rows(subgroups, pooled.rows)
+        goal = replace(
+            goal,
+            share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
+        )
         caveats = (certificates.GROUPED, *basis.caveats) if groups is not None else basis.caveats
         order = self._find_order(basis, outcomes, pooled.rows)
         caveats += order
@@ -436,10 +440,11 @@ class ThresholdTuner(
                 found, asked, pooled.predictions, outcomes, subgroups,
                 goal=goal, caveats=caveats, unknown=unknown,
             )  # fmt: skip
-        is_final = model is not None
         if model is None:
             model = fit_clone(base, rows, fits.tasks[-1])
-        self._keep(model, base, found, pooled, outcomes, subgroups, is_final=is_final)
+        self._keep(
+            model, base, found, pooled, outcomes, subgroups, is_final=basis.model is not None
+        )
         fits.end()
         return self
 
@@ -662,7 +667,10 @@ class ThresholdTuner(
             facts["confidence_quantiles"] = {}
         scores = certificates.scores_fingerprint(np.asarray(pooled.predictions.y_proba))
         prints = facts.pop("fingerprints") | {"model": scores}
+        rows = prints.pop("rows")
         found = found.with_fingerprints(prints)
+        if is_final:
+            prints = prints | {"rows": rows}
         facts["certificate"] = found.certificate
         changed = {
             "threshold": float(found.threshold), "groups": found.groups, "fingerprints": prints,

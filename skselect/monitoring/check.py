@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_delta
+from skselect._checks.options import check_count, check_delta
 from skselect._notebook import wrap
 from skselect._typing import BoolArray
 from skselect.curve.curve import RiskCoverageCurve
@@ -18,22 +18,25 @@ from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.predictions.predictions import Predictions
 from skselect.selection.kept import (
+    POWER,
     PromiseCheck,
     Seen,
     check_counted,
     check_is_policy,
     check_promise,
+    chose_threshold,
     count_bounds,
     decide_labelled,
     find_promises,
     mean_bounds,
+    name_interval,
+    share_reused,
     spell_out,
 )
 from skselect.streaming.state import SelectiveState
 
-_TRUSTED = (
-    certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED, certificates.FIRST_ANALYSIS,
-)  # fmt: skip
+_TRUSTED = (certificates.INDEPENDENT, certificates.FRESH, certificates.FIXED)
+_GROWING = "between two checks rows are only added, whatever their outcomes"
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,10 +56,15 @@ class PolicyCheck:
     coverage, risk : float
         Share of accepted rows; their error rate, or mean cost (nan if none is accepted).
     coverage_interval, risk_interval : tuple of float
-        Exact bounds, each at `delta`.
+        Bounds, each at `delta`: they hold at all times if `max_analyses` is None.
+    max_analyses : int or None
+        How often the growing table may be checked; None: as often as one likes.
     same_rows : bool
         Whether exactly these rows chose the threshold: then they cannot test it, and the
         verdict is "undecided".
+    reused : float or None
+        Share of these rows that chose the threshold, of those that can be recognised; above a
+        fifth the verdict is not "holds". None where nothing can tell.
 
     Examples
     --------
@@ -69,7 +77,7 @@ class PolicyCheck:
     <PolicyCheck: holds; 0 errors in 300 accepted of 300 rows>
     >>> print(check)
     HOLDS: at most 2 % of the cases it decides alone are wrong in the long run. Found here:
-      0 % (0 of 300; 90 % interval 0 % to 0.9937 %).
+      0 % (0 of 300; time-uniform 90 % interval 0 % to 1.492 %).
     ...
     """
 
@@ -83,15 +91,18 @@ class PolicyCheck:
     coverage_interval: tuple[float, float]
     risk: float
     risk_interval: tuple[float, float]
+    max_analyses: int | None = None
     same_rows: bool = False
+    reused: float | None = None
 
     @property
     def n_more(self) -> int | None:
-        """About how many more labelled rows settle it; 0 where it is settled.
+        """About how many fresh labelled rows settle it; 0 where it is settled.
 
-        An estimate: these are needed if further rows have the same rate of errors as the rows
-        here. They are accepted rows, unless the promise counts the others too (objectives
-        "generalized_risk" and "coverage"). None where no number would do.
+        If they have exactly the rate of errors of the rows here, they settle it with probability
+        0.8: added to these rows, or by themselves where ``max_analyses=1``. They are accepted
+        rows, unless the promise counts the others too (objectives "generalized_risk" and
+        "coverage"). None where no number would do.
         """
         if self.verdict != "undecided":
             return 0
@@ -128,10 +139,13 @@ class PolicyCheck:
     @property
     def summary(self) -> str:
         """The verdict on each promise, and what to do next."""
-        if self.same_rows:
+        if self.same_rows or self._is_reused:
+            which = "these rows"
+            if not self.same_rows:
+                which = f"about {100.0 * (self.reused or 0.0):.0f} % of these rows"
             return (
-                "UNDECIDED: these rows chose the threshold, so they cannot test it. Take fresh "
-                "labelled rows."
+                f"UNDECIDED: {which} chose the threshold, so they cannot test it. Take fresh "
+                "labelled rows, other than those of fit."
             )
         return "\n".join(line for line in (*self._answer(), self._advice()) if line)
 
@@ -139,21 +153,47 @@ class PolicyCheck:
     def trust(self) -> str:
         """How often such a verdict is wrong, and what it takes on trust."""
         wrong = certificates.rounded(100.0 * self.delta, 4, up=True)
+        which, rows = {
+            None: ("growing tables, however often each is checked", _GROWING),
+            1: ("checks", certificates.FIRST_ANALYSIS),
+        }.get(
+            self.max_analyses,
+            (f"growing tables that are checked {self.max_analyses} times", certificates.PLANNED),
+        )
         return (
-            f"Such a verdict is wrong in at most {wrong} of 100 checks. Taken on trust: "
-            f"{'; '.join(_TRUSTED)}."
+            f"Such a verdict is wrong in at most {wrong} of 100 {which}. Taken on trust: "
+            f"{'; '.join([*_TRUSTED, rows])}. {self._tell_reused()}"
+        )
+
+    @property
+    def _is_reused(self) -> bool:
+        return self.verdict != "broken" and (self.reused or 0.0) > certificates.MOST_SEEN
+
+    def _tell_reused(self) -> str:
+        """Say what was checked about rows that chose the threshold."""
+        if self.reused is None:
+            return (
+                "Use rows other than those of fit: nothing here can tell whether some of these "
+                "rows chose the threshold."
+            )
+        found = "none is here"
+        if self.reused:
+            found = f"about {certificates.rounded(100 * self.reused, 2)} % of these rows are such"
+        return (
+            "Use rows other than those of fit: only those that chose the threshold are recognised, "
+            f"and {found}."
         )
 
     def _lines(self) -> list[str]:
         """Return the whole answer, the verdict first."""
-        if self.same_rows:
+        if self.same_rows or self._is_reused:
             return [self.summary]
         low, high = self.coverage_interval
-        level = certificates.percent(1.0 - 2.0 * self.delta, up=False)
+        interval = name_interval(self.delta, self.max_analyses)
         lines = [
             *self._answer(),
             f"It decides {certificates.percent(self.coverage)} of these {self.n} cases alone "
-            f"({self.n_accepted}; {level} interval {certificates.percent(low, up=False)} to "
+            f"({self.n_accepted}; {interval} {certificates.percent(low, up=False)} to "
             f"{certificates.percent(high, up=True)}).",
             self._advice(),
             self.trust,
@@ -187,9 +227,13 @@ class PolicyCheck:
         if self.n_more is None:
             return "No number of further rows like these would settle it."
         which = "that it decides alone " if self.promises[0].objective == "risk" else ""
+        again = {
+            None: "Add them to these rows and ask again, as often as you like.",
+            1: "Check them by themselves: this was the one analysis of the rows here.",
+        }.get(self.max_analyses, "Add them to these rows for the next planned analysis.")
         return (
-            f"If further cases are like these, about {self.n_more:,} more labelled ones {which}"
-            "settle it."
+            f"About {self.n_more:,} fresh labelled cases {which}settle it in {100 * POWER:.0f} of "
+            f"100 such tables, if their errors are as frequent as here. {again}"
         )
 
 
@@ -198,6 +242,7 @@ def check_policy(
     *rows: Any,
     target: float | None = None,
     delta: float | None = None,
+    max_analyses: int | None = None,
     subgroups: Any = None,
 ) -> PolicyCheck:
     """Say whether a policy's promise is still true, judged by fresh labelled rows.
@@ -219,16 +264,24 @@ def check_policy(
     delta : float in (0, 0.5], default=None
         Chance that the verdict is wrong. Subgroups in these rows share it evenly. None: that of
         the certificate (each subgroup's own), else 0.05.
+    max_analyses : int, default=None
+        None: the table may be checked again whenever rows were added, as often as you like. A
+        number: how often at most it will be checked, named before the first time; each check
+        is then an exact test at ``delta / max_analyses``. With 1 that takes about half of the
+        rows, and no row of this table may be checked again.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row, for a policy with a threshold per subgroup.
 
     Returns
     -------
     PolicyCheck
-        `verdict` is "holds" if the exact upper bound is at most the target, "broken" if the
-        exact lower bound is above it, else "undecided". (For a promised coverage the other way
-        round.) Exactly the table that chose the threshold is recognised, and decides nothing.
-        A part of it, or more rows with it among them, is not recognised: take other rows.
+        `verdict` is "holds" if the upper bound is at most the target, "broken" if the
+        lower bound is above it, else "undecided". (For a promised coverage the other way
+        round.) Take rows other than those of `fit`. Exactly the table that chose the threshold is
+        recognised; so is one of which more than a fifth of the rows did, where four of five of
+        them held a confidence of their own: neither says "holds". Other rows that trained the
+        classifier, rows in a state, and those of a classifier that was fitted again after the
+        choice are not recognised.
 
     Raises
     ------
@@ -243,46 +296,46 @@ def check_policy(
 
     Notes
     -----
-    Both bounds are one-sided and fail with probability at most `delta` each: two tests, each at
-    the full `delta`. If the true risk is at most the target, only "broken" is wrong, and it needs
-    the lower bound to fail; if the risk is above the target, only "holds" is wrong, and it needs
-    the upper bound to fail. So a verdict is wrong with probability at most `delta`, not twice
-    that. Several promises are each tested at their share, so that all verdicts are right together
-    with probability at least 1 - `delta`.
+    Both bounds are one-sided and fail with probability at most `delta` each, at any time: two
+    tests, each at the full `delta`. If the true risk is at most the target, only "broken" is
+    wrong, and it needs the lower bound to fail; if the risk is above the target, only "holds" is
+    wrong, and it needs the upper bound to fail. So a verdict is wrong with probability at most
+    `delta`, not twice that. Several promises are each tested at their share, so that all verdicts
+    are right together with probability at least 1 - `delta`.
 
-    Errors are counted (Clopper-Pearson [1]_); costs of several sizes are bounded by bets
-    (:func:`skselect.bounds.betting_upper`). Whoever checks a growing table several times divides
-    `delta` by their number; a check on new rows each time needs no correction, and each may be
-    wrong.
-
-    References
-    ----------
-    .. [1] Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the
-       case of the binomial", 1934.
+    "Holds" and "broken" are each a mixture of likelihood ratios against the target, over the
+    risks below it or above it (:func:`skselect.bounds.anytime_upper`; costs of several sizes:
+    bets with fixed stakes, :func:`skselect.bounds.betting_upper`). They depend on the counts
+    alone, not on the order of rows, and nothing is kept between two checks. With `max_analyses`
+    errors are counted exactly (:func:`skselect.bounds.clopper_pearson_upper`). What the bounds
+    cannot see: rows removed from the table, or added because of their labels. A check on new
+    rows alone is a new one, and may be wrong with probability `delta` too.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skselect import AbstentionPolicy, check_policy
     >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
-    >>> y, proba = [1] * 290 + [0] * 10, np.tile([.1, .9], (300, 1))   # 10 of 300 are wrong
-    >>> [check_policy(policy, y, proba, target=risk).verdict for risk in (.01, .04, .06)]
+    >>> y, proba = [1] * 288 + [0] * 12, np.tile([.1, .9], (300, 1))   # 12 of 300 are wrong
+    >>> [check_policy(policy, y, proba, target=risk).verdict for risk in (.01, .05, .09)]
     ['broken', 'undecided', 'holds']
-    >>> check_policy(policy, y, proba, target=.04).n_more
-    2210
+    >>> check_policy(policy, y, proba, target=.05).n_more
+    6717
 
     Rows that do not fit in memory:
 
     >>> from skselect import SelectiveState
     >>> state = SelectiveState(labels=[0, 1]).update(y, proba)
-    >>> check_policy(policy, state, target=.06).verdict
+    >>> check_policy(policy, state, target=.09).verdict
     'holds'
     """
     check_is_policy(policy)
     if delta is not None:
         check_delta(delta)
+    if max_analyses is not None:
+        check_count("max_analyses", max_analyses)
     if len(rows) == 1 and isinstance(rows[0], SelectiveState):
-        check = _check_state(policy, rows[0], subgroups, target, delta)
+        check = _check_state(policy, rows[0], subgroups, target, delta, max_analyses)
     else:
         answered, accepted, confidence = decide_labelled(
             policy, rows, subgroups, "check_policy", (Predictions, SelectiveState)
@@ -290,7 +343,7 @@ def check_policy(
         outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
         check = check_decided(
             policy, answered, accepted, subgroups, target=target, delta=delta,
-            same_rows=chose_threshold(policy, RiskCoverageCurve.from_outcomes(outcomes)),
+            max_analyses=max_analyses, curve=RiskCoverageCurve.from_outcomes(outcomes),
         )  # fmt: skip
     if check is None:
         raise ValueError(
@@ -298,12 +351,6 @@ def check_policy(
             "what to test, such as target=0.02 for at most 2 % wrong."
         )
     return check
-
-
-def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
-    """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
-    own = policy.certificate.fingerprints if policy.certificate else {}
-    return certificates.fingerprint(curve) in (policy.fingerprints.get("data"), own.get("data"))
 
 
 def check_decided(
@@ -314,10 +361,16 @@ def check_decided(
     *,
     target: float | None = None,
     delta: float | None = None,
-    same_rows: bool,
+    max_analyses: int | None = None,
+    curve: RiskCoverageCurve,
 ) -> PolicyCheck | None:
-    """Check a policy on rows that it has decided; None where there is nothing to check."""
-    found = find_promises(policy, answered, subgroups, target=target, delta=delta)
+    """Check a policy on rows that it has decided; None where there is nothing to check.
+
+    `curve` is that of its confidence.
+    """
+    found = find_promises(
+        policy, answered, subgroups, target=target, delta=delta, max_analyses=max_analyses
+    )
     if not found:
         return None
     checks = tuple(check_promise(promise, policy, answered, accepted) for promise in found)
@@ -326,10 +379,13 @@ def check_decided(
     seen = Seen(len(accepted), int(np.sum(accepted)), int(np.count_nonzero(loss)))
     unit, mean = policy.rule.unit, float(np.mean(loss)) if len(loss) else math.nan
     if policy.rule.has_graded_costs:
-        low, high = mean_bounds(loss, level)
+        low, high = mean_bounds(loss, level, max_analyses)
     else:
-        low, high = count_bounds(seen.n_errors, seen.n_accepted, level)
-    return _gather(checks, level, seen, unit * mean, (unit * low, unit * high), same_rows=same_rows)
+        low, high = count_bounds(seen.n_errors, seen.n_accepted, level, max_analyses)
+    return _gather(
+        checks, level, seen, unit * mean, (unit * low, unit * high),
+        same_rows=chose_threshold(policy, curve), reused=share_reused(policy, curve),
+    )  # fmt: skip
 
 
 def _check_state(
@@ -338,11 +394,12 @@ def _check_state(
     subgroups: Any,
     target: float | None,
     delta: float | None,
+    max_analyses: int | None,
 ) -> PolicyCheck | None:
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
     every_row = (policy.certificate, "", np.ones(1, dtype=bool))
-    found = spell_out(policy, [every_row], target=target, delta=delta)
+    found = spell_out(policy, [every_row], target=target, delta=delta, max_analyses=max_analyses)
     if not found:
         return None
     [promise], curve = found, state.finalize()
@@ -351,8 +408,9 @@ def _check_state(
     return _gather(
         (check_counted(promise, seen),), promise.delta, seen,
         seen.n_errors / seen.n_accepted if seen.n_accepted else math.nan,
-        count_bounds(seen.n_errors, seen.n_accepted, promise.delta),
+        count_bounds(seen.n_errors, seen.n_accepted, promise.delta, max_analyses),
         same_rows=chose_threshold(policy, curve),
+        reused=None,  # a state may hold float32 confidences, or cells of them
     )  # fmt: skip
 
 
@@ -395,11 +453,18 @@ def _gather(
     risk_interval: tuple[float, float],
     *,
     same_rows: bool,
+    reused: float | None,
 ) -> PolicyCheck:
     """Return the verdict over all promises, with what was seen on all rows."""
-    if same_rows:
-        checks = tuple(replace(one, verdict="undecided", n_more=None) for one in checks)
-    verdicts = {check.verdict for check in checks}
+    if same_rows or (reused or 0.0) > certificates.MOST_SEEN:
+        # Rows that chose the threshold flatter it: among others they may still show it broken.
+        checks = tuple(
+            one
+            if one.verdict == "broken" and not same_rows
+            else replace(one, verdict="undecided", n_more=None)
+            for one in checks
+        )
+    verdicts, max_analyses = {check.verdict for check in checks}, checks[0].max_analyses
     first = next(one for one in ("broken", "undecided", "holds") if one in verdicts)
     return PolicyCheck(
         first,
@@ -407,8 +472,10 @@ def _gather(
         checks,
         **seen._asdict(),
         coverage=seen.n_accepted / seen.n,
-        coverage_interval=count_bounds(seen.n_accepted, seen.n, level),
+        coverage_interval=count_bounds(seen.n_accepted, seen.n, level, max_analyses),
         risk=risk,
         risk_interval=risk_interval,
+        max_analyses=max_analyses,
         same_rows=same_rows,
+        reused=reused,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -529,6 +530,8 @@ def check_made(created: Any, fingerprints: Any, where: str = "") -> None:
     check_mapping(f"{where}fingerprints", fingerprints)
     for name, digest in fingerprints.items():
         _check_text(f"{where}fingerprints[{name!r}]", digest)
+    if not re.fullmatch("([0-9a-f]{8})*", fingerprints.get("rows", "")):
+        raise ValueError(f"{where}fingerprints['rows'] must hold eight hexadecimal digits a row.")
 
 
 def check_mapping(name: str, value: Any) -> None:

@@ -155,7 +155,8 @@ class AbstentionPolicy(NotebookText):
     created : str
         Date and time, ISO 8601.
     fingerprints : dict, default={}
-        Digests of the rows that tuned it and of the probabilities for them.
+        Digests of the rows that tuned it and of the probabilities for them; "rows": hashes of at
+        most 500 of their confidences, by which :func:`~skselect.check_policy` recognises them.
 
     Examples
     --------

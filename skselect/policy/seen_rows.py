@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skselect._typing import BoolArray, FloatArray
+from skselect._typing import BoolArray, FloatArray, IntArray
 
 Hashes = NDArray[np.uint64]
 
@@ -25,6 +25,8 @@ MOST = 10_000
 #: Equal rows count so many times at most. A row that occurs more often, such as an empty form,
 #: belongs to the population, and fresh rows repeat it too.
 MOST_COPIES = 10
+# A policy records so many rows by their confidence, if this share of them holds one of its own.
+_RECORDED, _LEAST_OWN = 500, 0.8
 #: Fewer recognisable rows are as good as none.
 LEAST = 5
 
@@ -93,6 +95,47 @@ class SeenRows:
         seen = alone & np.isin(hashes, self.hashes)
         n_recognisable = min(int(np.sum(copies[alone])), round(self.share * int(np.sum(copies))))
         return Overlap(min(int(np.sum(copies[seen])), n_recognisable), n_recognisable)
+
+
+def record_confidence(values: FloatArray, rows: IntArray) -> str:
+    """Return a record of the rows of a table that hold a confidence of their own, as text.
+
+    "" where more than a fifth of the rows share theirs: about as many of any fresh rows would
+    hold a recorded one by chance.
+
+    Parameters
+    ----------
+    values : ndarray of shape (B,)
+        Distinct confidences.
+    rows : ndarray of shape (B,)
+        How many rows hold each.
+    """
+    own = _find_own(values, rows)
+    if len(own) < _LEAST_OWN * np.sum(rows):
+        return ""
+    return own[:_RECORDED].astype(">u4").tobytes().hex()
+
+
+def find_recorded(record: str, values: FloatArray, rows: IntArray) -> Overlap:
+    """Count the rows with a confidence of their own, and those of them that were recorded.
+
+    Where not all rows are recorded, rows are counted whose hashes are as small as those that are.
+    """
+    recorded = np.frombuffer(bytes.fromhex(record), ">u4").astype(np.uint64)
+    if len(recorded) == 0:
+        return Overlap(0, 0)
+    own = _find_own(values, rows)
+    if len(recorded) == _RECORDED:
+        own = own[own <= recorded[-1]]
+    return Overlap(int(np.sum(np.isin(own, recorded))), len(own))
+
+
+def _find_own(values: FloatArray, rows: IntArray) -> Hashes:
+    """Return 32 bits of a hash of each confidence that one row alone holds, ascending."""
+    bits = (np.round(values, 10) + 0.0).view(np.uint64)  # the last bits depend on the other rows
+    hashes = _hash_values(bits, np.array([0])) >> np.uint64(32)
+    found, first, copies = np.unique(hashes, return_index=True, return_counts=True)
+    return found[(copies == 1) & (rows[first] == 1)]
 
 
 def _find_recognisable(X: Any) -> tuple[Hashes, NDArray[np.int64], BoolArray]:

@@ -25,7 +25,7 @@ from skselect.metrics._confusion import count_decisions
 from skselect.metrics._csr import run_csr_test
 from skselect.metrics._evaluate import kernel_value
 from skselect.metrics._table import SPECS, MetricSpec
-from skselect.monitoring.check import PolicyCheck, check_decided, chose_threshold
+from skselect.monitoring.check import PolicyCheck, check_decided
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import (
@@ -38,6 +38,7 @@ from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report.answers import explain_metric, is_honest, keeps_promise
+from skselect.selection.kept import chose_threshold
 from skselect.thresholds import simultaneous_band
 
 #: The metrics of a report, and those that need a threshold.
@@ -177,8 +178,7 @@ def check_case(case: Case, subgroups: Any) -> PolicyCheck | None:
     policy, accepted = case.policy, case.accepted
     if policy is None or accepted is None:
         return None
-    same = chose_threshold(policy, case.judged.curve)
-    return check_decided(policy, case.predictions, accepted, subgroups, same_rows=same)
+    return check_decided(policy, case.predictions, accepted, subgroups, curve=case.judged.curve)
 
 
 def _verdict(case: Case, subgroups: Any) -> dict[str, str] | None:

@@ -17,7 +17,12 @@ from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.selection.goal import Goal
-from skselect.selection.kept import check_is_policy, decide_labelled, own_promise
+from skselect.selection.kept import (
+    check_is_policy,
+    decide_labelled,
+    own_promise,
+    share_reused,
+)
 from skselect.selection.promise import betting_bound, counted_bound, issue
 
 
@@ -59,8 +64,8 @@ def certify(
     Certificate
         About the share of errors among the accepted rows, or their mean cost. Its text begins
         with "CERTIFIED" if the bound is at most the target. Nothing checks that the rows are
-        fresh, except that exactly the table that tuned the policy is recognised (a part of it,
-        or more rows with it among them, is not). Where the policy has a certificate of its own,
+        fresh, except that rows that tuned the policy are recognised, as by
+        :func:`check_policy`. Where the policy has a certificate of its own,
         `notice` says if these rows contradict it (an exact lower bound at `delta` lies above its
         target; the text then begins with the notice) or do not confirm it.
 
@@ -101,8 +106,10 @@ def certify(
     bound, met = _test(outcomes, accepted, goal, target)
     own_bound = rule.unit * bound
     promised = own_bound if target is None else target
-    seen = certificates.fingerprint(RiskCoverageCurve.from_outcomes(outcomes))
-    same_rows = policy.fingerprints.get("data") == seen
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    seen = certificates.fingerprint(curve)
+    reused = share_reused(policy, curve) or 0.0
+    same_rows = policy.fingerprints.get("data") == seen or reused > certificates.MOST_SEEN
     notice = "" if same_rows else own_promise(policy, answered, accepted, subgroups, goal.level)
     if not np.any(accepted):
         refusal = "the policy accepts none of these rows"

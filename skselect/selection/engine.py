@@ -20,6 +20,7 @@ from skselect._typing import IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
 from skselect.policy.certificate import Caveat, fingerprint, percent
+from skselect.policy.seen_rows import record_confidence
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.goal import Goal
@@ -304,5 +305,8 @@ def policy_facts(
         "confidence_quantiles": {
             f"{q:g}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)
         },
-        "fingerprints": {"data": fingerprint(curve)},
+        "fingerprints": {
+            "data": fingerprint(curve),
+            "rows": record_confidence(curve.thresholds, curve.block_rows),
+        },
     }

@@ -104,6 +104,8 @@ class Goal:
         Whether some costs lie strictly between 0 and the largest.
     cases : str
         The cases it is about, as messages name them; "" for all.
+    share : float
+        Which share of the rows given certifies: the others train, or set a shortlist.
     """
 
     objective: str
@@ -122,6 +124,7 @@ class Goal:
     unit: float = 1.0
     graded_costs: bool = False
     cases: str = ""
+    share: float = 1.0
 
     @classmethod
     def checked(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from skselect import thresholds
@@ -19,7 +21,7 @@ def refusal(
     """Return an error that says why no threshold meets a goal, and what would help.
 
     `again` and `remedy` end its message. The smallest target for a risk takes many times as long
-    as the refusal itself, so that it is looked for when it is asked for.
+    as the refusal itself, so that it is looked for when the message is read.
     """
     if goal.is_metric:
         return InfeasibleTargetError(f"{_metric_advice(curve, goal)}{again}", remedy=remedy)
@@ -35,14 +37,17 @@ def refusal(
             told.append(
                 f"only accepted shares of at least min_coverage={goal.min_coverage:g} count"
             )
+        which = ""
+        if goal.share < 1.0:
+            which = f" that certify, of {_in_all(curve.n_rows, goal):,} in all"
         return (
             f"No threshold meets target={goal.own_target:g} for objective={goal.objective!r} on "
-            f"{curve.n_rows} rows (delta={goal.delta:g}). {'; '.join(told)}.{again}"
+            f"{curve.n_rows:,} rows{which} (delta={goal.delta:g}). {'; '.join(told)}.{again}"
         )
 
-    takes_long = goal.promises and goal.objective == "risk" and goal.method != "betting"
-    message = write(_where_least(curve, goal)) if takes_long else find_least()[1]
-    return InfeasibleTargetError(message, rows_needed=needed, remedy=remedy, find_least=find_least)
+    return InfeasibleTargetError(
+        write(""), rows_needed=needed, remedy=remedy, find_least=find_least
+    )
 
 
 def asking_again(goal: Goal) -> str:
@@ -64,13 +69,15 @@ def _advise_rows(curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int |
     """Say how many rows it takes; return that number, too."""
     if not goal.promises:
         return [], None
-    needed: int | None = goal.rows_needed
+    least = goal.rows_needed
+    in_all = _name_all(least, goal)
     if goal.method == "betting":
         return [
-            f"Bets that certify it take at least {needed} accepted rows without any loss"
-        ], needed
+            f"Bets that certify it take at least {least:,} accepted rows{in_all} without any loss"
+        ], least
     kind = "accepted rows" if goal.objective == "risk" else "rows"
-    advice = [f"Certifying it takes at least {needed} {kind} without a single error"]
+    advice = [f"Certifying it takes at least {least:,} {kind}{in_all} without a single error"]
+    needed: int | None = least
     if goal.objective == "risk":
         rows = "fresh rows" if goal.max_analyses == 1 else "rows"
         needed = thresholds.rows_like_these(curve, goal.target, goal.level, goal.min_coverage)
@@ -78,17 +85,19 @@ def _advise_rows(curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int |
             "no number of rows like these would do, because no accepted set of them has a "
             "smaller risk"
             if needed is None
-            else f"about {needed} {rows} would do if their errors fell as they do here"
+            else f"about {needed:,} {rows}{_name_all(needed, goal)} would do if their errors fell "
+            "as they do here"
         )
     return advice, needed
 
 
-def _where_least(curve: RiskCoverageCurve, goal: Goal) -> str:
-    error = "this error" if goal.on_infeasible == "raise" else "what on_infeasible='raise' raises"
-    return (
-        f"the smallest target these {curve.n_rows} rows could have met is `least_target` of "
-        f"{error}, but certifying that one needs fresh rows"
-    )
+def _name_all(n: int, goal: Goal) -> str:
+    """Say how many rows it takes in all so that `n` of them certify, "" where all do."""
+    return f" (in all {_in_all(n, goal):,})" if goal.share < 1.0 else ""
+
+
+def _in_all(n: int, goal: Goal) -> int:
+    return math.ceil(n / goal.share - 1e-9)
 
 
 def _describe_least(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, str]:
@@ -108,7 +117,7 @@ def _describe_least(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None,
     if goal.loss == "zero_one" and least > 0.5:
         return None, f"no target up to 0.5 could have been met by these {curve.n_rows} rows"
     return least, (
-        f"the smallest target these {curve.n_rows} rows could have met is "
+        f"the smallest target these {curve.n_rows:,} rows could have met is "
         f"{rounded(least, 4, up=True)}, but certifying that one needs fresh rows"
     )
 

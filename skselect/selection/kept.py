@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special, stats
 
 from skselect._checks import shown
 from skselect._checks.labels import check_known, check_labels, encode_labels
@@ -16,14 +17,18 @@ from skselect._checks.options import check_number, check_risk_target
 from skselect._checks.rows import refuse_weights
 from skselect._typing import BoolArray, FloatArray
 from skselect.bounds import (
+    anytime_upper,
     betting_upper,
+    bound_stakes,
     clopper_pearson_upper,
     least_count,
-    rows_for_betting,
+    log_evidence_below,
 )
+from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy, External, apply_policy, check_scores
+from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import compute_loss
@@ -31,15 +36,16 @@ from skselect.predictions.predictions import Predictions, read_rows
 
 # A notice spells out so many promises at most, and counts the others.
 _MANY = 10
-# Rows beyond this number are no plan.
-_TOO_MANY = 10**9
+# Rows beyond this number are no plan; one settles a check in so many of 100 cases.
+_TOO_MANY, POWER = 10**9, 0.8
 
 
 class Promise(NamedTuple):
     """What a policy is to keep, and which of the labelled rows it is about.
 
     Target, objective, loss, unit and cases are those of a :class:`~skselect.Certificate`; `delta`
-    is the chance that is allowed for a wrong verdict.
+    is the chance that is allowed for a wrong verdict, `max_analyses` as in
+    :func:`~skselect.check_policy`, and `power` the chance that a plan for more rows settles it.
     """
 
     objective: str
@@ -49,6 +55,13 @@ class Promise(NamedTuple):
     unit: float
     cases: str
     rows: BoolArray
+    max_analyses: int | None
+    power: float
+
+    @property
+    def level(self) -> float:
+        """The chance of a wrong verdict that one analysis may use."""
+        return self.delta / (self.max_analyses or 1)
 
 
 @dataclass(frozen=True)
@@ -69,13 +82,17 @@ class PromiseCheck:
     cases : str
         Which cases it is about, "" for all.
     value, low, high : float
-        What the target bounds, observed (nan without rows), and its exact bounds, each at `delta`.
+        What the target bounds, observed (nan without rows), and its bounds, each at `delta`.
     n, n_accepted, n_errors : int
         Rows that it is about, those that the policy accepts, and accepted ones with a loss.
     n_more : int or None
-        About how many more labelled rows settle it, if they are like these: accepted rows for
-        the objective "risk", rows of any kind for others. 0 where it is settled; None where no
-        number would do.
+        About how many fresh labelled rows settle it with probability 0.8, if they have exactly
+        the rate of errors of these: accepted rows for the objective "risk", rows of any kind for
+        others. With several promises the probability is that of settling all. The rows are added
+        to these (for ``max_analyses=1`` they are checked by themselves). 0 where it is settled;
+        None where no number would do.
+    max_analyses : int or None
+        How often the growing table may be checked; None: as often as one likes.
 
     Examples
     --------
@@ -87,7 +104,7 @@ class PromiseCheck:
     >>> one.promise
     'at most 2 % of the cases it decides alone are wrong in the long run'
     >>> one.verdict, one.found
-    ('holds', 'Found here: 0 % (0 of 300; 90 % interval 0 % to 0.9937 %).')
+    ('holds', 'Found here: 0 % (0 of 300; time-uniform 90 % interval 0 % to 1.492 %).')
     """
 
     verdict: str
@@ -104,6 +121,7 @@ class PromiseCheck:
     n_accepted: int
     n_errors: int
     n_more: int | None
+    max_analyses: int | None = None
 
     @property
     def promise(self) -> str:
@@ -128,8 +146,8 @@ class PromiseCheck:
             for value, up in ((self.low, False), (self.value, None), (self.high, True))
         )
         counted = f"{count} of {n}" if shares else f"{n} cases"
-        level = certificates.percent(1.0 - 2.0 * self.delta, up=False)
-        return f"Found here: {seen} ({counted}; {level} interval {least} to {most})."
+        interval = name_interval(self.delta, self.max_analyses)
+        return f"Found here: {seen} ({counted}; {interval} {least} to {most})."
 
 
 class Seen(NamedTuple):
@@ -143,7 +161,7 @@ class Seen(NamedTuple):
 def check_promise(
     promise: Promise, policy: AbstentionPolicy, answered: Predictions, accepted: BoolArray
 ) -> PromiseCheck:
-    """Compare a promise with exact bounds from below and above, each at its delta."""
+    """Compare a promise with bounds from below and above, each at its delta."""
     rows, kept = promise.rows, accepted[promise.rows]
     loss = compute_loss(answered, promise.loss)[rows]
     seen = Seen(int(np.sum(rows)), int(np.sum(kept)), int(np.count_nonzero(loss[kept])))
@@ -151,10 +169,9 @@ def check_promise(
         return check_counted(promise, seen)
     values = _bounded_values(promise.objective, loss, kept)
     mean = float(np.mean(values)) if len(values) else math.nan
-    bounds = mean_bounds(values, promise.delta)
     return _judge(
-        promise, seen, mean, bounds,
-        lambda largest: _more_by_bets(len(values), mean, largest, promise.delta, bounds),
+        promise, seen, mean, mean_bounds(values, promise.delta, promise.max_analyses),
+        lambda largest: _more_by_bets(values, largest, promise),
     )  # fmt: skip
 
 
@@ -166,9 +183,26 @@ def check_counted(promise: Promise, seen: Seen) -> PromiseCheck:
         "coverage": (seen.n - seen.n_accepted, seen.n),
     }[promise.objective]
     return _judge(
-        promise, seen, count / n if n else math.nan, count_bounds(count, n, promise.delta),
-        lambda largest: _more_by_counts(count, n, largest, promise.delta),
+        promise, seen, count / n if n else math.nan,
+        count_bounds(count, n, promise.delta, promise.max_analyses),
+        lambda largest: _more_by_counts(count, n, largest, promise),
     )  # fmt: skip
+
+
+def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
+    """Tell whether exactly these rows chose the policy's threshold, or made its certificate."""
+    own = policy.certificate.fingerprints if policy.certificate else {}
+    return certificates.fingerprint(curve) in (policy.fingerprints.get("data"), own.get("data"))
+
+
+def share_reused(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> float | None:
+    """Return which share of these rows chose the threshold, None where nothing can tell.
+
+    Rows are recognised by their confidence, where no other row of their table holds it.
+    """
+    record = policy.fingerprints.get("rows", "")
+    found = find_recorded(record, curve.thresholds, curve.block_rows)
+    return found.share if found.is_checked else None
 
 
 def _judge(
@@ -188,7 +222,7 @@ def _judge(
     if is_coverage:
         low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
     stated = promise._asdict()
-    del stated["rows"]
+    del stated["rows"], stated["power"]
     return PromiseCheck(
         verdict, **stated, value=unit * mean, low=unit * low, high=unit * high, **seen._asdict(),
         n_more=n_more,
@@ -202,40 +236,73 @@ def _bounded_values(objective: str, loss: FloatArray, accepted: BoolArray) -> Fl
     return loss[accepted] if objective == "risk" else np.where(accepted, loss, 0.0)
 
 
-def mean_bounds(values: FloatArray, delta: float) -> tuple[float, float]:
-    """Return exact bounds on a mean from below and from above, each at `delta`."""
-    return 1.0 - betting_upper(1.0 - values, delta), betting_upper(values, delta)
+def mean_bounds(values: FloatArray, delta: float, max_analyses: int | None) -> tuple[float, float]:
+    """Return bounds on a mean from below and from above, each at `delta` over all analyses."""
+    level, anytime = delta / (max_analyses or 1), max_analyses is None
+    return (
+        1.0 - betting_upper(1.0 - values, level, anytime=anytime),
+        betting_upper(values, level, anytime=anytime),
+    )
 
 
-def count_bounds(count: int, n: int, delta: float) -> tuple[float, float]:
-    """Return exact bounds on a share from below and from above, each at `delta`."""
-    return 1.0 - clopper_pearson_upper(n - count, n, delta), clopper_pearson_upper(count, n, delta)
+def count_bounds(count: int, n: int, delta: float, max_analyses: int | None) -> tuple[float, float]:
+    """Return bounds on a share from below and from above, each at `delta` over all analyses."""
+    upper = anytime_upper if max_analyses is None else clopper_pearson_upper
+    level = delta / (max_analyses or 1)
+    return 1.0 - upper(n - count, n, level), upper(count, n, level)
 
 
-def _more_by_bets(
-    n: int, mean: float, largest: float, delta: float, bounds: tuple[float, float]
-) -> int | None:
-    """Estimate how many more values like these settle whether their mean is above a limit."""
-    if n == 0:
-        return rows_for_betting(largest, delta)
-    if mean == largest:
-        return None
-    # The distance of a bound from the mean shrinks with the square root of the rows.
-    bound = bounds[1] if mean < largest else bounds[0]
-    needed = n * ((bound - mean) / (largest - mean)) ** 2
-    return math.ceil(needed) - n if needed < _TOO_MANY else None
+def name_interval(delta: float, max_analyses: int | None) -> str:
+    """Say which interval stands beside a verdict."""
+    level = certificates.percent(1.0 - 2.0 * delta, up=False)
+    if max_analyses is None:
+        return f"time-uniform {level} interval"
+    return f"exact {level} interval" + (f" of {max_analyses} analyses" if max_analyses > 1 else "")
 
 
-def _more_by_counts(count: int, n: int, largest: float, delta: float) -> int | None:
-    """Estimate how many more rows like these settle whether a share is above a limit."""
-    mean = count / n if n else 0.0
+def _more_by_bets(values: FloatArray, largest: float, promise: Promise) -> int | None:
+    """Estimate how many values like these settle whether their mean is above a limit."""
+    n_kept = _n_kept(len(values), promise)
+    if np.sum(values) > len(values) * largest:  # the complements are then too small
+        values, largest = 1.0 - values, 1.0 - largest
+    found, counts = np.unique(values if len(values) else [0.0], return_counts=True)
+    share, payoff = counts / np.sum(counts), (found - largest) / (1.0 - largest)
+    surplus = stats.norm.ppf(promise.power)
 
-    def settles(k: int) -> bool:
-        if mean <= largest:
-            return bool(clopper_pearson_upper(-(-count * k // max(n, 1)), k, delta) <= largest)
-        return bool(1.0 - clopper_pearson_upper(k - count * k // n, k, delta) > largest)
+    def settles(more: int) -> bool:
+        n = n_kept + more
+        among = None if promise.max_analyses is None else n
+        stakes, log_prior = bound_stakes(among, promise.level)
+        # The log of the wealth is a sum over rows, so that it is about normally distributed.
+        gain = np.log1p(np.multiply.outer(-stakes, payoff))
+        mean = gain @ share
+        spread = np.sqrt((gain - mean[:, None]) ** 2 @ share * more)
+        wealth = special.logsumexp(log_prior + n * mean - surplus * spread)
+        return bool(wealth >= -math.log(promise.level))
 
-    return least_count(settles, first=max(n, 1)) - n if settles(_TOO_MANY) else None
+    return least_count(settles) if settles(_TOO_MANY) else None
+
+
+def _more_by_counts(count: int, n: int, largest: float, promise: Promise) -> int | None:
+    """Return how many rows like these settle whether a share is above a limit."""
+    if count > n * largest:  # the others are then too few
+        count, largest = n - count, 1.0 - largest
+    n_kept = _n_kept(n, promise)
+    rate, count = count / max(n, 1), count if n_kept else 0
+
+    def settles(more: int) -> bool:
+        most = count + int(stats.binom.ppf(promise.power, more, rate))
+        if promise.max_analyses is None:
+            evidence = log_evidence_below(most, n_kept + more, largest)
+            return bool(evidence >= -math.log(promise.delta))
+        return bool(clopper_pearson_upper(most, n_kept + more, promise.level) <= largest)
+
+    return least_count(settles) if settles(_TOO_MANY) else None
+
+
+def _n_kept(n: int, promise: Promise) -> int:
+    """Return how many of these rows another analysis may count again."""
+    return 0 if promise.max_analyses == 1 else n
 
 
 # Which promises, about which rows ----------------------------------------------------------------
@@ -311,6 +378,7 @@ def find_promises(
     *,
     target: float | None = None,
     delta: float | None = None,
+    max_analyses: int | None,
 ) -> list[Promise]:
     """Return the promises of a policy that labelled rows can check.
 
@@ -319,7 +387,7 @@ def find_promises(
     promised one, and bounds the risk where nothing is promised. A `delta` is shared evenly.
     """
     listed = _list_certificates(policy, answered, subgroups)
-    return spell_out(policy, listed, target=target, delta=delta)
+    return spell_out(policy, listed, target=target, delta=delta, max_analyses=max_analyses)
 
 
 def spell_out(
@@ -328,11 +396,13 @@ def spell_out(
     *,
     target: float | None,
     delta: float | None,
+    max_analyses: int | None,
 ) -> list[Promise]:
     """Return what certificates promise, each with the name of its cases and its rows."""
     made = [one for one in listed if target is not None or is_promise(one[0])]
     occurring = sum(bool(np.any(rows)) for _, _, rows in made)
     share = (0.05 if delta is None else delta) / max(occurring, 1)
+    power = 1.0 - (1.0 - POWER) / max(occurring, 1)
     found = []
     for certificate, cases, rows in made:
         objective, loss, level = "risk", policy.rule.default_loss, share
@@ -343,7 +413,9 @@ def spell_out(
             own = certificate.target if target is None else target
         unit = policy.rule.unit if loss == "cost" else 1.0
         checked = _check_target(own, objective, loss, unit)
-        found.append(Promise(objective, checked, level, loss, unit, cases, rows))
+        found.append(
+            Promise(objective, checked, level, loss, unit, cases, rows, max_analyses, power)
+        )
     return found
 
 
@@ -423,7 +495,7 @@ def own_promise(
     """
     made = [
         promise
-        for promise in find_promises(policy, answered, subgroups, delta=delta)
+        for promise in find_promises(policy, answered, subgroups, delta=delta, max_analyses=1)
         if np.any(promise.rows)
     ]
     checks = [check_promise(promise, policy, answered, accepted) for promise in made]

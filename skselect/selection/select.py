@@ -203,6 +203,7 @@ def select_threshold(
     if isinstance(source, Predictions):
         check_confidence_by_row(source.y_proba, confidence)
     asked = None if shortlist is None else _check_listable(shortlist, source)
+    goal = replace(goal, share=1.0 - (asked.share if asked else 0.0))
     bounded = not callable(confidence)
     if objective == "coverage":
         # A user's own confidences may be below 0 in later rows, which must be accepted as well.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,8 +32,9 @@ from skselect.bounds import (
 )
 from skselect.curve.curve import RiskCoverageCurve
 
-# Where more rows than this would be needed, `rows_like_these` returns None.
-_MOST_ROWS = 10**9
+# Where more rows than this would be needed, `rows_like_these` returns None; it allows for so many
+# standard deviations more errors than expected.
+_MOST_ROWS, _SURPLUS = 10**9, 0.84
 
 #: A rule: curve, target, delta, least coverage -> accepted entries.
 Rule = Callable[[RiskCoverageCurve, float, float, float], int]
@@ -430,24 +432,27 @@ def rows_like_these(
 ) -> int | None:
     """Return roughly how many rows with errors as frequent as here would certify `target`.
 
-    None when no accepted set of these rows has a risk below the target, so that more rows
-    like them would not help.
+    At least a quarter more than there are, and with two digits: a few more rows are no plan. Sets
+    with few errors have few partly by luck, so that it may take more. None when no accepted set
+    of these rows has a risk below the target, so that more rows like them would not help.
     """
     allowed = (curve.coverage >= min_coverage) & (curve.selective_risk < target)
     if not np.any(allowed):
         return None
     share, risk = curve.coverage[allowed], curve.selective_risk[allowed]
-    # From a thousand rows on, the band is about as strict as testing every rank at delta/6.
-    alpha = delta / 6.0
+    # The band has a fifth of delta, and is no stricter than each rank's test at a twelfth of that.
+    alpha = delta / 60.0
 
     def enough(n: int) -> bool:
         ranks = np.maximum((share * n).astype(np.int64), 1)
-        errors = np.ceil(risk * ranks).astype(np.int64)
+        # About the 80 % quantile of the number of errors.
+        errors = np.ceil(risk * ranks + _SURPLUS * np.sqrt(risk * ranks)).astype(np.int64)
         largest = np.zeros(np.max(errors) + 1, dtype=np.int64)  # of the sets with as many errors
         np.maximum.at(largest, errors, ranks)
         chance = special.bdtr(np.arange(len(largest)), largest, target)
         return n > _MOST_ROWS or bool(np.any(chance <= alpha))
 
-    first = max(rows_for_certificate(target, delta), curve.n_rows)
-    needed = least_count(enough, 0.01, first)
-    return None if needed > _MOST_ROWS else max(needed, curve.n_rows + 1)
+    first = max(rows_for_certificate(target, delta), math.ceil(1.25 * curve.n_rows))
+    needed = max(least_count(enough, 0.01, first), first)
+    step = 10 ** max(len(str(needed)) - 2, 0)
+    return None if needed > _MOST_ROWS else -(-needed // step) * step

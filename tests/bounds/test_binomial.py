@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from skselect.bounds import (
+    anytime_upper,
     clopper_pearson_upper,
     critical_counts,
+    log_evidence_below,
     rows_for_certificate,
     smallest_rank,
     walk_band,
@@ -87,3 +89,33 @@ def test_wilson_misses_more_often_than_it_says_where_errors_are_few():
         binom.pmf(e, 200, 0.01) for e in range(201) if clopper_pearson_upper(e, 200, 0.1) < 0.01
     )
     assert exact <= 0.1 < chance
+
+
+def averaged_ratio(errors, n, rate):
+    """Return the mean over the rates below one of the likelihood over that at the rate."""
+    below = rate * (np.arange(200_000) + 0.5) / 200_000
+    log = errors * np.log(below / rate) + (n - errors) * np.log((1 - below) / (1 - rate))
+    return np.mean(np.exp(log))
+
+
+@pytest.mark.parametrize(("errors", "n"), [(0, 1), (0, 90), (1, 40), (7, 300), (30, 61), (59, 60)])
+@pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
+def test_anytime_bound_is_where_the_averaged_likelihood_ratio_is_one_over_delta(errors, n, delta):
+    bound = anytime_upper(errors, n, delta)
+    assert clopper_pearson_upper(errors, n, delta) < bound < 1
+    assert averaged_ratio(errors, n, bound) == pytest.approx(1 / delta, rel=1e-4)
+    rates = np.linspace(0.001, 0.999, 500)
+    assert np.all(np.diff(log_evidence_below(errors, n, rates)) > 0)
+
+
+def test_anytime_bound_without_a_right_row_is_one():
+    assert anytime_upper([0, 1, 30], [0, 1, 30], 0.05).tolist() == [1.0, 1.0, 1.0]
+    assert log_evidence_below(0, 10, 0.0) == -np.inf
+    with pytest.raises(ValueError, match="n_errors must lie between 0 and n"):
+        anytime_upper(3, 2, 0.05)
+
+
+@pytest.mark.parametrize("n", [10**6, 10**9])
+def test_anytime_bound_of_many_rows_is_as_narrow_as_chance(n):
+    bound = anytime_upper(n // 20, n, 0.05)
+    assert 3 < (bound - 0.05) / np.sqrt(0.05 * 0.95 / n) < 7

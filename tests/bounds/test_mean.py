@@ -13,6 +13,7 @@ from scipy.stats import binom
 from skselect.bounds import (
     betting_log_wealth,
     betting_upper,
+    bound_stakes,
     clopper_pearson_upper,
     empirical_bernstein_upper,
     hoeffding_bentkus_upper,
@@ -182,3 +183,17 @@ def test_no_rows_bound_nothing():
     assert betting_upper([], 0.1) == 1.0
     assert clopper_pearson_upper(0, 0, 0.1) == 1.0
     assert hoeffding_bentkus_upper(0.0, 0, 0.1) == 1.0
+
+
+@pytest.mark.parametrize("n", [40, 700])
+def test_a_bound_for_a_growing_table_has_stakes_that_its_rows_do_not_choose(rng, n):
+    losses = np.where(rng.random(n) < 0.1, rng.random(n), 0.0)
+    bound = betting_upper(losses, 0.1, anytime=True)
+    stakes, log_share = bound_stakes(None, 0.1)
+    assert np.sum(np.exp(log_share)) == pytest.approx(1.0)
+    wealth = [np.prod(1 - s * (losses - bound) / (1 - bound)) for s in stakes]
+    assert np.dot(np.exp(log_share), wealth) == pytest.approx(10)
+    assert betting_upper(losses[rng.permutation(n)], 0.1, anytime=True) == pytest.approx(bound)
+    assert betting_upper(losses, 0.1) < bound
+    with pytest.raises(ValueError, match="largest_weight is missing"):
+        betting_upper(losses, 0.1, weight=np.ones(n), anytime=True)

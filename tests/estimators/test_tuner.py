@@ -962,6 +962,18 @@ def test_planned_looks_share_delta(data):
     assert (look.certificate_.delta, look.certificate_.max_analyses) == (0.1, 4)
 
 
+def test_a_refusal_counts_the_rows_of_fit_too(data):
+    X, y = data
+    n = len(y)
+    tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.001, cv=0.25, random_state=0)
+    with pytest.raises(InfeasibleTargetError) as caught:
+        tuner.fit(X, y)
+    said = str(caught.value).replace(",", "")
+    assert f"on {round(n / 4)} rows that certify of {n} in all" in said
+    assert "at least 2995 accepted rows (in all 11980)" in said
+    assert "could have met is 0." in said
+
+
 def test_infeasible_targets(data):
     X, y = data
     tuner = ThresholdTuner(GaussianNB(), objective="risk", target=0.001, cv=5)

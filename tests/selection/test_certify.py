@@ -261,7 +261,7 @@ def test_a_check_says_at_once_whether_the_own_promise_is_kept(
         assert found.notice == ""
         return
     notice = found.notice
-    assert f"({seen}; 90 % interval" in notice
+    assert f"({seen}; exact 90 % interval" in notice
     assert promising(policy, objective=objective, target=target).certificate.promise in notice
     assert Certificate.from_dict(found.to_dict()) == found
 
@@ -279,7 +279,7 @@ def test_a_broken_promise_is_said_first_whatever_else_is_certified(policy):
     lines = unwrap(str(found)).splitlines()
     assert lines[0] == (
         f"{NOT_MET} by these rows. It says: at most 3 % of the cases it decides alone are wrong in "
-        "the long run. Found here: 16.81 % (216 of 1285; 90 % interval 15.11 % to 18.63 %)."
+        "the long run. Found here: 16.81 % (216 of 1285; exact 90 % interval 15.11 % to 18.63 %)."
     )
     assert lines[1] == "What these rows certify instead:"
     assert "at most 20 % of the cases it decides alone are wrong" in lines[2]
@@ -304,7 +304,7 @@ def test_promises_that_these_rows_cannot_judge_are_left_alone(policy, facts):
 def test_a_promise_about_some_cases_is_compared_with_these_cases(policy):
     found = certify(promising(policy, cases="whose true class is 0"), rows_with(216, 1285, 2000))
     assert found.notice.startswith(f"{NOT_MET} by these rows. It says: at most 3 % of the cases ")
-    assert "Found here: 100 % (216 of 216; 90 % interval" in found.notice
+    assert "Found here: 100 % (216 of 216; exact 90 % interval" in found.notice
     assert certify(promising(policy, cases="whose true class is 1"),
                    rows_with(216, 1285, 2000)).notice == ""  # fmt: skip
 
@@ -354,7 +354,7 @@ def test_promised_costs_are_compared_in_their_units():
     accepted = tuned.policy.decide(proba[2000:])["accepted"].to_numpy()
     answers = tuned.policy.decide(proba[2000:])["suggestion"].to_numpy()
     cost = np.array([[0, 1], [10, 0]])[1 - y[2000:], answers.astype(int)][accepted].mean()
-    assert f"Found here: {cost:.6g} ({accepted.sum()} cases; 90 % interval " in found.notice
+    assert f"Found here: {cost:.6g} ({accepted.sum()} cases; exact 90 % interval " in found.notice
 
 
 @pytest.mark.parametrize("by_answer", [False, True])
@@ -382,7 +382,7 @@ def test_each_subgroup_has_a_promise_of_its_own(by_answer):
     kept = accepted & (group[new] == worst)
     errors = (flipped != (p[new] > 0.5))[kept].sum()
     low, _ = ends(errors, kept.sum(), 0.025)
-    assert f"({errors} of {kept.sum()}; 95 % interval {percent(low, up=False)} to" in first
+    assert f"({errors} of {kept.sum()}; exact 95 % interval {percent(low, up=False)} to" in first
     assert found.notice.count(NOT_MET) == 1
 
 

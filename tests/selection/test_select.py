@@ -1,6 +1,7 @@
 """select_threshold on tables of predictions."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from skselect import (
 )
 from skselect._notebook import unwrap
 from skselect.metrics import cwsa_plus_score
-from skselect.thresholds import Betting, FixedSequence
+from skselect.thresholds import Betting, FixedSequence, Shortlist
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -69,7 +70,7 @@ def test_infeasible_target_says_what_would_help(objective):
     assert caught.value.least_target == pytest.approx(1 - 0.05 ** (1 / 50), rel=2e-3)
 
 
-def test_a_refusal_looks_for_the_least_target_only_when_asked(good, monkeypatch):
+def test_a_refusal_looks_for_the_least_target_only_when_read(good, monkeypatch):
     asked, least = [], thresholds.least_risk_target
 
     def look(*arguments):
@@ -77,16 +78,62 @@ def test_a_refusal_looks_for_the_least_target_only_when_asked(good, monkeypatch)
         return least(*arguments)
 
     monkeypatch.setattr(thresholds, "least_risk_target", look)
-    with pytest.raises(InfeasibleTargetError, match="is `least_target` of this error") as caught:
+    with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(good, objective="risk", target=0.0001)
     assert not asked
     again = pickle.loads(pickle.dumps(caught.value))
     assert len(asked) == 1
+    assert f"these 2,000 rows could have met is {again.least_target:.3f}"[:-1] in str(caught.value)
     for name in ("args", "least_target", "rows_needed", "reason", "remedy"):
         assert getattr(again, name) == getattr(caught.value, name)
     assert f"could have met is {again.least_target:.3f}"[:-1] in again.reason
     assert pickle.loads(pickle.dumps(again)).least_target == again.least_target  # sent on
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("looks", [1, 4])
+def test_a_refusal_counts_rows_that_certify_and_all_rows(looks, rng):
+    """Half of the rows set the shortlist; subgroups count their own rows."""
+    answers = rng.integers(0, 3, 600)
+    truth = np.where(rng.random(600) < 0.05, (answers + 1) % 3, answers)
+    rows = Predictions.from_proba(truth, 0.1 + 0.7 * np.eye(3)[answers])
+    asked = {"objective": "risk", "target": 0.04, "max_analyses": looks}
+    for more, name in (({}, ""), ({"subgroups": np.repeat(["a", "b"], 300)}, "subgroup")):
+        with pytest.raises(InfeasibleTargetError) as caught:
+            select_threshold(rows, shortlist=Shortlist(0.9, share=0.5), **asked, **more)
+        said = str(caught.value).replace(",", "")
+        assert name in said
+        counts = re.findall(r"on (\d+) rows that certify of (\d+) in all", said)
+        plans = re.findall(r"at least (\d+) accepted rows \(in all (\d+)\)", said)
+        assert len(counts) == len(plans) == (2 if more else 1)
+        for certifying, everything in [*counts, *plans]:
+            assert int(everything) == 2 * int(certifying)
+
+
+def test_a_few_more_rows_are_no_plan():
+    """1,200 rows that almost certify: the answer was 1201."""
+    confidence, order = np.linspace(1, 0.5, 1200), np.arange(1200)
+    nearly = []
+    for every in range(70, 100):
+        curve = RiskCoverageCurve.from_outcomes(Outcomes(order % every == every // 2, confidence))
+        if thresholds.combined_risk(curve, 0.02, 0.05, 0.1) == 0:
+            nearly.append(thresholds.rows_like_these(curve, 0.02, 0.05, 0.1))
+    assert nearly
+    assert min(nearly) >= 1500
+
+
+def test_so_many_rows_like_these_certify():
+    rng, n, n_draws, n_met = np.random.default_rng(0), 400, 40, 0
+    confidence = rng.random(n)
+    wrong = rng.random(n) < 0.3 * (1 - confidence) ** 3
+    with pytest.raises(InfeasibleTargetError) as caught:
+        select_threshold(Outcomes(wrong, confidence), objective="risk", target=0.005)
+    for _ in range(n_draws):
+        chosen = rng.integers(0, n, caught.value.rows_needed)
+        moved = confidence[chosen] + 1e-9 * rng.random(len(chosen))
+        curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong[chosen], moved))
+        n_met += thresholds.combined_risk(curve, 0.005, 0.05, 0.1) > 0
+    assert n_met / n_draws >= 0.8
 
 
 def test_infeasible_may_abstain_instead():
