@@ -196,10 +196,6 @@ CASES = {
         lambda: SelectiveClassifier(GaussianNB(), calibration="x").fit(X, Y_MANY),
         "calibration must be one of",
     ),
-    "sigmoid": (
-        lambda: SelectiveClassifier(GaussianNB(), calibration="sigmoid").fit(X, Y_MANY),
-        "Use calibration='platt'",
-    ),
     "CWSA threshold of one": (lambda: cwsa_score(Y, P, threshold=1.0), r"threshold must lie in \[0,"),
     "negative CWSA threshold": (
         lambda: cwsa_plus_score(Y, P, threshold=-0.1),

@@ -252,17 +252,11 @@ def check_has_fit(estimator: Any) -> None:
 
 def check_calibration(calibration: Any, known: Iterable[str]) -> None:
     """Refuse what is neither None, nor the name of a calibration, nor a calibrator object."""
-    if isinstance(calibration, str) and calibration == "sigmoid":
-        raise ValueError(
-            "calibration='sigmoid' is scikit-learn's name for a logistic map, which it fits to "
-            "probabilities where a classifier has no decision_function. Use calibration='platt', "
-            "which is fitted to log-odds."
-        )
     is_object = not isinstance(calibration, type) and all(
         hasattr(calibration, method) for method in ("fit", "predict", "get_params")
     )
     known = list(known)
-    is_name = isinstance(calibration, str) and calibration in known
+    is_name = isinstance(calibration, str) and calibration in (*known, "sigmoid")
     if not (calibration is None or is_object or is_name):
         raise ValueError(
             f"calibration must be one of {known}, None, or a calibrator: a scikit-learn estimator "

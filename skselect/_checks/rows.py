@@ -194,10 +194,11 @@ def warn_small_total(total: float, n_rows: int, metric: str, remedy: str = "") -
 
 
 @contextmanager
-def silence_weight_warning() -> Iterator[None]:
-    """Silence :func:`warn_small_total`, so that several fits on the same rows warn once."""
+def silence_repeats() -> Iterator[None]:
+    """Silence what a fit on all rows warns of, so that several fits on the same rows warn once."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "sample_weight sums to", UserWarning)
+        warnings.filterwarnings("ignore", "calibration='auto' took", UserWarning)
         yield
 
 

@@ -30,19 +30,24 @@ CALIBRATORS: dict[str, type[Any]] = {
     "temperature": TemperatureCalibrator,
 }
 
+#: Other words for the same map.
+_ALIASES = {"sigmoid": "platt"}  # scikit-learn's
+
 #: Policy files from before the safeguard lack these.
 _OLDER = {"share": 0.0, "prior": 0.0}
 
 
 def copy_unfitted(calibrator: Any) -> Any:
     """Return an unfitted calibrator: the one of this name, or a copy of the one given."""
-    return CALIBRATORS[calibrator]() if isinstance(calibrator, str) else clone(calibrator)
+    if isinstance(calibrator, str):
+        return CALIBRATORS[calibrator_name(calibrator)]()
+    return clone(calibrator)
 
 
 def calibrator_name(calibrator: Any) -> str:
     """Return the name of a built-in calibrator, "external:" and the class name of any other."""
     if isinstance(calibrator, str):
-        return calibrator
+        return _ALIASES.get(calibrator, calibrator)
     for name, kind in CALIBRATORS.items():
         if type(calibrator) is kind:
             return name

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from skselect._checks.options import check_choice
-from skselect._checks.rows import silence_weight_warning
-from skselect._typing import ConfidenceSpec, FloatArray, IntArray
+from skselect._checks.rows import silence_repeats
+from skselect._typing import FloatArray, IntArray
 from skselect.calibration._common import LEAST_OFFSET, log_odds, log_odds_offset
 from skselect.calibration._registry import (
     Missing,
@@ -22,7 +22,6 @@ from skselect.calibration._registry import (
     store_maps,
 )
 from skselect.calibration._temperature import SoftmaxTemperature
-from skselect.predictions.confidence import confidence_of_proba
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class ClassCalibration:
             known = ~np.isnan(column)
             outcome = (codes[known] == k).astype(np.float64)
             # The first map may warn about the weights; the others would repeat it.
-            with silence_weight_warning() if maps else nullcontext():
+            with silence_repeats() if maps else nullcontext():
                 maps.append(fit_map(template, column[known], outcome, weight[known]))
         return cls(kind, response, tuple(maps), offset)
 
@@ -286,28 +285,6 @@ class ConfidenceCalibration:
 SCOPES = ("probabilities", "confidence")
 
 Calibration = ClassCalibration | ConfidenceCalibration
-
-
-def fit_calibration(
-    calibrator: Any,
-    scope: str,
-    response: str,
-    scores: FloatArray,
-    codes: IntArray,
-    n_classes: int,
-    sample_weight: FloatArray | None = None,
-    confidence: ConfidenceSpec = "max_proba",
-) -> Calibration:
-    """Fit the calibration of a scope to raw scores of rows that the classifier has not seen."""
-    if scope == SCOPES[0]:
-        return ClassCalibration.fit(calibrator, response, scores, codes, n_classes, sample_weight)
-    return ConfidenceCalibration.fit(
-        calibrator,
-        confidence_of_proba(scores, confidence),
-        (scores.argmax(axis=1) == codes).astype(np.float64),
-        sample_weight,
-        is_probability=not callable(confidence),
-    )
 
 
 def restore_calibration(stored: dict[str, Any]) -> Calibration:

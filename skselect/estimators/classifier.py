@@ -42,8 +42,9 @@ from skselect._checks.rows import check_weight
 from skselect._sklearn import CallbackSupportMixin, with_callbacks
 from skselect._typing import FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS
+from skselect.calibration._choice import fit_calibration
 from skselect.calibration._registry import calibrator_name
-from skselect.calibration._scopes import SCOPES, fit_calibration
+from skselect.calibration._scopes import SCOPES
 from skselect.estimators.abstaining import AbstainingMixin, find_overlaps, has_decision_values
 from skselect.estimators.fitting import (
     OutOfFold,
@@ -58,6 +59,7 @@ from skselect.estimators.fitting import (
     fit_router,
     folds,
     is_ready,
+    read_splits,
     route_fit,
     wrap_fitted,
 )
@@ -99,12 +101,14 @@ class SelectiveClassifier(
         [0, 1]; a callable maps (n, K) probabilities to n finite numbers.
         :class:`LearnedConfidence` learns how likely the answer is right, also by asking other
         models.
-    calibration : {None, "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
+    calibration : {None, "auto", "platt", "temperature", "beta", "smooth_isotonic", "venn_abers", \
 "isotonic"} or calibrator, default=None
-        How raw scores are calibrated: "temperature" is recommended, "smooth_isotonic" where
-        training shifted the classes (see the guide on calibration). One map for two classes,
-        else one per class with rows rescaled to sum to one ("temperature": one for all). Only
-        "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode. Your
+        How raw scores are calibrated. "auto" is recommended: of "temperature", "platt" and
+        "smooth_isotonic" (of the first and the last for the scope "confidence") it takes the
+        one with the lowest log loss on rows of other folds than those that fit it, the first of
+        equals; `calibration_` says which, by its `kind`. "sigmoid" is "platt". One map for
+        two classes, else one per class with rows rescaled to sum to one ("temperature": one for
+        all). Only "isotonic" reaches exactly 0 and 1, where a single error makes CSR explode. Your
         own calibrator is a scikit-learn estimator with ``fit(score, y, sample_weight)``
         and ``predict(score)``; it gets log-odds if its attribute `reads_log_odds` is true.
     calibration_scope : {"probabilities", "confidence"}, default="probabilities"
@@ -122,7 +126,7 @@ class SelectiveClassifier(
         fitted on all rows. Rows that are never tested (``TimeSeriesSplit``, one pair ``(train,
         test)`` as in ThresholdTuner) do not fit the calibration. A row whose class no training
         row of its fold has is left out, with a warning; losing most rows of a class is an error.
-        Not used for a FrozenEstimator.
+        For a FrozenEstimator only used by ``calibration="auto"``, which needs two folds.
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
         booleans, "abstain" for strings. Once it can abstain, ``predict`` returns booleans as 0
@@ -289,9 +293,16 @@ class SelectiveClassifier(
     def _folds(self, rows: TrainingRows) -> Parts:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
         asks = isinstance(self.confidence, LearnedConfidence)
-        if not self._learns_from(rows) or (self._is_frozen and not asks):
+        if not self._learns_from(rows) or (self._is_frozen and not (asks or self._chooses)):
             return []
+        if self._is_frozen and not asks:  # no model of these folds can lack a class
+            return read_splits(self.cv, rows.X, rows.y, rows.split_params, self.random_state)
         return folds(self.cv, rows.X, rows.y, rows.split_params, rows.weight, self.random_state)
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether it chooses its calibration itself."""
+        return isinstance(self.calibration, str) and self.calibration == "auto"
 
     @property
     def _is_frozen(self) -> bool:
@@ -337,7 +348,7 @@ class SelectiveClassifier(
         if self.calibration is not None:
             self.calibration_ = fit_calibration(
                 self.calibration, self.calibration_scope, raw.response, unseen.scores,
-                unseen.codes, len(rows.classes), unseen.weight, self.confidence_in_use,
+                unseen.codes, len(rows.classes), unseen.weight, self.confidence_in_use, unseen.fold,
             )  # fmt: skip
         if self.confidence_ is not None:
             learn_confidence(self.confidence_, witnesses, rows, unseen, self.calibration_)
@@ -361,6 +372,8 @@ class SelectiveClassifier(
             self.estimator, parts, self.n_jobs,
             tasks=tasks, own_answers=asks_itself, witnesses=witnesses,
         )  # fmt: skip
+        if self._is_frozen and self.confidence_ is None:
+            return unseen
         known = find_known_rows(parts, codes)[unseen.rows]
         warn_unseen(known, unseen.codes, "they are left out of the calibration")
         return unseen.take(known)
@@ -388,7 +401,7 @@ class SelectiveClassifier(
         _check_scope_decides(self.calibration_scope, self.decision)
         check_cv(self.cv)
         check_n_jobs(self.n_jobs)
-        check_calibration(self.calibration, CALIBRATORS)
+        check_calibration(self.calibration, [*CALIBRATORS, "auto"])
         if self.calibration is not None:
             kind = calibrator_name(self.calibration)
             _check_temperature_reads(kind, self.calibration_scope, confidence)

@@ -17,10 +17,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from skselect._array_ops import column_names, take_columns
 from skselect._checks import shown, warn_user
 from skselect._checks.options import warn_unseen
-from skselect._checks.rows import check_subgroups, silence_weight_warning
+from skselect._checks.rows import check_subgroups, silence_repeats
 from skselect._sklearn import count_rows, take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray
-from skselect.calibration._scopes import fit_calibration
+from skselect.calibration._choice import fit_calibration
 from skselect.estimators.abstaining import decide_rows
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.fitting import (
@@ -183,10 +183,11 @@ def _can_share(base: SelectiveClassifier, rows: TrainingRows, splits: Parts) -> 
 
     They and those of the calibration must each be a partition of the rows, where no fold comes
     before another, and each model must know all classes. A learned confidence has too many
-    parameters to share them.
+    parameters to share them. A choice among calibrations compares two other folds or more.
     """
     learnt = isinstance(base.confidence, LearnedConfidence)
-    if base.calibration is None or learnt or is_ready(base.estimator) or len(splits) == 1:
+    least = 3 if base._chooses else 2  # noqa: SLF001 - same family
+    if base.calibration is None or learnt or is_ready(base.estimator) or len(splits) < least:
         return False
     n = len(rows.codes)
     asked = [splits]
@@ -222,11 +223,12 @@ def _share_folds(
         model, others = clone(base), [other for other in found if other is not part]
         tested = np.concatenate([other.rows for other in others])
         weight = None if rows.weight is None else rows.weight[tested]
-        with silence_weight_warning():  # the fit on all rows warns of small weights
+        with silence_repeats():  # the fit on all rows warns
             model.calibration_ = fit_calibration(
                 base.calibration, base.calibration_scope, part.raw.response,
                 np.concatenate([other.scores for other in others]), rows.codes[tested],
                 len(rows.classes), weight, base.confidence_in_use,
+                np.repeat(np.arange(len(others)), [len(other.rows) for other in others]),
             )  # fmt: skip
         policy = model._make_policy(part.raw, rows.rule)  # noqa: SLF001 - same family
         parts.append((part.rows, apply_policy(policy, part.scores, part.y_pred)))
@@ -246,7 +248,7 @@ def _score_fold(
     base: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray, task: FitTask
 ) -> _Scored:
     known, model = rows.take(train), clone(base)
-    with run(task, model, known.X, known.y), silence_weight_warning():
+    with run(task, model, known.X, known.y), silence_repeats():
         raw = model._fit_raw(known)  # noqa: SLF001 - same family
     X = take_rows(rows.X, test)
     y_pred = raw.predict_codes(X) if rows.rule.decision == "estimator" else None
@@ -256,7 +258,7 @@ def _score_fold(
 def _predict_fold(
     base: SelectiveClassifier, rows: TrainingRows, train: IntArray, test: IntArray, task: FitTask
 ) -> Part:
-    with silence_weight_warning():  # the fit on all rows warns of small weights
+    with silence_repeats():  # the fit on all rows warns
         model = fit_clone(base, rows.take(train), task)
     return test, decide_among_all(base, model, take_rows(rows.X, test), rows)
 
@@ -288,7 +290,7 @@ def predict_held_out(
     last = [] if kept else ["all rows"]
     n_fits = (1 + len(last)) * base._count_fits(rows)  # noqa: SLF001 - same family
     task = fits.begin(n_fits, first=["the rows not held out"], last=last)[0]
-    with contextlib.nullcontext() if kept else silence_weight_warning():
+    with contextlib.nullcontext() if kept else silence_repeats():
         model = fit_clone(base, rows.take(train), task)
     return model, (test, decide_among_all(base, model, take_rows(rows.X, test), rows, kept=kept))
 

@@ -102,12 +102,14 @@ class LearnedConfidence(BaseEstimator):
     >>> X, y = load_digits(return_X_y=True)
     >>> forest = RandomForestClassifier(30, random_state=0)
     >>> learned = LearnedConfidence(witnesses={"forest": forest})
-    >>> model = SelectiveClassifier(GaussianNB(), calibration="temperature", confidence=learned)
-    >>> print(model.fit(X[:600], y[:600]).confidence_.report_)  # doctest: +DIGITS_VARY
-    USED: out of fold AUGRC falls by 60.8 %, from 0.0648 to 0.0254 (z = 8.01, 600 rows, 122 errors).
+    >>> model = SelectiveClassifier(
+    ...     GaussianNB(), calibration="temperature", confidence=learned, random_state=0
+    ... )
+    >>> print(model.fit(X[:600], y[:600]).confidence_.report_)
+    USED: out of fold AUGRC falls by ... %, from 0.0... to 0.0... (z = ..., 600 rows, ... errors).
     Log-odds of being right: ...
-    >>> model.predict_confidence(X[600:603]).round(2)  # doctest: +DIGITS_VARY
-    array([0.97, 0.97, 0.99])
+    >>> model.predict_confidence(X[600:603]) > .9
+    array([ True,  True,  True])
     """
 
     def __init__(

@@ -242,6 +242,12 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
     ValueError
         If the name is unknown, or the metric has no such parameter.
 
+    Notes
+    -----
+    A search with "cwsa_plus" or "cwsa" over `threshold` picks 0, which never abstains: values at
+    different thresholds are not comparable, and ThresholdTuner finds thresholds. A search over
+    `calibration` tends to pick "isotonic", the riskiest: use ``calibration="auto"``.
+
     Examples
     --------
     >>> from skselect import get_scorer

@@ -43,8 +43,10 @@ def test_a_missing_score_has_no_probability(kind):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_an_object_is_the_same_as_its_name(kind, n_classes):
     X, y = rows(n_classes)
-    named = SelectiveClassifier(GaussianNB(), calibration=kind, cv=3).fit(X, y)
-    built = SelectiveClassifier(GaussianNB(), calibration=CALIBRATORS[kind](), cv=3).fit(X, y)
+    named = SelectiveClassifier(GaussianNB(), calibration=kind, cv=3, random_state=0).fit(X, y)
+    built = SelectiveClassifier(
+        GaussianNB(), calibration=CALIBRATORS[kind](), cv=3, random_state=0
+    ).fit(X, y)
     np.testing.assert_array_equal(built.predict_proba(X), named.predict_proba(X))
     assert built.calibration_.kind == kind
 
@@ -74,8 +76,8 @@ def test_a_calibrator_of_your_own_gets_the_probabilities():
 def test_scikit_learns_isotonic_regression_is_a_calibrator():
     X, y = rows(3)
     own = IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1)
-    theirs = SelectiveClassifier(GaussianNB(), calibration=own, cv=3).fit(X, y)
-    ours = SelectiveClassifier(GaussianNB(), calibration="isotonic", cv=3).fit(X, y)
+    theirs = SelectiveClassifier(GaussianNB(), calibration=own, cv=3, random_state=0).fit(X, y)
+    ours = SelectiveClassifier(GaussianNB(), calibration="isotonic", cv=3, random_state=0).fit(X, y)
     np.testing.assert_allclose(theirs.predict_proba(X), ours.predict_proba(X), atol=1e-12)
 
 

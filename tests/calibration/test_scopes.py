@@ -317,7 +317,7 @@ def test_a_fold_that_lacks_a_class_keeps_its_own_confidence(confidence):
     y = np.where(np.arange(len(y)) == 7, 3, y)
     base = SelectiveClassifier(
         GaussianNB(), calibration="platt", calibration_scope="confidence", confidence=confidence,
-        cv=3,
+        cv=StratifiedKFold(3),
     )  # fmt: skip
     splits = list(StratifiedKFold(4).split(X, np.minimum(y, 2)))
     tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=splits).fit(X, y)

@@ -351,11 +351,6 @@ def test_decision_values_of_another_shape_are_refused(data):
         SelectiveClassifier(moved, calibration="platt").fit(data[0], data[1] > 0)
 
 
-def test_sigmoid_is_explained(data):
-    with pytest.raises(ValueError, match="calibration='platt', which is fitted to log-odds"):
-        SelectiveClassifier(GaussianNB(), calibration="sigmoid").fit(*data)
-
-
 # Frozen and fitted ----------------------------------------------------------------------------
 
 
