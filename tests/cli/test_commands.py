@@ -27,6 +27,12 @@ from skselect.thresholds import Shortlist
 
 
 @pytest.fixture(autouse=True)
+def _stopped_clock(monkeypatch):
+    """Reports print the minute in which they were made; tests compare them."""
+    monkeypatch.setattr("skselect.report.selective.now", lambda: "2026-01-31T09:30:00+00:00")
+
+
+@pytest.fixture(autouse=True)
 def _in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "_PIECE", 1000)
