@@ -509,13 +509,11 @@ class ThresholdTuner(
     def _warn_if_too_good(self, caveats: tuple[Caveat, ...], outcomes: Outcomes) -> None:
         """Ask whether rows of which next to none is wrong trained the frozen classifier."""
         n_errors = int(np.count_nonzero(outcomes.loss))
-        if certificates.NO_RECORD not in caveats or self._vouches("fresh"):
-            return
-        if n_errors < _TOO_GOOD * len(outcomes):
+        if certificates.NO_RECORD in caveats and n_errors < _TOO_GOOD * len(outcomes):
             warn_user(
-                f"Only {n_errors} of {len(outcomes)} rows are answered wrongly. Did these rows "
-                "train the frozen classifier? Only rows that it has never seen certify it. If they "
-                "are fresh, say so: assume='fresh'."
+                f"{n_errors} of {len(outcomes)} rows are answered wrongly, next to none. Did these "
+                "rows train the frozen classifier? Only rows that it has never seen certify it. If "
+                "they are fresh, say so: assume='fresh'."
             )
 
     def _vouches(self, assumption: str) -> bool:
@@ -772,7 +770,8 @@ def _find_seen(model: SelectiveClassifier, X: Any, *, vouched: bool) -> tuple[Ca
     """Return the caveats about rows that may have trained the classifier or what it asks."""
     overlaps = find_overlaps(model, X)
     known = [one for one in overlaps if one is not None]
-    caveats = [] if len(known) == len(overlaps) else [certificates.NO_RECORD]
+    no_record = certificates.FRESH_BY_WORD if vouched else certificates.NO_RECORD
+    caveats = [] if len(known) == len(overlaps) else [no_record]
     most = max(known, key=lambda one: one.share, default=Overlap(0, LEAST))
     if most.share > 0:
         asks = isinstance(model.confidence, LearnedConfidence)

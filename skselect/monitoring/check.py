@@ -178,10 +178,11 @@ class PolicyCheck:
             )
         found = "none is here"
         if self.reused:
-            found = f"about {certificates.rounded(100 * self.reused, 2)} % of these rows are such"
+            share = certificates.rounded(100 * self.reused, 2)
+            found = f"about {share} % of these rows hold the confidence of such a row"
         return (
             "Use rows other than those of fit: only those that chose the threshold are recognised, "
-            f"and {found}."
+            f"by their confidence, and {found}."
         )
 
     def _lines(self) -> list[str]:
@@ -224,6 +225,8 @@ class PolicyCheck:
             return "Hand the cases over to a person until a threshold is certified on fresh rows."
         if self.verdict == "holds":
             return ""
+        if self.n_accepted == 0 and self.promises[0].objective == "risk":
+            return "It decides none of these rows alone, so that they test nothing."
         if self.n_more is None:
             return "No number of further rows like these would settle it."
         which = "that it decides alone " if self.promises[0].objective == "risk" else ""

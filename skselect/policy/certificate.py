@@ -78,9 +78,11 @@ SAME_ROWS = Caveat(
 NO_RECORD = Caveat(
     "nothing here can tell whether these rows also trained the classifier", "", False
 )
+#: The same where the user says that they did not.
+FRESH_BY_WORD = NO_RECORD._replace(reason=f"{NO_RECORD.reason}; assume='fresh' says no")
 NOTHING_CHECKED = Caveat(
-    "no row here holds a value of its own, so nothing can tell whether copies of these rows also "
-    "trained the classifier",
+    "every value here occurs in several rows, so nothing can tell whether copies of these rows "
+    "also trained the classifier",
     "",
     strikes=False,
 )
@@ -96,22 +98,30 @@ def trained_here(overlap: Overlap, *, asks: bool, vouched: bool) -> Caveat:
     With `asks` it may have been a witness that its confidence asks.
     """
     what = "the classifier or a witness" if asks else "the classifier"
-    return Caveat(
+    found = (
         f"{overlap.n_seen} of the {overlap.n_recognisable} rows here that can be recognised also "
-        f"trained {what}, and only fresh rows certify{_vouch('fresh', vouched)}",
-        FRESH,
-        strikes=overlap.share > MOST_SEEN and not vouched,
+        f"trained {what}"
     )
+    if overlap.share <= MOST_SEEN:
+        return Caveat(f"{found}, no more than a fifth", "", strikes=False)
+    if vouched:
+        return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
+    return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
 
 
 def in_order(found: str, level: float, advice: str, *, vouched: bool) -> Caveat:
     """Return the caveat about rows whose losses or confidences change along their order."""
-    return Caveat(
+    reason = (
         f"the {found} of these rows change along their order, by more than chance explains (level "
-        f"{level:g}); if this is the order of time, new cases may be unlike these: {advice}, and "
-        f"watch the policy with SelectiveRiskMonitor{_vouch('independent', vouched)}",
+        f"{level:g})"
+    )
+    if vouched:
+        return Caveat(f"{reason}, overruled by assume='independent'", INDEPENDENT, strikes=False)
+    return Caveat(
+        f"{reason}: if this is the order of time, new cases may be unlike these, so {advice}, and "
+        "watch the policy with SelectiveRiskMonitor; if the rows are only sorted, by class say, "
+        "assume='independent' overrules this",
         INDEPENDENT,
-        strikes=not vouched,
     )
 
 
@@ -123,14 +133,13 @@ def check_vouched(assume: Any) -> frozenset[str]:
     return frozenset(names)
 
 
-def _vouch(name: str, vouched: bool) -> str:
-    """Say how the user overrules a finding, or that it is overruled."""
-    if vouched:
-        return f" (overruled by assume={name!r})"
-    return f" (assume={name!r} overrules this)"
-
-
 CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
+MAY_HAVE_CHOSEN = Caveat(
+    "nothing here can tell whether some of these rows chose the threshold; use rows other than "
+    "those of fit",
+    "",
+    strikes=False,
+)
 NOTHING = Caveat("no threshold meets the target, so nothing is accepted", "")
 SGR_PROOF = Caveat(
     "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "

@@ -114,8 +114,9 @@ def certify(
     promised = own_bound if target is None else target
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     seen = certificates.fingerprint(curve)
-    reused = share_reused(policy, curve) or 0.0
-    same_rows = policy.fingerprints.get("data") == seen or reused > certificates.MOST_SEEN
+    reused = share_reused(policy, curve)
+    same_rows = policy.fingerprints.get("data") == seen
+    same_rows = same_rows or (reused or 0.0) > certificates.MOST_SEEN
     notice = "" if same_rows else own_promise(policy, answered, accepted, subgroups, goal.level)
     if not np.any(accepted):
         refusal = "the policy accepts none of these rows"
@@ -126,6 +127,11 @@ def certify(
     if np.any(accepted):
         order = find_order(outcomes, "risk", TAKE_LATEST, vouched=vouched)
         warn_of_order(order)
+    chosen_here: tuple[Caveat, ...] = ()
+    if same_rows:
+        chosen_here = (certificates.CHOSEN_HERE,)
+    elif reused is None and "data" in policy.fingerprints:
+        chosen_here = (certificates.MAY_HAVE_CHOSEN,)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     together = Outcomes(outcomes.loss, accepted.astype(np.float64))
     certificate = issue(
@@ -136,7 +142,7 @@ def certify(
         n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
         bound=bound,
         rows_needed=replace(goal, target=promised / rule.unit).rows_needed,
-        caveats=(*((certificates.CHOSEN_HERE,) if same_rows else ()), *order),
+        caveats=(*chosen_here, *order),
         assumed=[certificates.FIXED],
         refusal=refusal,
         notice=notice,
@@ -163,8 +169,8 @@ def _test(
 
 def _explain_refusal(bound: float, target: float | None, loss: str, *, met: bool) -> str:
     """Say why nothing is certified, "" where something is."""
-    found = f"these rows certify a risk of at most {certificates.amount(bound, loss)}"
+    found = f"the bound of these rows is {certificates.amount(bound, loss)}, which promises nothing"
     if target is not None:
         wanted = certificates.amount(target, loss)
         return "" if met else f"the target {wanted} is not met; {found}"
-    return f"{found}, which promises nothing" if loss == "zero_one" and bound > 0.5 else ""
+    return found if loss == "zero_one" and bound > 0.5 else ""

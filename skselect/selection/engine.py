@@ -31,6 +31,8 @@ from skselect.selection.results import GroupedSelection, ThresholdSelection
 # There are messages about so many subgroups at most.
 _FEW = 5
 _REMEDY = "With on_infeasible='abstain' nothing is accepted instead."
+# The least coverage is said to bind where the chosen one is larger by less than this.
+_NEAR = 0.05
 _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -252,7 +254,8 @@ def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float 
     )  # fmt: skip
     if best is None:
         return np.inf, 0, None
-    if best.unconstrained > best.best and not goal.constraints:
+    binds = best.unconstrained > best.best and not goal.constraints
+    if binds and (_is_least(curve, goal, best) or _is_near(curve, goal, best)):
         warn_user(_explain_min_coverage(curve, goal, best))
     elif best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
         warn_user(
@@ -265,6 +268,16 @@ def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float 
     return best.threshold, best.n_blocks, best.value
 
 
+def _is_least(curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum) -> bool:
+    """Tell whether the next smaller accepted set is below the least coverage."""
+    before = best.n_blocks - 2
+    return before >= 0 and not reaches(curve.coverage[before], goal.min_coverage)
+
+
+def _is_near(curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum) -> bool:
+    return bool(curve.coverage[best.n_blocks - 1] < goal.min_coverage + _NEAR)
+
+
 def _explain_min_coverage(
     curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum
 ) -> str:
@@ -273,8 +286,8 @@ def _explain_min_coverage(
     below, chosen = (f"{percent(curve.coverage[k - 1])} of the rows" for k in ends)
     n_below, before = curve.n_accepted[best.n_unconstrained - 1], best.n_blocks - 2
     # The set before the chosen one is too small, and more than one row lies between them.
-    is_least = before >= 0 and not reaches(curve.coverage[before], goal.min_coverage)
-    tied = is_least and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1
+    tied = _is_least(curve, goal, best)
+    tied = tied and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1
     bound = "the lower bound of " if goal.method == "lower_bound" else ""
     return (
         f"min_coverage={goal.min_coverage:g} binds: {bound}{goal.objective} would be "

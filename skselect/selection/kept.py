@@ -27,7 +27,14 @@ from skselect.bounds import (
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
-from skselect.policy.policy import AbstentionPolicy, External, apply_policy, check_scores
+from skselect.policy.policy import (
+    AbstentionPolicy,
+    External,
+    apply_policy,
+    check_scores,
+    count_at_quantiles,
+    warn_if_far,
+)
 from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.learned import LearnedScore
@@ -367,6 +374,7 @@ def decide_labelled(
         of_rows = predictions.answers if by_answer else subgroups
         return predictions, policy.accepts(confidence, subgroups=of_rows), confidence
     decisions = apply_policy(policy, predictions.y_proba, predictions.y_pred, subgroups)
+    warn_if_far(policy, count_at_quantiles(policy, decisions.confidence), len(decisions.accepted))
     answered = replace(predictions, y_pred=decisions.y_pred, rule=policy.rule)
     return answered, decisions.accepted, decisions.confidence
 

@@ -95,6 +95,9 @@ def issue(
     Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `caveats` say why
     the promise is not exact, `refusal` why there is none at all.
     """
+    caveats = tuple(
+        sorted(caveats, key=lambda caveat: not caveat.strikes)
+    )  # those that strike first
     reasons = [*(caveat.reason for caveat in caveats), *([refusal] if refusal else [])]
     violated = {caveat.violates for caveat in caveats if caveat.strikes}
     planned = certificates.FIRST_ANALYSIS if goal.max_analyses == 1 else certificates.PLANNED

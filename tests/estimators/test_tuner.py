@@ -780,11 +780,11 @@ def test_the_order_of_rows_is_tested_by_their_positions(rng):
         with pytest.warns(UserWarning, match="The order of the rows matters"):
             found = tuner.fit(X[rows], y[rows]).certificate_
         assert not found.is_certified
-        assert advice in found.caveats[-1]
+        assert any(advice in caveat for caveat in found.caveats)
         assert "not certified" in repr(tuner.policy_)
         vouched = tuner.set_params(assume=["independent"]).fit(X[rows], y[rows]).certificate_
         assert vouched.is_certified == (tuner.cv != 5)
-        assert "overruled by assume='independent'" in vouched.caveats[-1]
+        assert any("overruled by assume='independent'" in caveat for caveat in vouched.caveats)
     mixed = rng.permutation(3000)
     assert risk(model, target=0.4).fit(X[mixed], y[mixed]).certificate_.caveats == ()
     settled = risk(model, target=0.4, cv=(np.arange(2300), np.arange(2300, 3000))).fit(X, y)
@@ -868,7 +868,7 @@ def test_training_rows_without_duplicates_accuse_no_fresh_rows(rng):
     base = SelectiveClassifier(GaussianNB()).fit(X[once], y[once])
     certificate = risk(FrozenEstimator(base), target=0.4).fit(*draw(600)).certificate_
     assert certificate.is_certified
-    assert "no row here holds a value of its own" in certificate.caveats[0]
+    assert "every value here occurs in several rows" in certificate.caveats[0]
 
 
 @pytest.mark.parametrize("copies", [2, 3, 5])
@@ -898,12 +898,11 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
     X, y = noisy(rng)
     forest = clone(FOREST).fit(X, y)
     known = risk(FrozenEstimator(forest), target=0.05)
-    with pytest.warns(UserWarning, match="Only . of 400 rows are answered wrongly. Did these rows"):
+    with pytest.warns(UserWarning, match=". of 400 rows are answered wrongly, next to none. Did"):
         known.fit(X, y)
     second = unwrap(str(known.certificate_)).splitlines()[1]
     assert second == "But nothing here can tell whether these rows also trained the classifier."
     for tuner, rows in (
-        (known.set_params(assume="fresh"), (X, y)),
         (risk(FrozenEstimator(forest), target=0.45), noisy(rng)),
         (risk(SelectiveClassifier(FrozenEstimator(forest), calibration="platt"), target=0.45),
          noisy(rng)),
@@ -911,6 +910,8 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
         certificate = tuner.fit(*rows).certificate_
         assert certificate.is_certified
         assert unwrap(str(certificate)).splitlines()[1] == second
+    vouched = known.set_params(assume="fresh").fit(X, y).certificate_
+    assert unwrap(str(vouched)).splitlines()[1] == f"{second[:-1]}; assume='fresh' says no."
 
 
 # Refusals ---------------------------------------------------------------------------------------

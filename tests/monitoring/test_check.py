@@ -671,10 +671,10 @@ def test_a_table_with_the_rows_that_chose_does_not_plainly_hold(rng, n):
     few = check_policy(policy, stacked(half, drawn(rng, 4 * n)), target=0.4)
     assert few.verdict == "holds"
     assert few.reused == pytest.approx(1 / 9, abs=0.05)
-    assert "% of these rows are such" in unwrap(str(few))
+    assert "% of these rows hold the confidence" in unwrap(str(few))
     fresh = check_policy(policy, stacked(drawn(rng, 4 * n)), target=0.4)
     assert (fresh.verdict, fresh.reused) == ("holds", 0)
-    assert "are recognised, and none is here." in unwrap(str(fresh))
+    assert "are recognised, by their confidence, and none is here." in unwrap(str(fresh))
 
 
 def test_rows_that_cannot_be_recognised_are_said_to_be_unchecked(rng):

@@ -66,7 +66,9 @@ def test_certify_says_when_the_target_is_missed(policy, predictions):
     certificate = certify(policy, predictions, target=0.01)
     assert not certificate.is_certified
     text = unwrap(str(certificate))
-    assert text.startswith("ESTIMATE, NOT CERTIFIED: the target 1 % is not met; these rows certify")
+    assert text.startswith(
+        "ESTIMATE, NOT CERTIFIED: the target 1 % is not met; the bound of these rows"
+    )
     assert "If future cases" not in text  # no promise, so none is quoted
     assert certificate.guarantee == "none"
     assert certify(policy, predictions, target=0.2).is_certified
@@ -123,8 +125,9 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
         assert not missed.is_certified
         assert missed.guarantee == "none"
         assert missed.promise not in unwrap(str(missed))
-        said = re.match("ESTIMATE, NOT CERTIFIED: the target (.*) is not met; these rows certify a "
-                        "risk of at most (.*)[.]\n", unwrap(str(missed)))  # fmt: skip
+        said = re.match("ESTIMATE, NOT CERTIFIED: the target (.*) is not met; the bound of "
+                        "these rows is (.*), which promises nothing[.]\n",
+                        unwrap(str(missed)))  # fmt: skip
         assert float(said[1]) == pytest.approx(target, rel=1e-5)
         assert float(said[2]) == pytest.approx(bound, rel=1e-5)
     least = certify(costly, rows, max_analyses=looks)  # no target: the bound takes its place
