@@ -100,6 +100,7 @@ def whole_file(path: Path, before_replacing: Callable[[], None] | None = None) -
         yield part
         _flush(part)
         if before_replacing is not None:
+            stack.enter_context(_locked(target.parent))
             before_replacing()
         try:
             part.replace(target)
@@ -109,6 +110,21 @@ def whole_file(path: Path, before_replacing: Callable[[], None] | None = None) -
             raise
         with suppress(OSError):  # not every system can
             _flush(target.parent)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one run at a time replace files of a folder, where folders can be locked."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _lock(file: Any) -> bool | None:

@@ -14,7 +14,7 @@ from skselect._checks.labels import check_labels, encode_labels
 from skselect._checks.rows import check_length, check_weight
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, find_index
-from skselect.policy.seen_rows import Overlap
+from skselect.policy.seen_rows import Overlap, SeenRows
 
 
 class AbstainingMixin:
@@ -22,12 +22,12 @@ class AbstainingMixin:
 
     A class provides `policy_`, ``_read_rows(X)``, which returns what the policy needs of rows
     (raw scores, codes of the classifier's own answers, subgroups, and what a learned confidence
-    asks, if it does), and ``_find_overlaps(X)``.
+    asks, if it does), and ``_find_records(X)``.
     """
 
     policy_: AbstentionPolicy
     _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]]
-    _find_overlaps: Callable[[Any], list[Overlap | None]]
+    _find_records: Callable[[Any], list[tuple[SeenRows, Any] | None]]
 
     if not TYPE_CHECKING:  # else mypy would take any attribute for one of these
 
@@ -170,14 +170,19 @@ def find_abstainer(estimator: Any, X: Any) -> tuple[Any, Any]:
             return None, X
 
 
-def find_overlaps(estimator: Any, X: Any) -> list[Overlap | None]:
-    """Compare rows with those that trained or calibrated an estimator and what it asks.
+def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
+    """Return the records of rows that trained or calibrated an estimator and what it asks.
 
-    There is an entry for each record of training rows, and None for each classifier that keeps
-    none because it was fitted elsewhere.
+    Beside each stands X as it got it, after the transformers before it. There is None for each
+    classifier that keeps no record because it was fitted elsewhere.
     """
     abstainer, inner_X = find_abstainer(estimator, X)
-    return [None] if abstainer is None else abstainer._find_overlaps(inner_X)  # noqa: SLF001
+    return [None] if abstainer is None else abstainer._find_records(inner_X)  # noqa: SLF001
+
+
+def find_overlaps(estimator: Any, X: Any) -> list[Overlap | None]:
+    """Compare rows with each record of :func:`find_records`."""
+    return [None if one is None else one[0].overlap(one[1]) for one in find_records(estimator, X)]
 
 
 def has_decision_values(model: Any) -> bool:

@@ -45,7 +45,7 @@ from skselect.calibration import CALIBRATORS
 from skselect.calibration._choice import fit_calibration
 from skselect.calibration._registry import calibrator_name
 from skselect.calibration._scopes import SCOPES
-from skselect.estimators.abstaining import AbstainingMixin, find_overlaps, has_decision_values
+from skselect.estimators.abstaining import AbstainingMixin, find_records, has_decision_values
 from skselect.estimators.fitting import (
     OutOfFold,
     Parts,
@@ -73,7 +73,7 @@ from skselect.estimators.learned_confidence import (
 )
 from skselect.estimators.progress import Fits, FitTask
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.seen_rows import Overlap, SeenRows
+from skselect.policy.seen_rows import SeenRows
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 
@@ -429,14 +429,14 @@ class SelectiveClassifier(
         """Names of the features, if the wrapped classifier has seen any."""
         return self._raw().estimator.feature_names_in_
 
-    def _find_overlaps(self, X: Any) -> list[Overlap | None]:
+    def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
         record, asked = getattr(self, "_seen_rows", None), []
         if isinstance(self.confidence, LearnedConfidence):
             asked = find_ready_witnesses(self.confidence)
         if self._is_frozen:
             asked.append(self.estimator)
-        found: list[Overlap | None] = [] if record is None else [record.overlap(X)]
-        return found + [overlap for one in asked for overlap in find_overlaps(one, X)]
+        found: list[tuple[SeenRows, Any] | None] = [] if record is None else [(record, X)]
+        return found + [record for one in asked for record in find_records(one, X)]
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:

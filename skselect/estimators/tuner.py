@@ -26,7 +26,7 @@ from skselect._checks.options import (
 from skselect._checks.rows import check_weight, refuse_among, refuse_weighted_rows
 from skselect._sklearn import CallbackSupportMixin, routing_enabled, take_rows, with_callbacks
 from skselect._typing import FloatArray, IntArray, LabelArray
-from skselect.estimators.abstaining import AbstainingMixin, find_overlaps, has_decision_values
+from skselect.estimators.abstaining import AbstainingMixin, find_records, has_decision_values
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     adopt_tags,
@@ -37,6 +37,7 @@ from skselect.estimators.classifier import (
 )
 from skselect.estimators.cross_fitting import (
     Basis,
+    Part,
     Pooled,
     check_decided_by_row,
     decide_among_all,
@@ -65,9 +66,9 @@ from skselect.estimators.progress import Fits
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.seen_rows import LEAST, Overlap
+from skselect.policy.seen_rows import LEAST, Overlap, SeenRows
 from skselect.policy.shortlist import check_enough_classes
-from skselect.policy.subgroups import UNSEEN, asks_for_answers
+from skselect.policy.subgroups import UNSEEN, asks_for_answers, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 from skselect.predictions.outcomes import Outcomes, choose_loss
@@ -84,6 +85,9 @@ from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
 _HELD_OUT = 0.4
 # A smaller share of errors makes it likely that the rows trained a classifier without a record.
 _TOO_GOOD = 0.01
+# A larger share of rows that also trained the classifier makes a certificate an estimate where not
+# all of them are known.
+_MOST_UNKNOWN = 0.01
 
 
 class ThresholdTuner(
@@ -271,10 +275,10 @@ class ThresholdTuner(
     time order. The folds of a splitter are not tested, because their models may differ along the
     rows.
 
-    A certificate also becomes an estimate where more than a fifth of the rows that can be
-    recognised trained the classifier: as they are, or as copies. A row can be recognised if it
-    holds a value that no other distinct row of its table holds; copies of rows of few-valued
-    columns are not seen, nor rows that trained a classifier fitted elsewhere.
+    Rows that trained the classifier, as they are or as copies, certify nothing: they are left
+    out, and more than a fifth of them make an estimate. A row can be recognised if it holds a value
+    that no other distinct row of its table holds; copies of rows of few-valued columns are not
+    seen, nor rows that trained a classifier fitted elsewhere.
 
     The certificate of a risk target holds for every threshold at once, so the choice among
     them is accounted for: see :func:`skselect.bounds.combined_limits` and the guide on guarantees.
@@ -424,7 +428,7 @@ class ThresholdTuner(
             share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
         )
         grouped = () if groups is None else (certificates.GROUPED,)
-        order = self._find_order(basis, outcomes, pooled.rows)
+        order = self._find_order(basis, pooled, outcomes, subgroups)
         caveats = (*grouped, *basis.caveats, *order)
         found = self._select(base, goal, pooled.predictions, outcomes, subgroups, caveats, asked)
         found = found.with_facts(rests_on=basis.rests_on)
@@ -461,14 +465,15 @@ class ThresholdTuner(
         frozen = fitted or is_ready(base.estimator)
         n = len(rows.codes)
         claims = goal.promises or self.shortlist is not None
-        vouched = self._vouches("fresh")
+        vouched, caveats = self._vouches("fresh"), certificates.NO_CAVEATS
         if frozen and (fitted or not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
             model = base if fitted else fit_clone(base, rows)
             chosen = find_chosen(self.cv, rows, split_params)
             X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
-            caveats = _find_seen(base, X, vouched=vouched) if claims else ()
             part = (chosen, decide_among_all(base, model, X, rows))
+            if claims:
+                part, caveats = _leave_out_seen(base, X, part, vouched=vouched)
             basis = Basis(model, [part], caveats, advice=TAKE_LATEST)
             if len(chosen) == n:
                 return basis
@@ -482,8 +487,9 @@ class ThresholdTuner(
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
-            X = take_rows(rows.X, part[0])
-            caveats = _find_seen(model, X, vouched=vouched) if claims else ()
+            if claims:
+                X = take_rows(rows.X, part[0])
+                part, caveats = _leave_out_seen(model, X, part, vouched=vouched)
             basis = Basis(model, [part], caveats)
             if not kept:
                 basis = Basis(None, [part], (certificates.REFITTED, *caveats))
@@ -499,12 +505,23 @@ class ThresholdTuner(
             basis = Basis(None, parts, (caveat,), advice=advice)
         return basis if isinstance(cv, float) else basis.about(splits, n)
 
-    def _find_order(self, basis: Basis, outcomes: Outcomes, rows: IntArray) -> tuple[Caveat, ...]:
-        """Return the caveat about `rows` whose outcomes depend on their order."""
+    def _find_order(
+        self, basis: Basis, pooled: Pooled, outcomes: Outcomes, subgroups: Any
+    ) -> tuple[Caveat, ...]:
+        """Return the caveat about rows that a promise is about and that depend on their order."""
         if not basis.advice:
             return ()
-        in_order, vouched = outcomes.take(np.argsort(rows)), self._vouches("independent")
-        return find_order(in_order, self.objective, basis.advice, vouched=vouched)
+        order, codes = np.argsort(pooled.rows), None
+        if self.group_by is not None:
+            codes = subgroup_codes(subgroups, len(outcomes))[0][order]
+        elif self.among is not None:
+            among, _ = rows_among(pooled.predictions, self.among)
+            assert among is not None
+            order = order[among[order]]
+        vouched = self._vouches("independent")
+        return find_order(
+            outcomes.take(order), self.objective, basis.advice, codes=codes, vouched=vouched
+        )
 
     def _warn_if_too_good(self, caveats: tuple[Caveat, ...], outcomes: Outcomes) -> None:
         """Ask whether rows of which next to none is wrong trained the frozen classifier."""
@@ -713,8 +730,8 @@ class ThresholdTuner(
         """Names of the features, if the wrapped classifier has seen any."""
         return self._fitted().feature_names_in_
 
-    def _find_overlaps(self, X: Any) -> list[Overlap | None]:
-        return find_overlaps(self._fitted(), X)  # rows that only chose the threshold do not count
+    def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
+        return find_records(self._fitted(), X)  # rows that only chose the threshold do not count
 
     @available_if(has_decision_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
@@ -766,18 +783,30 @@ class ThresholdTuner(
         return fit_router(self)
 
 
-def _find_seen(model: SelectiveClassifier, X: Any, *, vouched: bool) -> tuple[Caveat, ...]:
-    """Return the caveats about rows that may have trained the classifier or what it asks."""
-    overlaps = find_overlaps(model, X)
-    known = [one for one in overlaps if one is not None]
+def _leave_out_seen(
+    model: SelectiveClassifier, X: Any, part: Part, *, vouched: bool
+) -> tuple[Part, tuple[Caveat, ...]]:
+    """Return the part without rows that trained the classifier or what it asks, and the caveats.
+
+    Where there are too many of them, or not all of them are known, the part stays as it is.
+    """
+    records = find_records(model, X)
+    known = [one for one in records if one is not None]
     no_record = certificates.FRESH_BY_WORD if vouched else certificates.NO_RECORD
-    caveats = [] if len(known) == len(overlaps) else [no_record]
-    most = max(known, key=lambda one: one.share, default=Overlap(0, LEAST))
-    if most.share > 0:
-        asks = isinstance(model.confidence, LearnedConfidence)
-        caveats.insert(0, certificates.trained_here(most, asks=asks, vouched=vouched))
-        if caveats[0].strikes:
-            warn_user(f"No certificate: {caveats[0].reason}.")
-    elif not caveats and not most.is_checked:
-        caveats.append(certificates.NOTHING_CHECKED)
-    return tuple(caveats)
+    caveats = [] if len(known) == len(records) else [no_record]
+    overlaps = [record.overlap(rows) for record, rows in known]
+    most = max(overlaps, key=lambda one: one.share, default=Overlap(0, LEAST))
+    if most.share == 0:
+        if not caveats and not most.is_checked:
+            caveats.append(certificates.NOTHING_CHECKED)
+        return part, tuple(caveats)
+    all_known = all(record.complete for record, _ in known)
+    few = not vouched and most.share <= (certificates.MOST_SEEN if all_known else _MOST_UNKNOWN)
+    asks = isinstance(model.confidence, LearnedConfidence)
+    caveats.insert(0, certificates.trained_here(most, few=few, asks=asks, vouched=vouched))
+    if few:
+        fresh = ~np.any([record.find(rows) for record, rows in known], axis=0)
+        part = part[0][fresh], part[1].take(fresh)
+    elif not vouched:
+        warn_user(f"No certificate: {caveats[0].reason}.")
+    return part, tuple(caveats)

@@ -149,6 +149,7 @@ def find_interval(
         low, high, error, used = _NO_ENDS
     elif measured.influence is not None:
         low, high, error, used = interval_around(measured.influence, level, cluster)
+        low, high = np.clip((low, high), *spec.limits).tolist()
     else:
         drawn = _draw(measured, n_resamples, rng, cluster)
         low, high, error, used = _percentiles(drawn, level)
@@ -439,6 +440,7 @@ def find_curve_interval(
     low, high, error, used = _NO_ENDS
     if influence is not None and not math.isnan(estimate):
         low, high, error, used = interval_around(influence, level)
+        low, high = np.clip((low, high), *spec.limits).tolist()
     found = MetricInterval(
         metric, estimate, low, high, error, level, used, curve.n_rows, None, curve.sums.loss
     )

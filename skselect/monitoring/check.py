@@ -63,8 +63,9 @@ class PolicyCheck:
         Whether exactly these rows chose the threshold: then they cannot test it, and the
         verdict is "undecided".
     reused : float or None
-        Share of these rows that chose the threshold, of those that can be recognised; above a
-        fifth the verdict is not "holds". None where nothing can tell.
+        Share of rows that chose the threshold, among these or of all that chose it, whichever is
+        larger; of those that can be recognised. Above a fifth the verdict is not "holds". None
+        where nothing can tell.
 
     Examples
     --------
@@ -140,12 +141,12 @@ class PolicyCheck:
     def summary(self) -> str:
         """The verdict on each promise, and what to do next."""
         if self.same_rows or self._is_reused:
-            which = "these rows"
+            which = "these rows chose the threshold"
             if not self.same_rows:
-                which = f"about {100.0 * (self.reused or 0.0):.0f} % of these rows"
+                which = "rows that chose the threshold are among these"
             return (
-                f"UNDECIDED: {which} chose the threshold, so they cannot test it. Take fresh "
-                "labelled rows, other than those of fit."
+                f"UNDECIDED: {which}, so they cannot test it. Take fresh labelled rows, other than "
+                "those of fit."
             )
         return "\n".join(line for line in (*self._answer(), self._advice()) if line)
 
@@ -176,13 +177,13 @@ class PolicyCheck:
                 "Use rows other than those of fit: nothing here can tell whether some of these "
                 "rows chose the threshold."
             )
-        found = "none is here"
+        found = "None is found here."
         if self.reused:
             share = certificates.rounded(100 * self.reused, 2)
-            found = f"about {share} % of these rows hold the confidence of such a row"
+            found = f"A share of about {share} % may be such."
         return (
             "Use rows other than those of fit: only those that chose the threshold are recognised, "
-            f"by their confidence, and {found}."
+            f"by ten digits of their confidence. {found}"
         )
 
     def _lines(self) -> list[str]:

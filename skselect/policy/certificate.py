@@ -58,6 +58,7 @@ class Caveat(NamedTuple):
     strikes: bool = True
 
 
+NO_CAVEATS: tuple[Caveat, ...] = ()
 FOLD_MODELS = Caveat(
     "the threshold comes from out-of-fold predictions, whose models differ from the final one "
     "(FrozenEstimator with fresh rows, or cv='auto' and refit='auto', certifies)",
@@ -81,8 +82,8 @@ NO_RECORD = Caveat(
 #: The same where the user says that they did not.
 FRESH_BY_WORD = NO_RECORD._replace(reason=f"{NO_RECORD.reason}; assume='fresh' says no")
 NOTHING_CHECKED = Caveat(
-    "every value here occurs in several rows, so nothing can tell whether copies of these rows "
-    "also trained the classifier",
+    "no row here can be recognised, so nothing can tell whether copies of these rows also trained "
+    "the classifier",
     "",
     strikes=False,
 )
@@ -92,18 +93,18 @@ MOST_SEEN = 0.2
 VOUCHED = {"fresh": FRESH, "independent": INDEPENDENT}
 
 
-def trained_here(overlap: Overlap, *, asks: bool, vouched: bool) -> Caveat:
+def trained_here(overlap: Overlap, *, few: bool, asks: bool, vouched: bool) -> Caveat:
     """Return the caveat about rows of which some also trained the classifier.
 
-    With `asks` it may have been a witness that its confidence asks.
+    A `few` were left out. With `asks` it may have been a witness that its confidence asks.
     """
     what = "the classifier or a witness" if asks else "the classifier"
     found = (
         f"{overlap.n_seen} of the {overlap.n_recognisable} rows here that can be recognised also "
         f"trained {what}"
     )
-    if overlap.share <= MOST_SEEN:
-        return Caveat(f"{found}, no more than a fifth", "", strikes=False)
+    if few:
+        return Caveat(f"{found}, no more than a fifth, and were left out", "", strikes=False)
     if vouched:
         return Caveat(f"{found}, overruled by assume='fresh'", FRESH, strikes=False)
     return Caveat(f"{found}, and only fresh rows certify (assume='fresh' overrules this)", FRESH)
@@ -134,6 +135,11 @@ def check_vouched(assume: Any) -> frozenset[str]:
 
 
 CHOSEN_HERE = Caveat("these rows also chose the threshold; only fresh rows can certify", FIXED)
+UNORDERED = Caveat(
+    "nothing here can tell whether the rows depend on their order, for only their sums are known",
+    "",
+    strikes=False,
+)
 MAY_HAVE_CHOSEN = Caveat(
     "nothing here can tell whether some of these rows chose the threshold; use rows other than "
     "those of fit",

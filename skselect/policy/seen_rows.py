@@ -6,6 +6,7 @@ same column. Only recognisable rows are counted: rows of few values are equal by
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ Hashes = NDArray[np.uint64]
 
 #: How many rows are kept: those with the smallest hashes, so that two tables keep the same ones of
 #: the rows that they share.
-MOST = 10_000
+MOST = 100_000
 #: Equal rows count so many times at most. A row that occurs more often, such as an empty form,
 #: belongs to the population, and fresh rows repeat it too.
 MOST_COPIES = 10
@@ -72,7 +73,7 @@ class SeenRows:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # from pandas, about lists of different lengths
-                hashes, copies, alone = _find_recognisable(X)
+                hashes, copies, alone = _find_recognisable(row_hashes(X), X)
         except (TypeError, ValueError):
             return cls(np.empty(0, dtype=np.uint64), 0.0, True)
         share = float(np.sum(copies[alone]) / np.sum(copies)) if len(copies) else 0.0
@@ -88,13 +89,19 @@ class SeenRows:
         """
         if len(self.hashes) == 0:
             return Overlap(0, 0)
-        hashes, copies, alone = _find_recognisable(X)
+        hashes, copies, alone = _find_recognisable(row_hashes(X), X)
         if not self.complete:
             n = int(np.searchsorted(hashes, self.hashes[-1], side="right"))
             hashes, copies, alone = hashes[:n], copies[:n], alone[:n]
         seen = alone & np.isin(hashes, self.hashes)
         n_recognisable = min(int(np.sum(copies[alone])), round(self.share * int(np.sum(copies))))
         return Overlap(min(int(np.sum(copies[seen])), n_recognisable), n_recognisable)
+
+    def find(self, X: Any) -> BoolArray:
+        """Tell which rows of X are recorded, of those that can be recognised."""
+        every = row_hashes(X)
+        hashes, _, alone = _find_recognisable(every, X)
+        return np.isin(every, hashes[alone & np.isin(hashes, self.hashes)])
 
 
 def record_confidence(values: FloatArray, rows: IntArray) -> str:
@@ -116,18 +123,19 @@ def record_confidence(values: FloatArray, rows: IntArray) -> str:
     return own[:_RECORDED].astype(">u4").tobytes().hex()
 
 
-def find_recorded(record: str, values: FloatArray, rows: IntArray) -> Overlap:
+def find_recorded(record: str, values: FloatArray, rows: IntArray) -> tuple[Overlap, int]:
     """Count the rows with a confidence of their own, and those of them that were recorded.
 
-    Where not all rows are recorded, rows are counted whose hashes are as small as those that are.
+    The second result is how many were recorded. Where not all rows are recorded, rows are counted
+    whose hashes are as small as those that are.
     """
     recorded = np.frombuffer(bytes.fromhex(record), ">u4").astype(np.uint64)
     if len(recorded) == 0:
-        return Overlap(0, 0)
+        return Overlap(0, 0), 0
     own = _find_own(values, rows)
     if len(recorded) == _RECORDED:
         own = own[own <= recorded[-1]]
-    return Overlap(int(np.sum(np.isin(own, recorded))), len(own))
+    return Overlap(int(np.sum(np.isin(own, recorded))), len(own)), len(recorded)
 
 
 def _find_own(values: FloatArray, rows: IntArray) -> Hashes:
@@ -138,16 +146,22 @@ def _find_own(values: FloatArray, rows: IntArray) -> Hashes:
     return found[(copies == 1) & (rows[first] == 1)]
 
 
-def _find_recognisable(X: Any) -> tuple[Hashes, NDArray[np.int64], BoolArray]:
-    """Return hashes of the distinct rows, ascending, their copies, and which are recognisable."""
-    hashes, first, copies = np.unique(row_hashes(X), return_index=True, return_counts=True)
+def _find_recognisable(every: Hashes, X: Any) -> tuple[Hashes, NDArray[np.int64], BoolArray]:
+    """Return hashes of the distinct rows, ascending, their copies, and which are recognisable.
+
+    `every` holds the hash of each row of X.
+    """
+    hashes, first, copies = np.unique(every, return_index=True, return_counts=True)
     alone = np.zeros(len(hashes), dtype=bool)
     if hasattr(X, "tocsr"):
         rows = X.tocsr()[first]
         owner = np.repeat(np.arange(len(first)), np.diff(rows.indptr))
         alone[owner[_are_alone(_hash_values(_to_bits(rows.data), rows.indices))]] = True
     else:
-        for values in _column_hashes(_to_frame(X)):
+        frame = _to_frame(X)
+        if frame.shape[1] == 1:  # its values are its rows: equal ones are no copies
+            return hashes, np.minimum(copies, MOST_COPIES), alone
+        for values in _column_hashes(frame):
             alone |= _are_alone(values[first])
             if np.all(alone):
                 break
@@ -191,11 +205,17 @@ def _column_hashes(frame: pd.DataFrame) -> Iterator[Hashes]:
         if column.dtype.kind in "biuf":
             bits = _to_bits(column.to_numpy(dtype=np.float64, na_value=np.nan))
         else:
-            column = column.map(str) if column.dtype == object else column  # lists have no hash
+            is_number = np.zeros(len(column), dtype=bool)
+            if column.dtype == object:  # a table's column of numbers may be text in another
+                is_number = column.map(lambda cell: isinstance(cell, numbers.Real)).to_numpy(bool)
+                numeric = _to_bits(column.where(is_number, 0.0).to_numpy(dtype=np.float64))
+                column = column.map(str)  # lists have no hash
             if column.dtype.kind == "M" and isinstance(column.dtype, np.dtype):
                 column = column.astype("datetime64[ns]")  # a time has one hash in every unit
             hashes = pd.util.hash_pandas_object(column, index=False, categorize=False)
             bits = hashes.to_numpy().astype(np.uint64)
+            if np.any(is_number):
+                bits = np.where(is_number, numeric, bits)
         yield _hash_values(bits, np.array([place]))
 
 

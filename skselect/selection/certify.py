@@ -14,7 +14,7 @@ from skselect._typing import BoolArray
 from skselect.bounds import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Caveat, Certificate
+from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.selection.goal import Goal
@@ -123,11 +123,10 @@ def certify(
     else:
         refusal = _explain_refusal(own_bound, target, rule.default_loss, met=met)
     vouched = "independent" in certificates.check_vouched(assume)
-    order: tuple[Caveat, ...] = ()
+    order = chosen_here = certificates.NO_CAVEATS
     if np.any(accepted):
         order = find_order(outcomes, "risk", TAKE_LATEST, vouched=vouched)
         warn_of_order(order)
-    chosen_here: tuple[Caveat, ...] = ()
     if same_rows:
         chosen_here = (certificates.CHOSEN_HERE,)
     elif reused is None and "data" in policy.fingerprints:

@@ -19,7 +19,7 @@ from skselect._checks.rows import (
 from skselect._typing import IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
-from skselect.policy.certificate import Caveat, fingerprint, percent
+from skselect.policy.certificate import UNORDERED, Caveat, fingerprint, percent
 from skselect.policy.seen_rows import record_confidence
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
@@ -62,7 +62,8 @@ def pick_on_curve(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
             "method='betting' needs rows, and a curve holds only their sums; use 'auto' for errors."
         )
     bounded = goal.objective != "coverage"  # a curve does not say whether they lie in [0, 1]
-    return _report_infeasible(_find_on_curve(curve, None, goal, (), bounded=bounded))
+    caveats = (UNORDERED,) if goal.promises else ()
+    return _report_infeasible(_find_on_curve(curve, None, goal, caveats, bounded=bounded))
 
 
 def _report_infeasible(found: ThresholdSelection) -> ThresholdSelection:

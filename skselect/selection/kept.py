@@ -203,13 +203,15 @@ def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
 
 
 def share_reused(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> float | None:
-    """Return which share of these rows chose the threshold, None where nothing can tell.
+    """Return the share of rows that chose the threshold, None where nothing can tell.
 
-    Rows are recognised by their confidence, where no other row of their table holds it.
+    It is their share of these rows, or how many of them are here, whichever is larger: the whole
+    table of `fit` holds all of them, however few they are. Rows are recognised by their confidence,
+    where no other row of their table holds it.
     """
     record = policy.fingerprints.get("rows", "")
-    found = find_recorded(record, curve.thresholds, curve.block_rows)
-    return found.share if found.is_checked else None
+    found, n_recorded = find_recorded(record, curve.thresholds, curve.block_rows)
+    return max(found.share, found.n_seen / n_recorded) if found.is_checked else None
 
 
 def _judge(
@@ -409,7 +411,9 @@ def spell_out(
     """Return what certificates promise, each with the name of its cases and its rows."""
     made = [one for one in listed if target is not None or is_promise(one[0])]
     occurring = sum(bool(np.any(rows)) for _, _, rows in made)
-    share = (0.05 if delta is None else delta) / max(occurring, 1)
+    # A level that holds at all times is fixed before subgroups appear in a growing table.
+    n_tests = max(occurring if max_analyses is not None else len(made), 1)
+    share = (0.05 if delta is None else delta) / n_tests
     power = 1.0 - (1.0 - POWER) / max(occurring, 1)
     found = []
     for certificate, cases, rows in made:

@@ -16,7 +16,7 @@ from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._arguments import ClassOptions, class_metric
 from skselect.policy.certificate import check_vouched
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.subgroups import asks_for_answers, name_of_subgroups
+from skselect.policy.subgroups import asks_for_answers, name_of_subgroups, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes, choose_loss
@@ -192,7 +192,8 @@ def select_threshold(
     )
     if isinstance(source, RiskCoverageCurve):
         refuse_judged(confidence, loss)
-        needing = {"subgroups": subgroups, "among": among, "shortlist": shortlist}
+        needing = {"subgroups": subgroups, "among": among, "shortlist": shortlist,
+                   "assume": assume or None}  # fmt: skip
         for name, value in needing.items():
             if value is not None:
                 raise ValueError(
@@ -209,7 +210,6 @@ def select_threshold(
         # A user's own confidences may be below 0 in later rows, which must be accepted as well.
         bounded = isinstance(confidence, str) or (confidence is None and not own)
     vouched = "independent" in check_vouched(assume)
-    caveats = find_order(outcomes, objective, TAKE_LATEST, vouched=vouched)
     found: ThresholdSelection | GroupedSelection
     if subgroups is not None:
         refuse_among(among, "subgroups")
@@ -221,6 +221,8 @@ def select_threshold(
         chosen, members = outcomes, subgroups
         if part is not None:
             chosen, members = outcomes.take(part), take_rows(subgroups, part)
+        codes, _ = subgroup_codes(members, len(chosen))
+        caveats = find_order(chosen, objective, TAKE_LATEST, codes=codes, vouched=vouched)
         found = pick_by_group(
             chosen, members, by, target, goal,
             by_answer=by_answer, caveats=caveats, bounded=bounded, unseen=unseen,
@@ -229,6 +231,7 @@ def select_threshold(
         part, cases = rows_among(source, among)
         part = rows_to_choose(asked, len(outcomes), part)
         chosen = outcomes if part is None else outcomes.take(part)
+        caveats = find_order(chosen, objective, TAKE_LATEST, vouched=vouched)
         goal_here = goal.with_target(target, cases=cases)
         found = pick(chosen, goal_here, caveats=caveats, bounded=bounded)
     if min(found.thresholds.values()) < np.inf:

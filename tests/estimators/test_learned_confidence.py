@@ -545,6 +545,7 @@ def test_columns_are_features(data, rng):
         model.decide(table.assign(hint=np.nan))
 
 
+@pytest.mark.filterwarnings("ignore:cwsa_plus is best")
 def test_folds_and_rows_may_lack_classes(data):
     X, y = data
     rare = np.minimum(y, 1)

@@ -769,7 +769,7 @@ def test_threads_share_a_monitor_and_save_it_under_load(rng):
         assert load(text).status_.n_decided % 20 == 0
 
 
-@pytest.mark.filterwarnings("ignore:min_coverage")
+@pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa_plus is best")
 @pytest.mark.parametrize("objective", ["cwsa_plus", "risk"])
 def test_quartiles_of_other_models_are_not_compared(rng, objective):
     X = rng.normal(size=(400, 3))

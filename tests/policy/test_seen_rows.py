@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from skselect.policy import seen_rows
 from skselect.policy.certificate import MOST_SEEN
-from skselect.policy.seen_rows import MOST, SeenRows, row_hashes
+from skselect.policy.seen_rows import SeenRows, row_hashes
 
 CELL = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e300, float("nan"), float("inf")])
 
@@ -140,18 +141,39 @@ def test_a_row_that_the_population_repeats_counts_ten_times_at_most(rng):
     assert count(np.vstack([seen, blank]), np.vstack([new, blank])) == (10, 510)
 
 
-def test_of_many_rows_a_sample_is_kept(rng):
-    seen = np.arange(1, 20 * MOST + 1)[:, None]
+def test_of_many_rows_a_sample_is_kept(rng, monkeypatch):
+    monkeypatch.setattr(seen_rows, "MOST", 5000)
+    seen = np.column_stack([np.arange(1, 100_001), np.ones(100_000)])
     record = SeenRows.of(seen)
-    assert len(pickle.dumps(record)) < 10 * MOST
+    assert len(pickle.dumps(record)) < 50_000
     assert not record.complete
-    new = np.arange(20 * MOST + 1, 21 * MOST + 1)[:, None]
+    new = np.column_stack([np.arange(100_001, 110_001), np.ones(10_000)])
     assert record.overlap(new).n_seen == 0
     new[:5000] = rng.choice(seen, 5000, replace=False)
     found = record.overlap(new)
     # about 1 / 20 of the rows are looked at, a half of them were seen
     assert 300 < found.n_recognisable < 700
     assert abs(found.share - 0.5) < 4 * 0.5 / np.sqrt(found.n_recognisable)
+
+
+def test_a_table_of_one_column_is_not_checked(rng):
+    """Its values are its rows, so that equal ones are no copies."""
+    for values in (rng.normal(size=500), rng.integers(18, 90, 500), rng.choice(["a b", "c"], 500)):
+        assert not count(values[:300, None], values[:300, None]).is_checked
+
+
+def test_numbers_are_recognised_beside_a_word_in_their_column(rng):
+    X = rng.normal(size=(600, 2)).astype(object)
+    seen, new = X[:400].copy(), X[:300].copy()
+    seen[399, 0] = "?"
+    assert count(seen, new) == (300, 300)
+
+
+def test_recorded_rows_are_found(rng):
+    seen, new = rng.random((500, 3)), rng.random((400, 3))
+    new[100:140] = seen[:40]
+    found = SeenRows.of(seen).find(new)
+    assert np.flatnonzero(found).tolist() == list(range(100, 140))
 
 
 def test_rows_of_few_values_are_not_recognised(rng):

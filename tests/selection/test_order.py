@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, Certificate, Outcomes, certify, select_threshold
+from skselect import AbstentionPolicy, Certificate, Outcomes, Predictions, certify, select_threshold
 from skselect._notebook import unwrap
 from skselect.selection.order import LEVEL, TAKE_LATEST, find_order, order_p_value
 
@@ -162,6 +162,22 @@ def test_every_objective_warns(objective, rng):
         else:
             with pytest.warns(UserWarning, match="the losses of these rows"):
                 select_threshold(later, **options)
+
+
+def test_the_rows_that_a_promise_is_about_are_tested(rng):
+    """Of 2 % of the rows the risk rises along them; among all rows that is not seen."""
+    n, some = 20_000, np.arange(20_000) % 50 == 0
+    confidence = rng.uniform(0.5, 1, n)
+    wrong = rng.random(n) < np.where(some, 0.25 * np.arange(n) / n, 0.02)
+    proba = np.column_stack([1 - confidence, confidence])
+    proba[some] = proba[some, ::-1]
+    rows = Predictions.from_proba(np.where(wrong, some, ~some).astype(int), proba)
+    goal = {"objective": "risk", "target": 0.3}
+    assert select_threshold(rows, **goal).certificate.is_certified
+    for more in ({"among": ("predicted", 0)}, {"subgroups": "predicted_class"}):
+        with pytest.warns(UserWarning, match="the losses of these rows change along their order"):
+            found = select_threshold(rows, **goal, **more)
+        assert not any(one.is_certified for one in found.certificates.values())
 
 
 def test_a_check_of_a_fixed_policy_is_an_estimate_too(rng):

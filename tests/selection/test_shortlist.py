@@ -264,8 +264,9 @@ def test_the_level_is_exact_where_rows_are_set_apart(level, n_classes, hidden, o
         rows = Predictions.from_proba(truth, proba, labels=range(n_classes))
         try:
             found = select_threshold(
-                rows, objective=objective, shortlist=Shortlist(level, share=0.5), **goal
-            )
+                rows, objective=objective, shortlist=Shortlist(level, share=0.5),
+                assume="independent", **goal,
+            )  # fmt: skip
         except ValueError:  # because of the rows that chose, or of too few that were handed over
             continue
         truth, proba = draw(rng, 1500, n_classes, 0.2, hidden)
@@ -313,7 +314,9 @@ def test_on_real_tables_the_truth_is_on_the_list(data_folder):
 def judge(fresh, shortlist, truth, proba):
     """Return the share of handed-over rows whose truth is on the list, None where there are few."""
     try:
-        found = select_threshold(fresh, objective="risk", target=0.05, shortlist=shortlist)
+        found = select_threshold(
+            fresh, objective="risk", target=0.05, shortlist=shortlist, assume="independent"
+        )
     except ValueError:  # nothing certified, or too few rows handed over
         return None
     decided = found.policy.decide(proba)

@@ -172,7 +172,9 @@ def test_a_threshold_is_certified_on_counts_as_on_rows():
         assert found.threshold == expected.threshold
         assert found.coverage == expected.coverage
         if expected.certificate is not None:
-            drop = {"date": None}
+            drop = {"caveats": None}
+            assert found.certificate.is_certified
+            assert "only their sums are known" in found.certificate.caveats[0]
             assert found.certificate.to_dict() | drop == expected.certificate.to_dict() | drop
 
 
@@ -183,6 +185,8 @@ def test_a_curve_has_its_losses_already():
             select_threshold(curve, objective="risk", target=0.5, **options)
     with pytest.raises(ValueError, match="subgroups needs rows"):
         select_threshold(curve, objective="risk", target=0.5, subgroups=[1, 2])
+    with pytest.raises(ValueError, match="assume needs rows"):
+        select_threshold(curve, objective="risk", target=0.5, assume="independent")
 
 
 @pytest.mark.parametrize("metric", ["aurc", "eaurc", "augrc", "failure_auroc"])
