@@ -284,7 +284,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     _refuse_future(f"--state: {given.state.name} was read", watched.known_until_, latest)
     _refuse_future("--now is", now, latest)
     parts = list(_read_log(file, given, columns, watched, latest))
-    changes = pd.DataFrame(columns=["start", "unread", "relabelled"])
+    changes = pd.DataFrame(columns=["start", "unread", "relabelled", "partial"])
     with waiting_line("comparing decisions with labels", sum(map(len, parts))):
         if parts:
             log = pd.concat(parts)
@@ -307,6 +307,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     _say_changes(changes, watched, "unread")
     print(status)
     _say_changes(changes, watched, "relabelled")
+    _say_changes(changes, watched, "partial")
     print(
         f"\nSince last time: {status.n_decided - before.n_decided:,} cases decided, "
         f"{status.n_known - before.n_known:,} outcomes entered. Written: {given.state}"
@@ -493,6 +494,11 @@ def _say_changes(changes: pd.DataFrame, watched: SelectiveRiskMonitor, what: str
         "relabelled": (
             f"NOTE: {count(n, 'case')} that entered earlier at least, of {shown}{more}, would have "
             "another loss with the label that the log has now. It is not counted."
+        ),
+        "partial": (
+            f"NOTE: nothing is known of {count(n, 'row')} of the log, of {shown}{more}: more rows "
+            "of that time were read earlier, as where old rows are taken out of a log. Those that "
+            "were not among them are not counted."
         ),
     }[what]))  # fmt: skip
 

@@ -85,7 +85,7 @@ since (or came in a further row of the same case; the last one counts). The stat
 that it must remember; the first run makes it. Old rows may be taken out of the log once their
 labels have been read. A row that comes after a row with a later time has been read does not count:
 a day with more rows than were read, or with as many but other ones, is named, with exit code 5. (Of
-a day with fewer rows nothing is said: old rows may have been removed.) Corrected labels of cases
+a day with fewer rows a NOTE counts them: old rows may have been removed.) Corrected labels of cases
 that have entered do not count either, and are named.
 
 Times are numbers, or dates in ISO 8601 (2026-01-31, 2026-01-31T09:30:00+01:00; UTC if there is no

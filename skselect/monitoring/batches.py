@@ -165,24 +165,27 @@ class Daily:
         for key, day in old.items():
             self._join(key // 2, day)
 
-    def compare(self, other: Daily) -> tuple[dict[float, int], dict[float, int]]:
+    def compare(self, other: Daily) -> tuple[dict[float, int], dict[float, int], dict[float, int]]:
         """Return how many rows `other` has at least that these are not, by the start of the day.
 
         Of a day with more rows it is how many more (the first result). A day with as many rows, but
         other ones, counts as its losses differ, and as one at least (the second). A day with
-        fewer rows says nothing: rows may have been removed.
+        fewer rows says nothing, because rows may have been removed: the third result counts them.
         """
         one, other = (Daily(each.width, dict(each.days)) for each in (self, other))
         while one.days and other.days and one.width != other.width:
             min(one, other, key=lambda each: each.width).widen()
-        more, others = {}, {}
+        more: dict[float, int] = {}
+        others, fewer = more.copy(), more.copy()
         for key, (n, loss, total_hash) in sorted(other.days.items()):
             n_then, loss_then, hash_then = one.days.get(key, (0, 0.0, 0))
             if n > n_then:
                 more[key * other.width] = n - n_then
             elif n == n_then and total_hash != hash_then:
                 others[key * other.width] = max(1, math.ceil(abs(loss - loss_then) - 1e-6))
-        return more, others
+            elif n < n_then:
+                fewer[key * other.width] = n
+        return more, others, fewer
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

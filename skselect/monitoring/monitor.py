@@ -24,7 +24,7 @@ from skselect._checks.options import check_choice, check_delta, check_number
 from skselect._checks.rows import check_length
 from skselect._files import digest_json, read_json, write_whole
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.monitoring.batches import Batch, Course, Daily, Workload, runs
+from skselect.monitoring.batches import MOST_BATCHES, Batch, Course, Daily, Workload, runs
 from skselect.monitoring.cases import (
     Cases,
     Waiting,
@@ -543,7 +543,8 @@ class SelectiveRiskMonitor:
 
     @property
     def _day(self) -> float:
-        return _DAY if self._kind == "time" else self._age or 1.0
+        # Spans of numbers begin short, and grow where there are too many.
+        return _DAY if self._kind == "time" else (self._age or 1.0) / MOST_BATCHES
 
     # Answering ---------------------------------------------------------------------------
 
@@ -672,7 +673,8 @@ class SelectiveRiskMonitor:
         DataFrame
             One row for each day that differs, oldest first: `start`, `unread` (at least so
             many of its rows were never read), `relabelled` (at least so many cases that have
-            entered have another loss now). Numeric times have spans of `mature_after` as days.
+            entered have another loss now), `partial` (so many rows, but fewer than were read, so
+            that nothing is known of them). Numeric times have spans in the place of days.
 
         Raises
         ------
@@ -702,12 +704,13 @@ class SelectiveRiskMonitor:
         read.add(hashes[rows], times[rows], np.zeros(n)[rows])
         rows = first & entered
         known.add(join_hashes(hashes[rows], loss[rows]), times[rows], loss[rows])
-        more, others = self._read.compare(read)
-        unread, relabelled = pd.Series(more | others), pd.Series(self._entered.compare(known)[1])
-        found = pd.DataFrame({"unread": unread, "relabelled": relabelled}, dtype="float64")
+        more, others, fewer = self._read.compare(read)
+        columns = {"unread": more | others, "relabelled": self._entered.compare(known)[1],
+                   "partial": fewer}  # fmt: skip
+        found = pd.DataFrame({k: pd.Series(v) for k, v in columns.items()}, dtype="float64")
         found = found.fillna(0).astype("int64").sort_index()
         start: Any = to_dates(found.index) if self._kind == "time" else found.index
-        return found.reset_index(drop=True).assign(start=start)[["start", "unread", "relabelled"]]
+        return found.reset_index(drop=True).assign(start=start)[["start", *columns]]
 
     @_locked
     def to_frame(self) -> pd.DataFrame:

@@ -164,20 +164,26 @@ def test_every_objective_warns(objective, rng):
                 select_threshold(later, **options)
 
 
-def test_the_rows_that_a_promise_is_about_are_tested(rng):
-    """Of 2 % of the rows the risk rises along them; among all rows that is not seen."""
+def test_the_rows_that_a_promise_is_about_are_tested():
+    """Of 2 % of the rows the risk rises along them; among all rows that is rarely seen."""
+    goal, found = {"objective": "risk", "target": 0.35}, {"all": 0, "among": 0, "by answer": 0}
+    more = {"among": {"among": ("predicted", 0)}, "by answer": {"subgroups": "predicted_class"}}
     n, some = 20_000, np.arange(20_000) % 50 == 0
-    confidence = rng.uniform(0.5, 1, n)
-    wrong = rng.random(n) < np.where(some, 0.25 * np.arange(n) / n, 0.02)
-    proba = np.column_stack([1 - confidence, confidence])
-    proba[some] = proba[some, ::-1]
-    rows = Predictions.from_proba(np.where(wrong, some, ~some).astype(int), proba)
-    goal = {"objective": "risk", "target": 0.3}
-    assert select_threshold(rows, **goal).certificate.is_certified
-    for more in ({"among": ("predicted", 0)}, {"subgroups": "predicted_class"}):
-        with pytest.warns(UserWarning, match="the losses of these rows change along their order"):
-            found = select_threshold(rows, **goal, **more)
-        assert not any(one.is_certified for one in found.certificates.values())
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        confidence = rng.uniform(0.5, 1, n)
+        wrong = rng.random(n) < np.where(some, 0.35 * np.arange(n) / n, 0.02)
+        proba = np.column_stack([1 - confidence, confidence])
+        proba[some] = proba[some, ::-1]
+        rows = Predictions.from_proba(np.where(wrong, some, ~some).astype(int), proba)
+        for how in found:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The order of the rows matters")
+                chosen = select_threshold(rows, **goal, **more.get(how, {}))
+            issued = chosen.certificates.values()
+            found[how] += any("along their order" in " ".join(one.caveats) for one in issued)
+    assert found["all"] <= 4
+    assert min(found["among"], found["by answer"]) >= 9
 
 
 def test_a_check_of_a_fixed_policy_is_an_estimate_too(rng):
