@@ -30,6 +30,9 @@ MOST_COPIES = 10
 _RECORDED, _LEAST_OWN = 500, 0.8
 #: Fewer recognisable rows are as good as none.
 LEAST = 5
+# No more rows can hold a value of their own in a column of two values, such as one of several that
+# say which category a row has: such a column does not count.
+_FEW = 2
 
 
 class Overlap(NamedTuple):
@@ -156,13 +159,16 @@ def _find_recognisable(every: Hashes, X: Any) -> tuple[Hashes, NDArray[np.int64]
     if hasattr(X, "tocsr"):
         rows = X.tocsr()[first]
         owner = np.repeat(np.arange(len(first)), np.diff(rows.indptr))
-        alone[owner[_are_alone(_hash_values(_to_bits(rows.data), rows.indices))]] = True
+        own = _are_alone(_hash_values(_to_bits(rows.data), rows.indices))
+        several = np.bincount(rows.indices[own], minlength=rows.shape[1]) > _FEW
+        alone[owner[own & several[rows.indices]]] = True
     else:
         frame = _to_frame(X)
         if frame.shape[1] == 1:  # its values are its rows: equal ones are no copies
             return hashes, np.minimum(copies, MOST_COPIES), alone
         for values in _column_hashes(frame):
-            alone |= _are_alone(values[first])
+            own = _are_alone(values[first])
+            alone |= own & (np.sum(own) > _FEW)
             if np.all(alone):
                 break
     return hashes, np.minimum(copies, MOST_COPIES), alone

@@ -90,12 +90,14 @@ def count_by_definition(seen, new):
     """
 
     def recognisable(rows):
-        distinct = set(rows)
-        return {
-            row for row in distinct
-            if any(x != 0 and not any(other != row and other[j] == x for other in distinct)
-                   for j, x in enumerate(row))
-        }  # fmt: skip
+        distinct, found = set(rows), set()
+        for j in range(2):
+            alone = {
+                row for row in distinct
+                if row[j] and not any(other != row and other[j] == row[j] for other in distinct)
+            }  # fmt: skip
+            found |= alone if len(alone) > 2 else set()
+        return found
 
     def weigh(rows, among):
         return sum(min(rows.count(row), 10) for row in set(rows) & among)
@@ -160,6 +162,12 @@ def test_a_table_of_one_column_is_not_checked(rng):
     """Its values are its rows, so that equal ones are no copies."""
     for values in (rng.normal(size=500), rng.integers(18, 90, 500), rng.choice(["a b", "c"], 500)):
         assert not count(values[:300, None], values[:300, None]).is_checked
+
+
+def test_categories_in_columns_of_0_and_1_are_not_recognised(rng):
+    X = np.eye(300)[rng.integers(0, 300, 2000)]
+    for kind in (np.asarray, sparse.csr_array):
+        assert not count(kind(X[:1000]), kind(X[1000:])).is_checked
 
 
 def test_numbers_are_recognised_beside_a_word_in_their_column(rng):
