@@ -35,6 +35,14 @@ QUICK = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _same_chance():
+    """Let splits without a seed, which scikit-learn draws from numpy's own, repeat in each run."""
+    import numpy as np  # noqa: PLC0415 - the threads are set first
+
+    np.random.seed(0)  # noqa: NPY002 - the generator that scikit-learn uses
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave the other files unread: to collect all tests takes longer than the quick ones."""
     others = collection_path.is_file() and collection_path not in QUICK
