@@ -96,7 +96,7 @@ class SeenRows:
         if not self.complete:
             n = int(np.searchsorted(hashes, self.hashes[-1], side="right"))
             hashes, copies, alone = hashes[:n], copies[:n], alone[:n]
-        seen = alone & np.isin(hashes, self.hashes)
+        seen = alone & _are_among(hashes, self.hashes)
         n_recognisable = min(int(np.sum(copies[alone])), round(self.share * int(np.sum(copies))))
         return Overlap(min(int(np.sum(copies[seen])), n_recognisable), n_recognisable)
 
@@ -104,7 +104,7 @@ class SeenRows:
         """Tell which rows of X are recorded, of those that can be recognised."""
         every = row_hashes(X)
         hashes, _, alone = _find_recognisable(every, X)
-        return np.isin(every, hashes[alone & np.isin(hashes, self.hashes)])
+        return _are_among(every, hashes[alone & _are_among(hashes, self.hashes)])
 
 
 def record_confidence(values: FloatArray, rows: IntArray) -> str:
@@ -138,7 +138,7 @@ def find_recorded(record: str, values: FloatArray, rows: IntArray) -> tuple[Over
     own = _find_own(values, rows)
     if len(recorded) == _RECORDED:
         own = own[own <= recorded[-1]]
-    return Overlap(int(np.sum(np.isin(own, recorded))), len(own)), len(recorded)
+    return Overlap(int(np.sum(_are_among(own, recorded))), len(own)), len(recorded)
 
 
 def _find_own(values: FloatArray, rows: IntArray) -> Hashes:
@@ -177,6 +177,11 @@ def _find_recognisable(every: Hashes, X: Any) -> tuple[Hashes, NDArray[np.int64]
 def _are_alone(values: Hashes) -> BoolArray:
     """Tell which values occur once; a zero, which a sparse row does not store, never counts."""
     return ~pd.Series(values).duplicated(keep=False).to_numpy() & (values != 0)
+
+
+def _are_among(hashes: Hashes, others: Hashes) -> BoolArray:
+    """Tell which hashes are among others; numpy 2.0 cannot look 64 bits up in a table."""
+    return np.isin(hashes, others, kind="sort")
 
 
 def row_hashes(X: Any) -> Hashes:

@@ -37,7 +37,8 @@ class Shortlist:
     >>> proba = rng.dirichlet([.2, .2, .2], 4000)
     >>> truth = [rng.choice(["cat", "dog", "fox"], p=p) for p in proba]
     >>> found = select_threshold(Predictions.from_proba(truth, proba), objective="risk",
-    ...                          target=.02, shortlist=Shortlist(0.95, share=0.5))
+    ...                          target=.02,
+    ...                          shortlist=Shortlist(0.95, share=0.5, random_state=0))
     >>> found.policy.decide([[.55, .43, .02], [1, 0, 0]])["shortlist"].tolist()
     [('cat', 'dog'), <NA>]
     """

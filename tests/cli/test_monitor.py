@@ -1,6 +1,7 @@
 """skselect monitor: a log that grows or is filled in, from run to run."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -397,7 +398,8 @@ def test_a_date_of_the_future_is_refused_before_anything_enters(cases, date, cap
     before = Path("state.json").read_bytes()
     dates = cases["decided"].astype(str).where(cases.index != 450, date)
     assert run(cases.assign(decided=dates)) == 2
-    assert f"line 452 has {date[:10]}T" in capsys.readouterr().err
+    # Old versions of pandas know no such date, and name it as none.
+    assert re.search(rf"line 452 (has|holds) '?{date[:10]}T", capsys.readouterr().err)
     assert Path("state.json").read_bytes() == before
     assert run(cases, "--now", "2099-01-01") == 2
     assert "--now is 2099-01-01T00:00, more than a day from now" in capsys.readouterr().err
@@ -471,8 +473,8 @@ def test_ordinary_logs_are_not_accused(cases, kind, log, rng, capsys):
         elif log == "twice":
             rows = pd.concat([rows, rows.sample(frac=0.5, random_state=0)])
         elif log == "label rows":
-            told = rows.assign(no=None, yes=None, drawn=None)
-            rows = pd.concat([rows.assign(truth=None), told])
+            told = rows.assign(no=None, yes=None, drawn=None).to_dict("records")
+            rows = pd.DataFrame([*rows.assign(truth=None).to_dict("records"), *told])
         run(rows.sample(frac=1, random_state=n), *options)
         said = capsys.readouterr().out
         assert "NOT READ" not in said
