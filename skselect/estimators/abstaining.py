@@ -14,7 +14,7 @@ from skselect._checks.labels import check_labels, encode_labels
 from skselect._checks.rows import check_length, check_weight
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, find_index
-from skselect.policy.seen_rows import Overlap, SeenRows
+from skselect.policy.seen_rows import SeenRows
 
 
 class AbstainingMixin:
@@ -178,11 +178,6 @@ def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
     """
     abstainer, inner_X = find_abstainer(estimator, X)
     return [None] if abstainer is None else abstainer._find_records(inner_X)  # noqa: SLF001
-
-
-def find_overlaps(estimator: Any, X: Any) -> list[Overlap | None]:
-    """Compare rows with each record of :func:`find_records`."""
-    return [None if one is None else one[0].overlap(one[1]) for one in find_records(estimator, X)]
 
 
 def has_decision_values(model: Any) -> bool:

@@ -1,7 +1,8 @@
 """A record of rows, so that a certificate recognises those that it must not rest on.
 
 A row is recognisable if it holds a value that no other distinct row of its table holds in the
-same column. Only recognisable rows are counted: rows of few values are equal by chance.
+same column. Only recognisable rows are counted: rows of few values are equal by chance. A table of
+one column, and columns in which at most two rows hold such a value, do not count.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
 from skselect.calibration import ClassCalibration
-from skselect.estimators.abstaining import find_overlaps
+from skselect.estimators.abstaining import find_records
 from skselect.policy.policy import apply_policy
 
 
@@ -375,6 +375,12 @@ def test_never_fitted_frozen_classifier_is_complete(data):
     assert model.feature_names_in_.tolist() == list("abcdef")
     assert get_scorer("coverage")(model, frame, y) == model.accepts(frame).mean()
     assert RiskCoverageDisplay.from_estimator(model, frame, y).threshold == 0.7
+
+
+def find_overlaps(estimator, X):
+    """Compare rows with each record of training rows; None where there is no record."""
+    records = find_records(estimator, X)
+    return [None if one is None else one[0].overlap(one[1]) for one in records]
 
 
 def test_a_second_fit_forgets_the_first(data):
