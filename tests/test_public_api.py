@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -39,6 +40,25 @@ PUBLIC = [
     ),
     thresholds.rows_needed,
 ]
+
+
+def _public_names():
+    """Return in full what the package and its public modules export."""
+    rooms = [room.name for room in pkgutil.walk_packages(skselect.__path__, "skselect.")]
+    public = ["skselect", *(room for room in rooms if "._" not in room)]
+    modules = {room: importlib.import_module(room) for room in public if "__" not in room}
+    names = {room: getattr(module, "__all__", []) for room, module in modules.items()}
+    functions = inspect.getmembers(modules["skselect.dask"], inspect.isfunction)
+    names["skselect.dask"] = [
+        name for name, one in functions if one.__module__ == "skselect.dask" and name[0] != "_"
+    ]
+    return sorted(f"{room}.{name}" for room in names for name in names[room])
+
+
+def test_public_names_change_on_purpose_only():
+    # To change them: write them to the file, and say so in CHANGELOG.md.
+    stored = (ROOT / "tests" / "golden" / "public_names.txt").read_text().split()
+    assert _public_names() == stored
 
 
 @pytest.mark.parametrize(
