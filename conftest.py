@@ -25,7 +25,7 @@ QUICK = {
     for file in [
         "bounds/test_binomial.py", "calibration/test_monotone.py", "cli/test_main.py",
         "curve/test_areas.py", "curve/test_packing.py", "curve/test_scan.py",
-        "datasets/test_registry.py", "display/test_thresholds.py",
+        "display/test_thresholds.py",
         "estimators/test_precomputed.py", "estimators/test_shortlist.py",
         "inference/test_by_group.py", "losses/test_kernels.py", "metrics/test_threshold.py",
         "monitoring/test_evidence.py", "policy/test_certificate.py",

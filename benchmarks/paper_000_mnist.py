@@ -7,9 +7,9 @@ from importlib.util import find_spec
 import numpy as np
 from papers import resumed
 from sklearn.linear_model import LogisticRegression
+from tables import load_dataset
 
 from skselect import Outcomes
-from skselect.datasets import load_dataset
 
 KINDS = {"cnn": "the paper's net", "xgboost": "XGBoost", "logistic": "logistic regression"}
 

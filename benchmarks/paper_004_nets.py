@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-from skselect.datasets import load_dataset
+from tables import load_dataset
 
 try:
     import torch

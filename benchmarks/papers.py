@@ -30,7 +30,7 @@ def command_line(description: str | None, name: str) -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("results") / name, metavar="DIR",
                         help="folder for tables and pictures (default: %(default)s)")  # fmt: skip
     parser.add_argument("--data-home", type=Path, default=None, metavar="DIR",
-                        help="folder of Parquet files; see skselect.datasets")  # fmt: skip
+                        help="folder of Parquet files; see tables/README.md")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--afresh", action="store_true", help="forget the runs of earlier calls")
     return parser

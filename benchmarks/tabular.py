@@ -10,8 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-from skselect.datasets import load_dataset
+from tables import load_dataset
 
 #: A text column with more values identifies rows, such as the time stamp of accelerometer.
 MOST_LEVELS = 100

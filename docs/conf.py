@@ -83,7 +83,7 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
     # Pages that are one wide table have the room for it.
-    "secondary_sidebar_items": {"**": ["page-toc"], "metrics": [], "datasets": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "metrics": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -87,10 +87,6 @@ HEADINGS = {
         "Best value of a metric": "_metric",
         "Planning, and bounds for all thresholds": "_planning",
     },
-    "skselect.datasets": {
-        "Real tables": "_load exceptions",
-        "Predictions with known truth": "_profiles",
-    },
     "skselect.bounds": {
         "One threshold, errors counted": "_binomial",
         "One threshold, graded losses": "_mean",

@@ -1,11 +1,12 @@
 """Write the pictures of UCI Adult in docs/images: python docs/make_images.py.
 
-They need the table (``load_dataset("adult")``), XGBoost, and for the report a Chromium. All other
+They need the table (see benchmarks/tables), XGBoost, and for the report a Chromium. All other
 pictures of the site come from the gallery, and those of papers from benchmarks/.
 """
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,6 @@ from sklearn.model_selection import train_test_split
 
 from skselect import RiskCoverageDisplay, SelectiveClassifier, ThresholdTuner, selective_report
 from skselect.cli.demo import make_booster
-from skselect.datasets import load_dataset
 from skselect.display.common import COLORS, STYLE
 
 IMAGES = Path(__file__).parent / "images"
@@ -33,6 +33,9 @@ def use_style(_gallery=None, _example=None):
 
 def write_pictures():
     """Train and certify on UCI Adult; draw the curve of the test rows, and their report."""
+    sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+    from tables import load_dataset  # noqa: PLC0415 - on the path from here on
+
     X, y = load_dataset("adult", return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, random_state=0, stratify=y)
     X_train, X_fresh, y_train, y_fresh = train_test_split(

@@ -14,15 +14,14 @@ import numpy as np
 import pandas as pd
 
 from skselect import SelectiveState, evaluate_parquet, select_threshold
-from skselect.datasets import make_confidence_profile
 
 
 def month(number):
     """Return a month of predictions: how sure, and was it wrong?"""
-    drawn = make_confidence_profile("skew_high", "perfect", 500_000, random_state=number)
-    return pd.DataFrame(
-        {"confidence": drawn.confidence.astype(np.float32), "error": ~drawn.correct}
-    )
+    rng = np.random.default_rng(number)
+    confidence = rng.beta(3.0, 0.5, 500_000)
+    error = rng.random(len(confidence)) >= confidence
+    return pd.DataFrame({"confidence": confidence.astype(np.float32), "error": error})
 
 
 # %%

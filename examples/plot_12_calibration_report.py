@@ -6,12 +6,12 @@ Which calibration suits this classifier?
 """
 
 import matplotlib.pyplot as plt
+from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
 
 from skselect import calibration_report
-from skselect.datasets import load_dataset
 
-X, y = load_dataset("breast_cancer", return_X_y=True)
+X, y = load_breast_cancer(return_X_y=True)
 report = calibration_report(GaussianNB(), X, y, random_state=0)
 
 # %%

@@ -69,7 +69,3 @@ class InfeasibleTargetError(ValueError):
             self._found = find_least()
             self._find_least = None  # and the rows that it holds
         return self._found
-
-
-class DatasetNotFoundError(OSError):
-    """A data set is neither on this machine nor can it be downloaded."""

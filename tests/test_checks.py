@@ -34,7 +34,6 @@ from skselect import (
     selective_scoring,
 )
 from skselect.calibration import VennAbersCalibrator
-from skselect.datasets import load_dataset
 from skselect.metrics import (
     augrc_score,
     aurc_score,
@@ -149,7 +148,6 @@ CASES = {
         lambda: SelectiveClassifier(GaussianNB(), calibration="plat").fit(X, Y_MANY),
         "Did you mean 'platt'?",
     ),
-    "misspelt data set": (lambda: load_dataset("mushrooms"), "Did you mean 'mushroom'?"),
     "labels alone": (lambda: evaluate(Y), r"rows must be y_true and y_proba \(true labels, then"),
     "labels alone for a threshold": (
         lambda: select_threshold(Y, objective="cwsa"), "or one Predictions or .* got list alone"

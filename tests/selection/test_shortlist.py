@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
+from benchmarks.tables import load_dataset
 from skselect import (
     AbstentionPolicy,
     Outcomes,
@@ -18,7 +19,6 @@ from skselect import (
     select_threshold,
 )
 from skselect._notebook import unwrap
-from skselect.datasets import load_dataset
 from skselect.thresholds import Shortlist
 
 

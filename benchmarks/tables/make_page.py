@@ -1,20 +1,17 @@
-"""Write docs/datasets.md from the registry of data sets in the code.
-
-python docs/make_datasets_table.py
-"""
+"""Write README.md from the registry of data sets: python -m benchmarks.tables.make_page."""
 
 from pathlib import Path
 
 import pandas as pd
 
-from skselect.datasets import list_datasets
+from .load import list_datasets
 
 HEAD = """# Data sets
 
-This page is written by `python docs/make_datasets_table.py` from `skselect.datasets.list_datasets()`.
+This page is written by `python -m benchmarks.tables.make_page` from `registry.json`.
 
 ```python
->>> from skselect.datasets import load_dataset
+>>> from tables import load_dataset
 >>> bunch = load_dataset("breast_cancer")
 >>> bunch.data.shape, bunch.target_names
 ((569, 30), ['benign', 'malignant'])
@@ -23,14 +20,12 @@ This page is written by `python docs/make_datasets_table.py` from `skselect.data
 
 `load_dataset` looks in `data_home=`, in the folder that the environment variable `SKSELECT_DATA` names (Parquet files such as
 `adult.parquet`), in its cache, and among the tables that scikit-learn ships. Only then does it ask OpenML or UCI
-(`pip install ".[datasets]"` adds what this needs). The contents are checked at every load.
+(`pip install ".[benchmarks]"` adds what this needs). The contents are checked at every load.
 `print(bunch.DESCR)` describes the traps of a table. Three of them matter when models are compared:
 
 - *duplicates*: equal rows on both sides of a random split make a model look better than it is;
 - *leaky columns* contain the answer: `bunch.leaky_features` names them, `bunch.data` still holds them;
 - *training rows*: the first `bunch.n_train` rows are the official training part.
-
-`make_risk_profile("gradual", 5000)` and its like draw predictions whose true risk is known at every threshold.
 
 "Constant" is the accuracy of always giving the most frequent answer. In brackets after the number of columns: how many
 are categories, or text.
@@ -77,4 +72,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "datasets.md").write_text(text())
+    (Path(__file__).parent / "README.md").write_text(text())

@@ -18,15 +18,8 @@ from sklearn.utils import Bunch
 
 from skselect._checks import warn_user
 from skselect._files import import_extra, read_parquet
-from skselect.datasets._registry import (
-    TARGET,
-    Entry,
-    as_registered,
-    compute_digest,
-    find_entry,
-    registry,
-)
-from skselect.exceptions import DatasetNotFoundError
+
+from .registry import TARGET, Entry, as_registered, compute_digest, find_entry, registry
 
 #: Seconds to wait for a server.
 _PATIENCE = 4
@@ -36,6 +29,10 @@ _VARIABLE = "SKSELECT_DATA"
 
 #: A table and where it came from.
 Found = tuple[pd.DataFrame, str]
+
+
+class DatasetNotFoundError(OSError):
+    """A data set is neither on this machine nor can it be downloaded."""
 
 
 def load_dataset(
@@ -62,7 +59,7 @@ def load_dataset(
     return_X_y : bool, default=False
         Return features and labels only.
     download_if_missing : bool, default=True
-        Whether to download from OpenML and UCI. Needs ``pip install '.[datasets]'``.
+        Whether to download from OpenML and UCI. Needs ``pip install '.[benchmarks]'``.
     dropna : bool, default=False
         Leave out rows with missing values.
 
@@ -88,7 +85,7 @@ def load_dataset(
     ------
     ValueError
         If the name is unknown, or a file does not contain the registered table.
-    skselect.datasets.DatasetNotFoundError
+    DatasetNotFoundError
         If it is not found; the message says how to get it. It is an OSError.
     ImportError
         If a package to read or download it is missing.
@@ -99,7 +96,7 @@ def load_dataset(
 
     Examples
     --------
-    >>> from skselect.datasets import load_dataset
+    >>> from tables import load_dataset
     >>> bunch = load_dataset("breast_cancer")
     >>> bunch.data.shape, bunch.target_names, bunch.positive_class, bunch.source
     ((569, 30), ['benign', 'malignant'], 'malignant', 'scikit-learn')
@@ -151,7 +148,7 @@ def list_datasets(*, data_home: str | Path | None = None) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from skselect.datasets import list_datasets
+    >>> from tables import list_datasets
     >>> table = list_datasets()
     >>> table.loc["adult", ["title", "n_rows", "positive_class"]].to_dict()
     {'title': 'Adult / Census Income', 'n_rows': 48842, 'positive_class': '>50K'}
@@ -266,7 +263,7 @@ def find_file(entry: Entry, folder: Path) -> Path | None:
 
 def read(path: Path, entry: Entry) -> pd.DataFrame:
     """Read a file, and refuse it if its contents do not match its name."""
-    parquet = import_extra("pyarrow.parquet", "pyarrow", "datasets")
+    parquet = import_extra("pyarrow.parquet", "pyarrow", "benchmarks")
     table = read_parquet(lambda file: parquet.read_table(file).to_pandas(), path)
     is_registered = path.stem == entry.name
     digest = compute_digest(table)
@@ -335,8 +332,8 @@ def addresses(entry: Entry) -> dict[str, tuple[str, Callable[[str], pd.DataFrame
 
 def _fetch(url: str, reader: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
     """Download a file with a progress bar, and read it."""
-    import_extra("pyarrow", "pyarrow", "datasets")
-    pooch = import_extra("pooch", "pooch", "datasets")
+    import_extra("pyarrow", "pyarrow", "benchmarks")
+    pooch = import_extra("pooch", "pooch", "benchmarks")
     pooch.get_logger().setLevel("WARNING")
     _check_name_resolves(url)
     with tempfile.TemporaryDirectory() as folder:

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from skselect.datasets import DatasetNotFoundError, list_datasets, load_dataset
-from skselect.datasets import _load as loading
-from skselect.datasets._registry import find_entry
+from benchmarks.tables import DatasetNotFoundError, list_datasets, load_dataset
+from benchmarks.tables import load as loading
+from benchmarks.tables.registry import find_entry
 
 EMBEDDED = ["breast_cancer", "digits", "iris", "wine"]
 
@@ -158,7 +158,13 @@ def test_a_truncated_file_is_refused(data_folder, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("adlut", "Did you mean 'adult'"), ("", "one of the 51"), (3, "got 3"), (None, "got None")],
+    [
+        ("adlut", "Did you mean 'adult'"),
+        ("mushrooms", "Did you mean 'mushroom'?"),
+        ("", "one of the 51"),
+        (3, "got 3"),
+        (None, "got None"),
+    ],
 )
 def test_unknown_names(name, message):
     with pytest.raises(ValueError, match=message):

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ class Entry:
 @cache
 def registry() -> dict[str, Entry]:
     """Return all entries by name."""
-    text = resources.files("skselect.datasets").joinpath("registry.json").read_text("utf-8")
+    text = (Path(__file__).parent / "registry.json").read_text("utf-8")
     return {name: Entry(name=name, **known) for name, known in sorted(json.loads(text).items())}
 
 
