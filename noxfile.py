@@ -23,7 +23,7 @@ PROCESSORS = {
 @nox.session(python=PYTHONS)
 def newest(session: nox.Session) -> None:
     """Run all tests with the newest dependencies."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test,dask,onnx]")
     session.run("python", "-m", "pytest", *session.posargs)
 
 

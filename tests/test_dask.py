@@ -24,7 +24,6 @@ from skselect import (
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
-distributed = pytest.importorskip("dask.distributed")
 import skselect.dask  # noqa: E402
 
 # The cluster's own threads and sockets are closed when they are, not when a test ends.
@@ -46,6 +45,7 @@ def some_predictions(n=2000, n_classes=3):
 @pytest.fixture(scope="module")
 def cluster():
     """Two worker processes."""
+    distributed = pytest.importorskip("distributed", reason='needs `pip install -e ".[dask]"`')
     patient = {"distributed.comm.timeouts.connect": "90s", "distributed.comm.timeouts.tcp": "90s"}
     with (
         dask.config.set(patient),
@@ -173,6 +173,7 @@ def test_what_belongs_on_the_cluster_is_refused_with_the_right_call():
     ):
         with pytest.raises(ValueError, match=r"Use skselect.dask.evaluate\(y_true, y_proba\)"):
             call()
+    pytest.importorskip("distributed", reason='needs `pip install -e ".[dask]"`')
     xgboost_dask = pytest.importorskip("xgboost.dask")
     model = xgboost_dask.DaskXGBClassifier()
     for wrapped in (model, SelectiveClassifier(model), FrozenEstimator(model)):

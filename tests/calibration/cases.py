@@ -1,4 +1,6 @@
-"""Random calibration rows, with ties and whole weights."""
+"""Random calibration rows, with ties and whole weights; where the values of other packages lie."""
+
+from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,6 +21,8 @@ ALL = [
 ]  # fmt: skip
 SMOOTH = [kind for kind in ALL if kind is not IsotonicCalibrator]
 PARAMETRIC = [PlattCalibrator, TemperatureCalibrator, BetaCalibrator]
+
+PEERS = Path(__file__).parents[1] / "peers"  # written by benchmarks/peers_values.py
 
 profile = examples(60)
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jsonschema
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
@@ -15,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from skselect import AbstentionPolicy, SelectiveClassifier
 from skselect.calibration import CALIBRATORS, PlattCalibrator, TemperatureCalibrator
 from tests.calibration.test_labels import rows
+from tests.common import check_schema
 
 
 class Halfway(BaseEstimator):
@@ -82,9 +82,6 @@ def test_scikit_learns_isotonic_regression_is_a_calibrator():
 
 
 def test_it_is_saved_by_name_only_and_on_demand():
-    from importlib.resources import files
-    from json import loads
-
     X, y = rows(2)
     model = SelectiveClassifier(GaussianNB(), calibration=Halfway(), threshold=0.7).fit(X, y)
     policy = AbstentionPolicy(
@@ -93,8 +90,7 @@ def test_it_is_saved_by_name_only_and_on_demand():
     with pytest.raises(ValueError, match=r"Halfway is a calibrator of your own.*allow_external"):
         policy.to_json()
     text = policy.to_json(allow_external=True)
-    schema = loads(files("skselect.policy").joinpath("policy.schema.json").read_text())
-    jsonschema.validate(loads(text), schema)
+    check_schema(text)
     restored = AbstentionPolicy.from_json(text)
     with pytest.raises(ValueError, match=r"cannot hold it; hand .* dataclasses\.replace"):
         restored.decide([[0.1, 0.9]])

@@ -3,10 +3,8 @@
 import json
 import subprocess
 import sys
-from importlib.resources import files
 from itertools import product
 
-import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,6 +36,7 @@ from skselect.calibration._scopes import SCOPES, restore_calibration
 from skselect.predictions.confidence import CONFIDENCES
 from tests.calibration.cases import profile
 from tests.calibration.test_labels import rows
+from tests.common import check_schema
 
 
 def test_platt_on_separable_rows_stays_finite():
@@ -243,7 +242,6 @@ def test_a_frozen_classifier_is_calibrated_on_the_rows_given():
 
 def test_a_fresh_process_decides_bit_by_bit_the_same(tmp_path):
     """Every built-in calibration of either scope, from its JSON file, for two and three classes."""
-    schema = json.loads(files("skselect.policy").joinpath("policy.schema.json").read_text())
     expected = {}
     for scope, kind, n_classes in product(["probabilities", "confidence"], KINDS, [2, 3]):
         X, y = rows(n_classes)
@@ -251,7 +249,7 @@ def test_a_fresh_process_decides_bit_by_bit_the_same(tmp_path):
             GaussianNB(), calibration=kind, calibration_scope=scope, cv=3, threshold=0.8
         ).fit(X, y)
         name = f"{scope}-{kind}-{n_classes}"
-        jsonschema.validate(json.loads(model.policy_.to_json()), schema)
+        check_schema(model.policy_.to_json())
         model.policy_.to_json(tmp_path / f"{name}.json")
         np.save(tmp_path / f"{name}.npy", model.raw_scores(X))
         decided = model.decide(X)

@@ -4,9 +4,7 @@ import json
 import pickle
 import types
 from dataclasses import replace
-from importlib.resources import files
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -48,6 +46,7 @@ from skselect.estimators.learned_confidence import default_witnesses
 from skselect.metrics import augrc_score
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import LearnedScore
+from tests.common import check_schema
 
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
 
@@ -234,10 +233,8 @@ def test_the_policy_decides_as_the_estimator_does(data, fitted):
         pd.testing.assert_frame_equal(policy.decide(raw, witnesses=named), table)
     found = gate_of(loaded).decide(raw, witnesses=opinions)
     assert found["confidence"].tobytes() == table["confidence"].to_numpy().tobytes()
-    stored = json.loads(fitted.policy_.to_json())
-    schema = files("skselect.policy").joinpath("policy.schema.json").read_text()
-    jsonschema.validate(stored, json.loads(schema))
-    stored = stored["confidence"]
+    check_schema(fitted.policy_.to_json())
+    stored = json.loads(fitted.policy_.to_json())["confidence"]
     assert stored["kind"] == "learned"
     assert list(stored["coefficients"]) == ["logit", "lead", "entropy", "tree"]
     report = fitted.confidence_.report_.coefficients

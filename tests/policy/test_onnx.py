@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from skselect import PrecomputedClassifier, SelectiveClassifier, ThresholdTuner
 
-pytest.importorskip("onnxruntime")
-pytest.importorskip("skl2onnx")
+for package in ("onnxruntime", "skl2onnx"):
+    pytest.importorskip(package, reason='needs `pip install -e ".[onnx]"`')
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "deployment.md"
 CODE = re.search(r"(?s)## A model in ONNX.*?```python\n(.*?)```", GUIDE.read_text()).group(1)

@@ -2,9 +2,7 @@
 
 import dataclasses
 import json
-from importlib.resources import files
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +14,7 @@ from skselect._files import digest_json
 from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.policy.shortlist import PolicyShortlist
 from tests.brute import examples, proba_cases
+from tests.common import check_schema
 from tests.policy.test_standalone import assert_same, gate_of, in_all_layouts, raw_scores
 
 LABELS = {
@@ -123,8 +122,7 @@ def test_a_file_holds_the_shortlist(threshold, caveats):
     policy = AbstentionPolicy(classes=LABELS["int"], threshold=threshold, shortlist=shortlist)
     text = policy.to_json()
     assert AbstentionPolicy.from_json(text).shortlist == shortlist
-    schema = json.loads(files("skselect.policy").joinpath("policy.schema.json").read_text())
-    jsonschema.validate(json.loads(text), schema)
+    check_schema(text)
     promises = "PROMISES NOTHING for new rows: there is no certificate."
     assert f"{promises}\n\n{shortlist}" == gate_of(policy).CERTIFICATE
 
