@@ -173,8 +173,12 @@ def test_what_belongs_on_the_cluster_is_refused_with_the_right_call():
     ):
         with pytest.raises(ValueError, match=r"Use skselect.dask.evaluate\(y_true, y_proba\)"):
             call()
+
+
+def test_a_model_of_the_cluster_is_refused_with_the_right_call():
     pytest.importorskip("distributed", reason='needs `pip install -e ".[dask]"`')
     xgboost_dask = pytest.importorskip("xgboost.dask")
+    y, proba = some_predictions(40)
     model = xgboost_dask.DaskXGBClassifier()
     for wrapped in (model, SelectiveClassifier(model), FrozenEstimator(model)):
         with pytest.raises(ValueError, match=r"FrozenEstimator\(skselect.dask.local_classifier"):
