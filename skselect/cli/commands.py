@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from skselect._checks.labels import check_classes, check_labels
 from skselect._checks.proba import check_class_columns
 from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
 from skselect._files import (
     check_output,
-    import_extra,
     read_json,
     waiting_line,
     whole_file,
@@ -231,7 +232,7 @@ def apply(given: Namespace) -> int:
     n_rows = n_accepted = n_rated = 0
     counts = count_at_quantiles(policy, np.empty(0))
     with _writer(given.out, _read_layout(given)) as write:
-        for piece in file.rows(columns.proba):
+        for piece in file.rows():
             if len(piece) == 0:
                 continue
             decided = _decide(policy, piece, columns, file)
@@ -385,7 +386,7 @@ def _read_log(
     audits = list(filter(None, [given.audited, given.audit_proba]))
     waiting = watched.waiting_
     numbers = pd.Index(row_hashes(waiting["id"].to_numpy(dtype=object)))
-    for piece in file.pieces([name, given.time, *audits, *columns.used], columns.numbers):
+    for piece in file.pieces([name, given.time, *audits, *columns.used]):
         if len(piece) == 0:
             continue
         rows = piece[list(dict.fromkeys([*audits, *columns.used]))].assign(
@@ -870,8 +871,6 @@ class _ParquetRows:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.arrow = import_extra("pyarrow", "pyarrow", "parquet")
-        self.parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
         self.writer: Any = None
 
     def __enter__(self) -> _ParquetRows:
@@ -884,7 +883,7 @@ class _ParquetRows:
     def write(self, rows: pd.DataFrame) -> None:
         """Append rows."""
         schema = None if self.writer is None else self.writer.schema
-        table = self.arrow.Table.from_pandas(rows, schema=schema, preserve_index=False)
+        table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
         if self.writer is None:
-            self.writer = self.parquet.ParquetWriter(self.path, table.schema)
+            self.writer = pq.ParquetWriter(self.path, table.schema)
         self.writer.write_table(table)

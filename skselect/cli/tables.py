@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
-import os
 import re
+import shutil
 import sys
 import tempfile
-import weakref
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
 
 from skselect._checks.labels import check_known, check_labels, encode_labels
 from skselect._checks.proba import RANGE_TOLERANCE, SUM_TOLERANCE, check_positive_proba
 from skselect._checks.rows import check_any_rows, check_columns
-from skselect._files import import_extra, naming_output, read_parquet, row_bar
+from skselect._files import naming_output, read_parquet, row_bar
 from skselect._typing import BoolArray, IntArray, LabelArray
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
-#: Rows read at a time.
-_PIECE = 1 << 18
-#: Bytes of a CSV file that are checked at a time, plus the rest of their last line.
-_BLOCK = 1 << 22
+#: Rows of a Parquet file, and bytes of a CSV file, that are read at a time.
+_PIECE, _BLOCK = 1 << 18, 1 << 24
 #: Endings of Parquet files; all other tables are CSV.
 PARQUET = (".parquet", ".pq")
 WORKBOOKS = (".xlsx", ".xls", ".ods")
@@ -47,12 +45,6 @@ _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _MISSING_TOKENS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"})
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(_INTEGER.pattern + r"(\.\d+)?([eE][-+]?\d+)?")
-_NA_VALUES = sorted({spell(x) for x in _MISSING_TOKENS for spell in (str, str.upper, str.title)})
-# Numbers are read as Python reads them, to the last bit. From 3.1 on, pandas always does.
-_EXACT: dict[str, Any] = (
-    {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-    else {"float_precision": "round_trip"}
-)  # fmt: skip
 _SWAP_MARKS = str.maketrans(",.", ".,")
 
 
@@ -71,6 +63,11 @@ class CsvLayout:
     separator: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether its text is UTF-8, with or without a byte order mark."""
+        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
 
     def separates(self, path: Path) -> str:
         """Return what stands between the cells of a file."""
@@ -93,7 +90,7 @@ def read_table(path: Path, argument: str = "TABLE", layout: CsvLayout = COMMAS) 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A CSV file, or a Parquet file.
+    """A CSV file, which may be packed, or a Parquet file.
 
     Parameters
     ----------
@@ -101,13 +98,16 @@ class TableFile:
         Its name in messages.
     names : tuple of str
         Its columns.
-    text : PlainText or None
-        What a CSV file says; None is a Parquet file.
+    layout : CsvLayout or None
+        How a CSV file is written; None is a Parquet file.
+    copy : object
+        What came from standard input, in a temporary file: it is read more than once.
     """
 
     path: Path
-    names: tuple[str, ...]
-    text: PlainText | None = None
+    names: tuple[str, ...] = ()
+    layout: CsvLayout | None = None
+    copy: Any = None
 
     @classmethod
     def open(cls, path: Path, argument: str = "TABLE", layout: CsvLayout = COMMAS) -> TableFile:
@@ -116,93 +116,191 @@ class TableFile:
             check_table_file(path, argument)
         elif sys.stdin is None:
             raise ValueError(f"{argument}: standard input is closed; name a file.")
-        text = None
         if path.suffix.lower() in PARQUET:
-            parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
-            known = read_parquet(parquet.read_metadata, path)
-            names = known.schema.to_arrow_schema().names
+            known = read_parquet(pq.read_metadata, path)
+            file = cls(path, tuple(known.schema.to_arrow_schema().names))
         else:
-            text = PlainText.open(path, argument, layout)
-            path = _STDIN_NAME if path == _STDIN else path
-            names = text.check(argument, path.name)
-        twice = sorted({name for name in names if names.count(name) > 1})
+            name, copy = (path, None) if path != _STDIN else (_STDIN_NAME, _copy_input())
+            file = cls(name, (), layout, copy)
+            file = replace(file, names=tuple(file.check(argument)))
+        twice = sorted({name for name in file.names if file.names.count(name) > 1})
         if twice:
-            raise ValueError(f"{path.name} has several columns of the name {twice}; rename them.")
-        return cls(path, tuple(names), text)
+            raise ValueError(
+                f"{file.path.name} has several columns of the name {twice}; rename them."
+            )
+        return file
 
     @property
     def is_text(self) -> bool:
         """Whether it is a CSV file, in which everything is text."""
-        return self.text is not None
+        return self.layout is not None
+
+    @property
+    def decimal(self) -> str:
+        """The decimal sign of numbers that are written as text."""
+        return "." if self.layout is None else self.layout.decimal
 
     def whole(self) -> pd.DataFrame:
-        """Read all columns and rows."""
-        if self.text is None:
+        """Read all columns and rows, with the types that the values of a CSV file suggest."""
+        if self.layout is None:
             return read_parquet(pd.read_parquet, self.path)
-        with _naming_csv(self.path.name):
-            return pd.read_csv(low_memory=False, **self.text.layout)
+        convert = arrow_csv.ConvertOptions(strings_can_be_null=True, decimal_point=self.decimal)
+        return arrow_csv.read_csv(self._source, *self._how_to_read(), convert).to_pandas()
 
-    def pieces(self, columns: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-        """Read some columns piece by piece; the cells of a text file stay text, but for `numbers`.
-
-        These are numbers, missing where a cell says so, unless one of them says something else.
-        """
+    def pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Read some columns piece by piece; the cells of a CSV file stay text."""
         wanted = list(dict.fromkeys(columns))
         check_columns(wanted, self.names, self.path.name)
-        for piece in self._text(wanted, numbers) if self.text else self._batches(wanted, None):
+        for piece in self._read(wanted, None):
             yield piece[wanted]
 
-    def rows(self, numbers: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+    def rows(self) -> Iterator[pd.DataFrame]:
         """Read all columns piece by piece, so that they can be written as they were read."""
-        if self.text is None:
-            return self._batches(self.names, pd.ArrowDtype)
-        return self._text(self.names, numbers)
+        return self._read(self.names, None if self.is_text else pd.ArrowDtype)
 
     def place(self, row: int) -> str:
-        """Return where a row is, for messages: its line in a CSV file."""
-        return f"row {row} (counted from 0)" if self.text is None else self.text.place(row)
+        """Return where a row is, for messages: its line in a CSV file, as an editor counts it."""
+        if self.layout is None:
+            return f"row {row} (counted from 0)"
+        return f"line {next(islice(self._lines(), row + 1, None))[0]}"
 
-    def _text(self, columns: Sequence[str], numbers: Sequence[str]) -> Iterator[pd.DataFrame]:
-        with _naming_csv(self.path.name), row_bar(None, self.path.name) as bar:
-            n_pieces = 0
-            for piece in self._chunks(columns, numbers):
-                if not all(_has_numbers(piece[name]) for name in numbers):
-                    break
-                yield piece
-                bar.update(len(piece))
-                n_pieces += 1
-            else:
-                return
-            # A cell is no finite number: from here on all are text, as errors quote it.
-            for piece in islice(self._chunks(columns, ()), n_pieces, None):
-                yield piece
-                bar.update(len(piece))
-
-    def _chunks(self, columns: Sequence[str], numbers: Sequence[str]) -> Iterator[pd.DataFrame]:
-        assert self.text is not None
-        with pd.read_csv(
-            names=self.names, header=0, usecols=[name for name in self.names if name in columns],
-            dtype={name: str for name in columns if name not in numbers}, low_memory=False,
-            keep_default_na=False, na_values=dict.fromkeys(numbers, _NA_VALUES),
-            chunksize=_PIECE, **self.text.layout, **_EXACT,
-        ) as chunks:  # fmt: skip
-            yield from chunks
-
-    def _batches(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
-        parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
-        with (
-            # Buffers read in advance would stay in memory.
-            parquet.ParquetFile(self.path, pre_buffer=False) as file,
-            row_bar(file.metadata.num_rows, self.path.name) as bar,
-        ):
-            first = 0
-            for batch in file.iter_batches(_PIECE, columns=list(columns), use_threads=False):
+    def _read(self, columns: Sequence[str], types: Any) -> Iterator[pd.DataFrame]:
+        """Yield the rows of each piece, counted from 0 in the whole file."""
+        total = None if self.is_text else pq.read_metadata(self.path).num_rows
+        first = 0
+        with self._open(columns) as batches, row_bar(total, self.path.name) as bar:
+            for batch in batches:
                 piece = batch.to_pandas(ignore_metadata=True, types_mapper=types)
                 yield piece.set_axis(range(first, first + len(piece)))
                 first += len(piece)
                 bar.update(len(piece))
         # Arrow keeps the memory of a batch, which may be more than the rest of the work needs.
-        import_extra("pyarrow", "pyarrow", "parquet").default_memory_pool().release_unused()
+        pa.default_memory_pool().release_unused()
+
+    @contextmanager
+    def _open(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the batches of some columns; those of a CSV file are text."""
+        if self.layout is None:
+            # Buffers read in advance would stay in memory.
+            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+                yield file.iter_batches(_PIECE, columns=list(columns), use_threads=False)
+            return
+        convert = arrow_csv.ConvertOptions(
+            include_columns=columns, column_types=dict.fromkeys(columns, pa.string())
+        )
+        with arrow_csv.open_csv(self._source, *self._how_to_read(), convert) as batches:
+            yield batches
+
+    @property
+    def _source(self) -> Any:
+        """The bytes of a CSV file, unpacked."""
+        return pa.input_stream(str(self.path) if self.copy is None else self.copy.name)
+
+    def _how_to_read(self) -> tuple[Any, Any]:
+        layout = self.layout or COMMAS
+        return (
+            arrow_csv.ReadOptions(
+                encoding="utf8" if layout.is_utf8 else layout.encoding, block_size=_BLOCK,
+                use_threads=False,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=layout.separates(self.path), newlines_in_values=True,
+                invalid_row_handler=_skip_blank_lines,
+            ),
+        )  # fmt: skip
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the first line of each row, and its cells: the slow way, which can say where."""
+        layout = self.layout or COMMAS
+        csv.field_size_limit(2**31 - 1)  # a cell may be longer than 128 KiB
+        encoding = "utf-8-sig" if layout.is_utf8 else layout.encoding
+        with io.TextIOWrapper(self._source, encoding, newline="") as text:
+            reader, start = csv.reader(text, delimiter=layout.separates(self.path)), 1
+            for cells in reader:
+                if len(cells) > 1 or "".join(cells).strip(" \t"):
+                    yield start, cells
+                start = reader.line_num + 1
+
+    def check(self, argument: str) -> list[str]:
+        """Return the names of the columns of a CSV file; refuse one that is no table."""
+        header: list[str] = []
+        try:
+            _, header = next(self._lines(), (0, []))
+            if len(header) > 1 and len(set(header)) == len(header):
+                with self._open(header) as batches:
+                    for _ in batches:
+                        pass
+        except OSError as error:
+            raise ValueError(
+                f"{argument}: {self.path.name} cannot be unpacked: {error}."
+            ) from error
+        except ValueError as error:
+            self._explain(argument, header, error)
+        if len(header) < 2:
+            self._explain(argument, header, None)
+        return header
+
+    def _explain(self, argument: str, header: list[str], error: Exception | None) -> NoReturn:
+        """Say why the file is no CSV table, and where."""
+        name, layout = self.path.name, self.layout or COMMAS
+        if not layout.is_utf8 and isinstance(error, UnicodeError):
+            raise ValueError(
+                f"--encoding: {name} is not written in {layout.encoding!r}: {error}."
+            ) from error
+        if layout.is_utf8 and error is not None:
+            self._refuse_other_bytes(argument)
+        if not header:
+            raise ValueError(f"{argument}: {name} is no CSV table: it is empty.")
+        separator = layout.separates(self.path)
+        likely = max(_SEPARATORS, key=separator.join(header).count)
+        advice = ""
+        if separator.join(header).count(likely) >= len(header):
+            shown = likely.replace("\t", "\\t")
+            advice = (
+                f'. It looks as if {_SEPARATORS[likely]} separates its cells: --separator "{shown}"'
+            )
+        if len(header) == 1:
+            raise ValueError(
+                f"{argument}: {name} has one column only, {header[0]!r}; a table has several, with "
+                f"{_SEPARATORS.get(separator, repr(separator))} between them{advice}."
+            )
+        n_rows = 0
+        for n_rows, (line, cells) in enumerate(self._lines()):  # noqa: B007 - used below
+            if len(cells) != len(header):
+                raise ValueError(
+                    f"{argument}: {name}: line {line} has {len(cells)} cells, the first line has "
+                    f"{len(header)}{advice}."
+                )
+        check_any_rows(n_rows, name)
+        raise ValueError(f"{argument}: {name} is no CSV table: {error}.") from error
+
+    def _refuse_other_bytes(self, argument: str) -> None:
+        """Refuse a file with bytes that are no UTF-8."""
+        with io.BufferedReader(self._source) as lines:
+            for line, text in enumerate(lines, 1):
+                try:
+                    text.decode()
+                except UnicodeDecodeError as error:
+                    is_wide = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+                    usual = "utf-16" if is_wide else "cp1252 (Windows)"
+                    raise ValueError(
+                        f"{argument}: {self.path.name} is no CSV table in UTF-8: line {line} has "
+                        f"the byte 0x{text[error.start]:02x}. Name its encoding, such as "
+                        f"--encoding {usual}."
+                    ) from error
+
+
+def _copy_input() -> Any:
+    """Return a temporary file, which goes when nobody needs it, with all of standard input."""
+    with naming_output(tempfile.gettempdir()):
+        copy = tempfile.NamedTemporaryFile(prefix="skselect-", suffix=".csv")  # noqa: SIM115
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+    return copy
+
+
+def _skip_blank_lines(row: Any) -> str:
+    return "error" if row.actual_columns > 1 or row.text.strip(" \t") else "skip"
 
 
 def check_table_file(path: Path, argument: str) -> None:
@@ -211,195 +309,6 @@ def check_table_file(path: Path, argument: str) -> None:
         raise ValueError(f"{argument}: there is no file {str(path)!r}.")
     if path.suffix.lower() in WORKBOOKS:
         raise ValueError(f"{argument}: {path.name} is a workbook; save the sheet as CSV.")
-
-
-@contextmanager
-def _naming_csv(name: str, argument: str = "TABLE") -> Iterator[None]:
-    """Turn errors of reading CSV into one that names the file."""
-    try:
-        yield
-    except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{argument}: {name} is no CSV table: {error}.") from error
-
-
-# The text of a CSV file -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PlainText:
-    """A CSV file in UTF-8: the user's own, or an unpacked copy that goes when nobody needs it.
-
-    Parameters
-    ----------
-    path : Path
-    separator, decimal : str
-    """
-
-    path: Path
-    separator: str
-    decimal: str
-
-    @classmethod
-    def open(cls, path: Path, argument: str, layout: CsvLayout) -> PlainText:
-        """Take the file as it is if it is UTF-8, else copy it."""
-        separator = layout.separates(path)
-        is_packed = path.suffix.lower() == ".gz"
-        is_utf8 = codecs.lookup(layout.encoding).name in ("utf-8", "utf-8-sig")
-        if path != _STDIN and not is_packed and is_utf8:
-            return cls(path, separator, layout.decimal)
-        number, name = tempfile.mkstemp(".csv", "skselect-")
-        copy = cls(Path(name), separator, layout.decimal)
-        weakref.finalize(copy, copy.path.unlink, missing_ok=True)  # at the latest when Python ends
-        kind = gzip.open if is_packed else io.open
-        source: Any = nullcontext(sys.stdin.buffer) if path == _STDIN else kind(path, "rb")
-        try:
-            with naming_output(name), os.fdopen(number, "wb") as file, source as packed:
-                blocks = iter(partial(packed.read, _BLOCK), b"")
-                texts = blocks if is_utf8 else _recode(blocks, layout.encoding)
-                file.writelines(texts)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{argument}: {path.name} cannot be unpacked: {error}.") from error
-        except UnicodeError as error:
-            raise ValueError(
-                f"--encoding: {path.name} is not written in {layout.encoding!r}: {error}."
-            ) from error
-        return copy
-
-    @property
-    def layout(self) -> dict[str, Any]:
-        """The options of `pandas.read_csv`."""
-        return {"filepath_or_buffer": self.path, "sep": self.separator, "decimal": self.decimal,
-                "index_col": False}  # fmt: skip
-
-    def check(self, argument: str, name: str) -> list[str]:
-        """Return the cells of the first line; refuse a file that is no table in UTF-8.
-
-        Rows that have more or fewer cells than the first line are refused: pandas would silently
-        cut, shift or pad them.
-        """
-        self._check_bytes(argument, name)
-        with _naming_csv(name, argument):
-            _, header = next(((line, cells) for line, cells in self._rows() if cells), (0, []))
-            unequal = self._find_unequal_row(len(header))
-        if not header:
-            raise ValueError(f"{argument}: {name} is no CSV table: it is empty.")
-        if len(header) == 1:
-            raise ValueError(
-                f"{argument}: {name} has one column only, {header[0]!r}; a table has several, with "
-                f"{_SEPARATORS.get(self.separator, repr(self.separator))} between them"
-                f"{self._suggest_separator(header)}."
-            )
-        if unequal is not None:
-            line, n_cells = unequal
-            raise ValueError(
-                f"{argument}: {name}: line {line} has {n_cells} cells, the first line has "
-                f"{len(header)}{self._suggest_separator(header)}."
-            )
-        return header
-
-    def _suggest_separator(self, header: list[str]) -> str:
-        """Return what to say about a first line that another sign separates into more cells."""
-        line = self.separator.join(header)
-        most = max(_SEPARATORS, key=line.count)
-        if line.count(most) < len(header):
-            return ""
-        shown = most.replace("\t", "\\t")
-        return f'. It looks as if {_SEPARATORS[most]} separates its cells: --separator "{shown}"'
-
-    def place(self, row: int) -> str:
-        """Return the line of a row; rows are counted from 0, lines as an editor counts them."""
-        lines = (line for line, cells in self._rows() if not _is_blank(cells))
-        return f"line {next(islice(lines, row + 1, None))}"
-
-    def _blocks(self) -> Iterator[bytes]:
-        """Yield the bytes in blocks of whole lines."""
-        with self.path.open("rb") as file:
-            while block := file.read(_BLOCK) + file.readline():
-                yield block
-
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the first line of each row, and its cells: quoted ones may contain line breaks."""
-        with _cells_of_any_length(), self.path.open(newline="", encoding="utf-8-sig") as file:
-            reader, start = csv.reader(file, delimiter=self.separator), 1
-            for cells in reader:
-                yield start, cells
-                start = reader.line_num + 1
-
-    def _check_bytes(self, argument: str, name: str) -> None:
-        """Refuse a file that is not written in UTF-8."""
-        before = 0
-        for block in self._blocks():
-            try:
-                block.isascii() or block.decode()
-            except UnicodeDecodeError as error:
-                line = before + block.count(b"\n", 0, error.start) + 1
-                is_wide = block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-                usual = "utf-16" if is_wide else "cp1252 (Windows)"
-                raise ValueError(
-                    f"{argument}: {name} is no CSV table in UTF-8: line {line} has the byte "
-                    f"0x{block[error.start]:02x}. Name its encoding, such as --encoding {usual}."
-                ) from error
-            before += block.count(b"\n")
-
-    def _find_unequal_row(self, width: int) -> tuple[int, int] | None:
-        """Return line and cells of the first row without `width` cells, None if all have them."""
-        sign = self.separator.encode()
-        others = bytes({*range(256)} - {*b'\r\n"', *sign})
-        before = 0
-        for block in self._blocks():
-            signs = block.translate(None, others).replace(b"\r\n", b"\n")
-            if b'"' in signs or b"\r" in signs:
-                return self._find_unequal_quoted_row(width)
-            signs += b"" if block.endswith(b"\n") else b"\n"
-            n_lines = signs.count(b"\n")
-            if signs != (sign * (width - 1) + b"\n") * n_lines:
-                found = _find_unequal_line(block, width, sign)
-                if found is not None:
-                    return before + found[0], found[1]
-            before += n_lines
-        return None
-
-    def _find_unequal_quoted_row(self, width: int) -> tuple[int, int] | None:
-        """Check row by row: quoted cells may contain separators and line breaks."""
-        # pandas loses the separator after a blank line that ends with a bare \r.
-        bare = any(block.count(b"\r") > block.count(b"\r\n") for block in self._blocks())
-        for line, cells in self._rows():
-            if len(cells) != width and (bare or not _is_blank(cells)):
-                return line, len(cells)
-        return None
-
-
-def _recode(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    """Yield text of any encoding in UTF-8."""
-    return (text.encode() for text in codecs.iterdecode(blocks, encoding))
-
-
-def _is_blank(cells: list[str]) -> bool:
-    return not cells or (len(cells) == 1 and not cells[0].strip(" \t"))
-
-
-def _find_unequal_line(block: bytes, width: int, separator: bytes) -> tuple[int, int] | None:
-    """Return number and cells of the first unequal line of a block without quotes."""
-    block = block if block.endswith(b"\n") else block + b"\n"
-    signs = np.frombuffer(block, np.uint8)
-    places = np.flatnonzero((signs == ord(separator)) | (signs == ord("\n")))
-    ends = np.flatnonzero(signs[places] == ord("\n"))
-    n_cells = np.diff(ends, prepend=-1)
-    for line in np.flatnonzero(n_cells != width).tolist():
-        start = 0 if line == 0 else places[ends[line - 1]] + 1
-        if block[start : places[ends[line]]].strip(b" \t\r\n".replace(separator, b"")):
-            return line + 1, int(n_cells[line])
-    return None
-
-
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """Let the csv module read cells above its limit of 128 KiB."""
-    usual = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(usual)
 
 
 # Which column means what --------------------------------------------------------------------
@@ -436,12 +345,6 @@ class Columns:
     def labels(self) -> list[str]:
         """The columns that hold classes."""
         return list(filter(None, [self.label, self.answer]))
-
-    @property
-    def numbers(self) -> list[str]:
-        """The columns that hold numbers only."""
-        names = [*self.proba, *filter(None, [self.confidence])]
-        return [name for name in names if name not in self.subgroups]
 
 
 def resolve_columns(
@@ -547,7 +450,7 @@ def _predictions(
     file: TableFile, columns: Columns, classes: LabelArray
 ) -> Iterator[tuple[Predictions, pd.DataFrame]]:
     """Yield the predictions of each piece with its subgroups."""
-    for piece in file.pieces(columns.used, columns.numbers):
+    for piece in file.pieces(columns.used):
         if len(piece) == 0:
             continue
         y_true = _read_labels(piece[str(columns.label)], classes, file)
@@ -774,60 +677,48 @@ def _read_numbers(frame: Any, file: TableFile) -> Any:
             raise ValueError(
                 f"{file.path.name}: column {name!r} must hold numbers, but holds booleans."
             )
-        is_number = pd.api.types.is_numeric_dtype(column)
-        pointed = column if is_number else _with_points(column, file)
-        try:
-            numbers = _to_numbers(pointed)
-        except (TypeError, ValueError, OverflowError) as error:
-            good = pointed.map(_is_number).to_numpy(dtype=bool)
-            raise _make_error("numbers", column, ~good, file) from error
+        if pd.api.types.is_numeric_dtype(column):
+            kind = np.float32 if column.dtype == np.float32 else np.float64
+            numbers = column.to_numpy(dtype=kind, na_value=np.nan)
+        else:
+            numbers = _parse_numbers(column, file)
         if np.isinf(numbers).any():
             raise _make_error("finite numbers", column, np.isinf(numbers), file)
         columns.append(numbers)
     return np.column_stack(columns)
 
 
-def _with_points(column: Any, file: TableFile) -> Any:
-    """Return the text of numbers with decimal points; what has points already is no number."""
-    if file.text is None or file.text.decimal == ".":
-        return column
-    # Of a long table the first pieces may be numbers already.
-    return column.astype(object).map(
-        lambda cell: cell.translate(_SWAP_MARKS) if isinstance(cell, str) else cell
-    )
-
-
-def _has_numbers(column: pd.Series) -> bool:
-    """Tell whether a column was read as finite numbers, some of which may be missing."""
-    return column.dtype.kind in "iuf" and not np.isinf(column.to_numpy()).any()
-
-
-def _to_numbers(column: Any) -> Any:
-    """Return a column as numbers, nan for missing ones and for words such as "n/a"."""
-    if pd.api.types.is_numeric_dtype(column):
-        kind = np.float32 if column.dtype == np.float32 else np.float64
-        return column.to_numpy(dtype=kind, na_value=np.nan)
+def _parse_numbers(column: Any, file: TableFile) -> Any:
+    """Return text as numbers, as Python reads them; nan where a cell means that none is known."""
     try:
-        return column.to_numpy(dtype=np.float64)
-    except (TypeError, ValueError):
-        known = ~column.map(_is_missing).to_numpy(dtype=bool)
-        numbers = np.full(len(column), np.nan)
-        numbers[known] = column[known].to_numpy(dtype=np.float64)
-        return numbers
+        text = pc.utf8_trim_whitespace(pa.array(column, from_pandas=True))
+        missing = pc.is_in(pc.utf8_lower(text), pa.array(sorted(_MISSING_TOKENS), text.type))
+        if file.decimal == ",":  # a point becomes what is in no number
+            text = pc.replace_substring(pc.replace_substring(text, ".", ";"), ",", ".")
+        numbers = pc.cast(pc.if_else(missing, None, text), pa.float64())
+        if not pc.any(pc.is_nan(numbers)).as_py():  # such as "nan(1)"
+            return numbers.to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        pass  # a cell is no number, or is written as Python alone reads it
+    cells = [_to_number(cell, file.decimal) for cell in column]
+    bad = np.array([number is None for number in cells])
+    if bad.any():
+        raise _make_error("numbers", column, bad, file)
+    return np.array(cells, dtype=np.float64)
 
 
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.strip().lower() in _MISSING_TOKENS
-    return value is None or value is pd.NA
-
-
-def _is_number(value: Any) -> bool:
+def _to_number(cell: Any, decimal: str = ".") -> float | None:
+    """Return a cell as a number, nan if it is missing, None if it is something else."""
+    if cell is None or cell is pd.NA:
+        return np.nan
+    if isinstance(cell, str):
+        if cell.strip().lower() in _MISSING_TOKENS:
+            return np.nan
+        cell = cell if decimal == "." else cell.translate(_SWAP_MARKS)
     try:
-        float(value)
+        return float(cell)
     except (TypeError, ValueError, OverflowError):
-        return _is_missing(value)
-    return True
+        return None
 
 
 def _make_error(wanted: str, column: Any, bad: Any, file: TableFile) -> ValueError:
@@ -837,9 +728,9 @@ def _make_error(wanted: str, column: Any, bad: Any, file: TableFile) -> ValueErr
     value = value.item() if isinstance(value, np.generic) else value
     advice = ""
     if wanted == "numbers" and isinstance(value, str):
-        if _is_number(value):
+        if _to_number(value) is not None:
             advice = " It has a decimal point: leave --decimal out."
-        elif _is_number(value.translate(_SWAP_MARKS)):
+        elif _to_number(value, ",") is not None:
             advice = " For decimal commas say --decimal ,."
     return ValueError(
         f"{file.path.name}: column {column.name!r} must hold {wanted}, but {file.place(row)} holds "

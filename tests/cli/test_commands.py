@@ -36,6 +36,7 @@ def _stopped_clock(monkeypatch):
 def _in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "_PIECE", 1000)
+    monkeypatch.setattr(tables, "_BLOCK", 50_000)
 
 
 @pytest.fixture
@@ -413,6 +414,7 @@ def test_rows_that_lack_a_number_are_handed_over(frame, kind, columns, monkeypat
     getattr(gaps, f"to_{kind}")(f"gaps.{kind}", index=False)
     getattr(frame, f"to_{kind}")(f"whole.{kind}", index=False)
     monkeypatch.setattr(tables, "_PIECE", 3)
+    monkeypatch.setattr(tables, "_BLOCK", 400)
     found = []
     for name in ["gaps", "whole"]:
         out = f"{name}_d.parquet"
@@ -614,6 +616,7 @@ def test_one_column_is_enough_for_any_number_of_rows(frame, n, kind, capsys):
 @pytest.mark.parametrize("columns", [PROBA, ANSWER], ids=["proba", "answer"])
 def test_pieces_of_a_file_have_one_type(frame, table, columns, monkeypatch, capsys):
     monkeypatch.setattr(tables, "_PIECE", 30)
+    monkeypatch.setattr(tables, "_BLOCK", 3000)
     frame = frame[:600].copy()
     frame["note"] = np.where(frame.index < 50, None, "later")
     frame["count"] = frame["id"].where(frame.index > 30).astype("Int64")
@@ -1037,10 +1040,10 @@ import os, sys
 import skselect.cli.tables as tables
 from skselect.cli.main import main
 rows = tables.TableFile.rows
-def stopped(file, numbers):
-    yield next(rows(file, numbers))
+def stopped(file):
+    yield next(rows(file))
     os.kill(os.getpid(), {int(number)})
-    yield from rows(file, numbers)
+    yield from rows(file)
 tables.TableFile.rows = stopped
 sys.exit(main(["apply", "t.csv", "--policy", "policy.json", "--out", "d.csv"]))
 """

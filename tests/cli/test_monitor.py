@@ -31,6 +31,7 @@ BASE = [*LOG, "--state", "state.json", "--target", "0.1", "--mature-after", "100
 def _in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "_PIECE", 100)
+    monkeypatch.setattr(tables, "_BLOCK", 10_000)
     now = pd.Timestamp("2024-06-01", tz="UTC").timestamp()
     monkeypatch.setattr(commands, "monitor", partial(commands.monitor, clock=lambda: now))
     AbstentionPolicy(classes=CLASSES, threshold=0.7).to_json("policy.json")

@@ -30,9 +30,10 @@ def kind(request):
     return request.param
 
 
-@pytest.fixture(params=[7, 10_000], ids=["pieces", "whole"], autouse=True)
-def _pieces(request, monkeypatch):
-    monkeypatch.setattr(tables, "_PIECE", request.param)
+@pytest.fixture(autouse=True)
+def _pieces(monkeypatch):
+    monkeypatch.setattr(tables, "_PIECE", 7)  # rows of a Parquet file
+    monkeypatch.setattr(tables, "_BLOCK", 400)  # bytes of a CSV file
 
 
 def written(frame, kind, folder, name="table"):
@@ -110,7 +111,9 @@ def test_one_column_is_the_second_class(kind, tmp_path, rng):
 def test_pieces_are_the_whole_in_order(kind, tmp_path, rng):
     frame = table_of(["no", "yes"], rng)
     file = written(frame, kind, tmp_path)
-    together = pd.concat(list(file.rows()))
+    pieces = list(file.rows())
+    assert len(pieces) > 3
+    together = pd.concat(pieces)
     expected = frame.astype(str) if kind == "csv" else frame  # as it is written
     pd.testing.assert_frame_equal(together, expected, check_dtype=False, check_index_type=False)
     pd.testing.assert_frame_equal(file.whole(), frame, check_dtype=False)
@@ -183,13 +186,10 @@ def test_what_is_no_number_is_named(word, message, tmp_path):
         tables.known_numbers(piece, ["p_no", "p_yes"], file)
 
 
-def test_pieces_of_numbers_and_of_text_are_read_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_PIECE", 2)
+def test_numbers_with_commas_and_missing_ones(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n0,25;x\nNA;x\n0,5;x\n  ;x\n0,75;x\n")
     file = TableFile.open(tmp_path / "t.csv", layout=tables.CsvLayout(";", ","))
-    pieces = list(file.pieces(["a", "b"], ["a"]))
-    assert [piece["a"].dtype.kind == "f" for piece in pieces] == [True, False, False]
-    numbers, known = tables.known_numbers(pd.concat(pieces), ["a"], file)
+    numbers, known = tables.known_numbers(pd.concat(file.pieces(["a"])), ["a"], file)
     np.testing.assert_array_equal(numbers[:, 0], [0.25, np.nan, 0.5, np.nan, 0.75])
     assert known.tolist() == [True, False, True, False, True]
 
@@ -203,9 +203,10 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "semicolons.csv").write_text("a;b\n1;2\n")
     with pytest.raises(ValueError, match="with a comma between them"):
         TableFile.open(tmp_path / "semicolons.csv")
-    (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(ValueError, match="no CSV table"):
-        TableFile.open(tmp_path / "empty.csv")
+    for text, message in [("", "no CSV table: it is empty"), ("a,b", "has no rows")]:
+        (tmp_path / "empty.csv").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            TableFile.open(tmp_path / "empty.csv")
 
 
 @pytest.mark.parametrize(
@@ -256,49 +257,45 @@ def test_headers(text, message, tmp_path):
 
 def first_unequal_row(path):
     """Return line and cells of the first row of another length than the first, row by row."""
-    raw = path.read_bytes()
-    bare = raw.count(b"\r") > raw.count(b"\r\n")
     with path.open(newline="", encoding="utf-8") as file:
         reader, start, width = csv.reader(file), 1, None
         for cells in reader:
             width = width or len(cells)
-            if len(cells) != width and (cells or bare):  # pandas misreads what follows a blank line
+            if cells and len(cells) != width:
                 return start, len(cells)
             start = reader.line_num + 1
     return None
 
 
-CELLS = st.sampled_from(["", "1", "é", "x y"])
-QUOTED = st.sampled_from(["", "1", '"a,b"', '"a\nb"', '"say ""no"""', '5" pipe', '"x"y'])
+CELLS = st.sampled_from(["", "1", "é", "x y", '"a,b"', '"a\nb"', '"say ""no"""', '5" pipe', '"x"y'])
 
 
-@pytest.mark.parametrize("cells", [CELLS, QUOTED], ids=["plain", "quoted"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @settings(max_examples=40, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(data=st.data())
-def test_rows_of_another_length_are_refused(cells, end, data, tmp_path):
+def test_rows_of_another_length_are_refused(end, data, tmp_path):
     width = data.draw(st.integers(2, 3))
-    row = st.lists(cells, min_size=width, max_size=width)
-    odd = st.lists(cells, min_size=2, max_size=5)
+    row = st.lists(CELLS, min_size=width, max_size=width)
+    odd = st.lists(CELLS, min_size=2, max_size=5)
     rows = data.draw(st.lists(st.one_of(row, row, row, odd, st.just([])), max_size=12))
     lines = [",".join("abc"[:width]), *map(",".join, rows)]
     text = end.join(lines) + data.draw(st.sampled_from(["", end]))
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     expected = first_unequal_row(path)
-    for block in [1, 1 << 20]:  # a line at a time, and all at once
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tables, "_BLOCK", block)
-            if expected is None:
-                file = TableFile.open(path)
-                n_rows = sum(len(piece) for piece in file.rows())
-                with path.open(newline="", encoding="utf-8") as text_file:
-                    assert n_rows == sum(map(bool, csv.reader(text_file))) - 1
-                continue
-            line, n_cells = expected
-            with pytest.raises(ValueError, match=f"line {line} has {n_cells} cells"):
-                TableFile.open(path)
+    if expected is None and not any(rows):
+        return
+    if expected is None:
+        file = TableFile.open(path)
+        with path.open(newline="", encoding="utf-8") as text_file:
+            _, *cells = filter(None, csv.reader(text_file))
+        found = [piece.to_numpy().tolist() for piece in file.rows()]
+        assert [row for rows in found for row in rows] == cells
+        return
+    line, n_cells = expected
+    with pytest.raises(ValueError, match=f"line {line} has {n_cells} cells"):
+        TableFile.open(path)
 
 
 @pytest.mark.parametrize("read", [tables.read_table, TableFile.open])
@@ -317,9 +314,11 @@ def test_blank_lines_are_no_rows(blank, tmp_path):
         assert piece["b"].tolist() == ["2"]
 
 
-def test_a_cell_may_be_long(tmp_path):
+def test_a_cell_may_be_long(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text(f'a,b\n"{"x" * 200_000}",1\n')
+    monkeypatch.undo()
+    assert TableFile.open(path).place(0) == "line 2"
     assert len(tables.read_table(path).loc[0, "a"]) == 200_000
 
 
@@ -375,7 +374,9 @@ NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.from_regex(r"-?0\.[0-9]{1,40}", fullmatch=True),
     st.integers(-(10**25), 10**25).map(str),
-    st.sampled_from(["007", " .5", "5.", "+1", "1_0", "1E-400", "4.9e-324", "-0.0", "", "n/A"]),
+    st.sampled_from(
+        ["007", " .5", "5.", "+1", "1_0", "1E-400", "4.9e-324", "-0.0", "", "n/A", "NaN"]
+    ),
 )
 
 
@@ -388,9 +389,9 @@ def test_numbers_are_those_of_python_to_the_last_bit(decimal, texts, tmp_path):
     lines = [f"{text.replace('.', decimal)};007" for text in texts]
     path.write_text("\n".join(["p;id", *lines]))
     file = TableFile.open(path, layout=CsvLayout(";", decimal))
-    pieces = list(file.pieces(["p", "id"], ["p"]))
+    pieces = list(file.pieces(["p", "id"]))
     found = np.concatenate([tables.known_numbers(piece, ["p"], file)[0] for piece in pieces])[:, 0]
-    missing = [text in ("", "NA", "n/A") for text in texts]
+    missing = [text in ("", "n/A", "NaN") for text in texts]
     expected = [np.nan if no else float(x) for x, no in zip(texts, missing, strict=True)]
     np.testing.assert_array_equal(found.view(np.int64), np.array(expected).view(np.int64))
     assert all((piece["id"] == "007").all() for piece in pieces)
@@ -400,7 +401,7 @@ def test_numbers_are_those_of_python_to_the_last_bit(decimal, texts, tmp_path):
 def test_words_are_no_numbers(word, tmp_path):
     (tmp_path / "t.csv").write_text(f"p,id\n{word},1\nTrue,1\n")
     file = TableFile.open(tmp_path / "t.csv")
-    piece = pd.concat(file.pieces(["p"], ["p"]))
+    piece = pd.concat(file.pieces(["p"]))
     line = 2 if word else 3
     with pytest.raises(ValueError, match=f"must hold numbers, but line {line} holds '"):
         tables.known_numbers(piece, ["p"], file)
@@ -414,9 +415,14 @@ def test_lines_are_those_of_an_editor(tmp_path):
     assert pd.concat(file.rows())["c"].tolist() == ["x\ny", "z", "w"]
 
 
-def test_whole_tables_of_another_layout(tmp_path):
-    path = tmp_path / "t.csv.gz"
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
+def test_whole_tables_of_another_layout(ending, tmp_path):
+    path = tmp_path / f"t.csv.{ending}"
     frame = pd.DataFrame({"a": [0.5, 1.25], "b": ["ö", "x"]})
-    frame.to_csv(path, sep=";", decimal=",", encoding="cp1252", index=False)
+    text = frame.to_csv(sep=";", decimal=",", index=False)
+    with pa.CompressedOutputStream(
+        str(path), {"gz": "gzip", "zst": "zstd"}.get(ending, ending)
+    ) as file:
+        file.write(text.encode("cp1252"))
     found = tables.read_table(path, layout=CsvLayout(";", ",", "cp1252"))
     pd.testing.assert_frame_equal(found, frame)
