@@ -169,8 +169,8 @@ _CSV: Options = [
 ]
 _TABLE: Options = [
     (["table"], {"type": Path, "metavar": "TABLE",
-                 "help": "CSV file (.gz: packed), Parquet file (.parquet, .pq), or - for CSV on "
-                         "standard input"}),
+                 "help": "CSV file (.gz, .bz2, .zst: packed), Parquet file (.parquet, .pq), or - "
+                         "for CSV on standard input"}),
     *_CSV,
 ]
 _INPUTS: Options = [

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skselect._checks.rows import check_any_rows, check_columns
-from skselect._files import import_extra, read_parquet, row_bar
+from skselect._files import read_parquet, row_bar
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
 from skselect.streaming.state import SelectiveState
@@ -68,8 +68,6 @@ def evaluate_parquet(
     ValueError
         If no file is found, a column is missing or holds nulls, or a value is impossible; the
         message names the file.
-    ImportError
-        If pyarrow is not installed.
 
     See Also
     --------
@@ -136,7 +134,7 @@ def parquet_state(
 
     Raises
     ------
-    ValueError, ImportError
+    ValueError
         As :func:`skselect.evaluate_parquet`.
 
     Examples
@@ -150,19 +148,20 @@ def parquet_state(
     >>> state.finalize().coverage_at_risk(0.0)
     0.75
     """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - not needed to import the library
+
     columns = _check_file_columns(y_true, y_proba, confidence, loss, labels)
     state = SelectiveState(mode, thresholds=thresholds, labels=labels)
     count = state.update_confidence if y_true is None else state.update
     files = find_files(paths)
-    parquet = import_extra("pyarrow.parquet", "pyarrow", "parquet")
     total = 0
     for file in files:  # check every file before counting the first row
-        found = read_parquet(parquet.read_metadata, file)
+        found = read_parquet(pq.read_metadata, file)
         _check_parquet_columns(found.schema.to_arrow_schema().names, columns, file)
         total += found.num_rows
     with row_bar(total, "evaluate_parquet", wanted=progress) as bar:
         for path in files:
-            with parquet.ParquetFile(path) as file:
+            with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
                     _count(count, batch, columns, path)
                     bar.update(batch.num_rows)
