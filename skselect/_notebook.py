@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 
 _WIDTH = 88
@@ -27,6 +28,22 @@ def unwrap(text: str) -> str:
 def count(n: float, noun: str) -> str:
     """Return a number with its noun: 1 row, 1,200 rows."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def percent(share: float, *, up: bool | None = None) -> str:
+    """Return a percentage with four digits; for `up` see :func:`rounded`."""
+    return f"{rounded(100.0 * share, 4, up=up)} %"
+
+
+def rounded(value: float, digits: int, *, up: bool | None = None) -> str:
+    """Return a number with so many digits, rounded so that no bound is overstated.
+
+    `up` is True for an upper bound, False for a lower bound, None for the nearest number.
+    Float noise, as in 100 * 0.07, is removed before rounding.
+    """
+    way = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}[up]
+    exact = Decimal(f"{value:.12g}")
+    return f"{float(Context(prec=digits, rounding=way).plus(exact)):.{digits}g}"
 
 
 class NotebookText:

@@ -15,7 +15,7 @@ from skselect._files import import_extra
 from skselect._typing import FloatArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.curve.scan import evenly
-from skselect.policy.certificate import amount
+from skselect.objectives import Loss
 from skselect.policy.subgroups import subgroup_codes
 from skselect.predictions.predictions import Predictions
 
@@ -207,7 +207,7 @@ def draw_threshold(ax: Any, threshold: float | None) -> None:
 
 def draw_target(ax: Any, target: float | None, loss: str) -> None:
     """Draw a target of the risk as a line, once for all curves."""
-    label = "" if target is None else f"target {amount(target, loss)}"
+    label = "" if target is None else f"target {Loss(loss).amount(target)}"
     if label and label not in ax.get_legend_handles_labels()[1]:
         ax.axhline(target, color="0.35", linestyle="--", linewidth=1, label=label)
 

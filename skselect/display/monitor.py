@@ -16,6 +16,7 @@ from skselect.display.common import (
     new_figure,
     show_percent,
 )
+from skselect.objectives import Loss
 from skselect.monitoring import SelectiveRiskMonitor
 
 # Evidence beyond so many times the alarm line is drawn there: it would hide what came before.
@@ -86,7 +87,7 @@ class MonitorDisplay:
         display = cls(
             monitor.to_frame(),
             target=targets.pop() if len(targets) == 1 else None,
-            is_share=status.loss == "zero_one",
+            is_share=Loss(status.loss).is_error,
             name=name,
         )
         return display.plot(axes)

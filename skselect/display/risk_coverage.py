@@ -23,17 +23,13 @@ from skselect.display.common import (
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.metrics._arguments import DoorOptions, share_options
-from skselect.policy.certificate import Certificate, amount, percent
+from skselect._notebook import percent
+from skselect.objectives import Loss, Risk
+from skselect.policy.certificate import Certificate
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
 _CURVE = "skselect risk-coverage curve"
-_RISKS = {
-    "zero_one": "Selective risk: errors among accepted cases",
-    "cost": "Mean cost of accepted cases",
-    "graded": "Mean loss of accepted cases",
-}
-
 
 class RiskCoverageDisplay(CurveDisplay):
     """Risk-coverage curve: the selective risk at every coverage.
@@ -149,10 +145,10 @@ class RiskCoverageDisplay(CurveDisplay):
         curve, goal = selection.curve, selection.goal
         countable = curve.counted and not curve.is_graded
         bounds = simultaneous_band(curve, goal.level) if band and countable else None
-        target = goal.own_target if goal.objective == "risk" else None
+        target = goal.own_target if isinstance(goal.objective, Risk) else None
         return cls(
             curve, name=name, threshold=selection.threshold, target=target,
-            certificate=selection.certificate, band=bounds, loss=goal.loss, unit=goal.unit,
+            certificate=selection.certificate, band=bounds, loss=goal.loss.kind, unit=goal.loss.unit,
         ).plot(ax)  # fmt: skip
 
     @classmethod
@@ -223,11 +219,14 @@ class RiskCoverageDisplay(CurveDisplay):
             self._draw_promise(ax, self.certificate)
         if self.threshold is not None:
             self._mark(ax, self.threshold)
-        ax.set(xlabel="Coverage: share of accepted cases", ylabel=_RISKS[self.loss],
-               xlim=(0, 1.02))  # fmt: skip
+        loss = Loss(self.loss, self.unit)
+        risk = "Selective risk: errors among accepted cases"
+        if not loss.is_error:
+            risk = f"Mean {'cost' if loss.is_cost else 'loss'} of accepted cases"
+        ax.set(xlabel="Coverage: share of accepted cases", ylabel=risk, xlim=(0, 1.02))
         ax.autoscale(axis="y")  # fit all curves on these axes
         ax.set_ylim(bottom=0)
-        show_percent(*(ax.xaxis, ax.yaxis) if self.loss == "zero_one" else (ax.xaxis,))
+        show_percent(*(ax.xaxis, ax.yaxis) if loss.is_error else (ax.xaxis,))
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False)
 
@@ -240,26 +239,26 @@ class RiskCoverageDisplay(CurveDisplay):
         ax.plot(x, self.unit * y, color="0.55", linewidth=1.2, drawstyle="steps-pre",
                 label="bound for all thresholds at once")  # fmt: skip
         certificate = self.certificate
-        if certificate is None or certificate.objective != "risk":
+        if certificate is None or not certificate.kind.is_selective:
             return
         least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
         ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
-                   label=f"too few to certify {amount(certificate.target, self.loss)}")  # fmt: skip
+                   label=f"too few to certify {certificate.bound}")  # fmt: skip
 
     def _draw_promise(self, ax: Any, certificate: Certificate) -> None:
         """Draw a line from the risk and the coverage of these rows to the promised limit."""
         x, y, target = certificate.coverage, certificate.risk, certificate.target
-        bound = amount(target, self.loss)
-        limit, text = {
-            "risk": ((x, target), f"at most {bound}"),
-            "generalized_risk": ((x, target / x), f"at most {bound} over all cases"),
-            "coverage": ((target, y), f"coverage at least {percent(target, up=False)}"),
-        }[certificate.objective]
+        bound, kind = certificate.bound, certificate.kind
+        limit, text = (x, target / x), f"at most {bound} over all cases"
+        if kind.is_selective:
+            limit, text = (x, target), f"at most {bound}"
+        elif kind.is_least:
+            limit, text = (target, y), f"coverage at least {bound}"
         sure = certificate.is_certified
-        kind = f"{'' if sure else 'not '}certified"
+        word = f"{'' if sure else 'not '}certified"
         ax.plot([x, limit[0]], [y, limit[1]], color=MARK, linewidth=2, markevery=[1],
                 linestyle="-" if sure else ":", marker="|" if limit[1] == y else "_",
-                label=f"{kind}: {text}")  # fmt: skip
+                label=f"{word}: {text}")  # fmt: skip
 
     def _mark(self, ax: Any, threshold: float) -> None:
         accepted = self.curve.accepted_at(np.array([threshold]))
@@ -268,6 +267,6 @@ class RiskCoverageDisplay(CurveDisplay):
             ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")
             return
         x, y = weight / self.curve.total_weight, self.unit * (loss / weight)
-        found = f"{100 * y:.1f} % wrong" if self.loss == "zero_one" else f"mean {y:.3g}"
+        found = f"{100 * y:.1f} % wrong" if Loss(self.loss).is_error else f"mean {y:.3g}"
         ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
                 label=f"threshold {threshold:.3g}: accepts {100 * x:.0f} %, {found}")  # fmt: skip

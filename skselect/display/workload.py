@@ -20,7 +20,7 @@ from skselect.display.common import (
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.metrics._arguments import CountOptions, share_options
-from skselect.policy.certificate import percent
+from skselect._notebook import percent
 from skselect.thresholds import simultaneous_band
 
 _CURVE = "skselect hand-overs"

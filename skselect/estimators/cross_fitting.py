@@ -42,7 +42,8 @@ from skselect.estimators.fitting import (
 )
 from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.progress import Fits, FitTask, run
-from skselect.policy.certificate import Caveat, percent
+from skselect._notebook import percent
+from skselect.policy.certificate import Caveat
 from skselect.policy.policy import Decisions, apply_policy
 from skselect.policy.subgroups import asks_for_answers, subgroup_codes
 from skselect.predictions.confidence import confidence_of_answers

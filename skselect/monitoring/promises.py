@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_risk_target
 from skselect._typing import FloatArray
 from skselect.monitoring.batches import total
 from skselect.monitoring.evidence import Evidence, advance, bets_on_cases
+from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.selection.kept import is_promise
@@ -73,7 +73,7 @@ class Promise:
 
 def find_watched(
     policy: AbstentionPolicy, target: float | None, delta: float | None
-) -> tuple[str, list[Promise]]:
+) -> tuple[Loss, list[Promise]]:
     """Return which loss is watched, and the promises."""
     certificates = _certificates_of_risk(policy)
     loss = policy.rule.default_loss
@@ -82,7 +82,7 @@ def find_watched(
             group: certificate
             for group, certificate in certificates.items()
             if certificate is not None
-            and certificate.objective == "risk"
+            and certificate.kind.is_selective
             and is_promise(certificate)
         }
         _check_any(made, certificates)
@@ -90,7 +90,7 @@ def find_watched(
         certificates = {**made}
     elif not certificates:
         raise ValueError("policy: it hands over all cases of every subgroup; nothing is watched.")
-    unit = policy.rule.unit if loss == "cost" else 1.0
+    what = Loss.of(loss, policy.rule)
     share = (0.05 if delta is None else delta) / len(certificates)
     promises = []
     for group, certificate in certificates.items():
@@ -98,8 +98,8 @@ def find_watched(
         if target is None and certificate is not None:
             largest = certificate.target
             level = certificate.delta if delta is None else share
-        promises.append(Promise(group, check_risk_target(largest, loss, unit) / unit, level))
-    return loss, promises
+        promises.append(Promise(group, Risk.check_bound(largest, what) / what.unit, level))
+    return what, promises
 
 
 def _certificates_of_risk(policy: AbstentionPolicy) -> dict[Any, Certificate | None]:
@@ -121,7 +121,7 @@ def _check_any(
     """Refuse a policy that promises nothing, where there is no target."""
     if made:
         return
-    if any(one is not None and one.loss == "graded" for one in certificates.values()):
+    if any(one is not None and one.is_of_users_loss for one in certificates.values()):
         raise ValueError(
             "policy: its certificate is about a loss of your own, which a policy does not hold. "
             "Pass target=, to watch the share of errors (or the costs)."

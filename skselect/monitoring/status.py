@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from skselect._notebook import NotebookText, count, wrap
-from skselect.policy.certificate import amount, percent, rounded
+from skselect._notebook import NotebookText, count, percent, rounded, wrap
+from skselect.objectives import Loss, Risk
 
 
 @dataclass(frozen=True)
@@ -193,14 +193,7 @@ class MonitorStatus(NotebookText):
     def _answer(self) -> str:
         worst = self.worst
         group = f" {self._group}" if self._group else ""
-        most = amount(worst.target, self.loss)
-        promised = (
-            "Promised: "
-            + {
-                "zero_one": f"at most {most} of the cases{group} it decides alone are wrong.",
-                "cost": f"the cases{group} it decides alone cost at most {most} each on average.",
-            }[self.loss]
-        )
+        promised = f"Promised: {Risk.describe(worst.target, self._loss, self._group)}."
         if worst.risk == "ok":
             answer = "OK: no alarm."
             if self.is_stuck:
@@ -224,6 +217,10 @@ class MonitorStatus(NotebookText):
         )
 
     @property
+    def _loss(self) -> Loss:
+        return Loss(self.loss)
+
+    @property
     def _group(self) -> str:
         """Which cases the worst promise is about, "" for all."""
         return "" if self.by is None else f"of {self.by} {self.worst.group!r}"
@@ -237,7 +234,7 @@ class MonitorStatus(NotebookText):
         if not worst.n_known:
             return ""
         low, high = worst.interval
-        ends = f"{amount(low, self.loss, up=False)} to {amount(high, self.loss)}"
+        ends = f"{self._loss.amount(low, up=False)} to {self._loss.amount(high)}"
         latest = ""
         if len(self.promises) == 1 and self.n_latest < self.n_known:
             latest = f"; of the latest {self.n_latest:,}: {self._amount(self.latest_risk)}"
@@ -256,8 +253,8 @@ class MonitorStatus(NotebookText):
         )
 
     def _amount(self, value: float) -> str:
-        wrong = " wrong" if self.loss == "zero_one" else " on average"
-        return amount(value, self.loss, up=None) + wrong
+        wrong = " wrong" if self._loss.is_error else " on average"
+        return self._loss.amount(value, up=None) + wrong
 
     def _labels(self) -> str:
         said = []

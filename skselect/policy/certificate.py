@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,10 +17,11 @@ import numpy as np
 
 from skselect._array_ops import ROUNDING
 from skselect._checks.options import check_choice, check_count, check_number
-from skselect._notebook import NotebookText, wrap
+from skselect._notebook import NotebookText, percent, rounded, wrap
 from skselect._typing import FloatArray
 from skselect.bounds import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.objectives import GUARANTEES, MEAN_ONLY, Guarantee, Loss
 from skselect.policy.seen_rows import Overlap
 from skselect.thresholds import least_band_target
 
@@ -147,18 +148,9 @@ MAY_HAVE_CHOSEN = Caveat(
     strikes=False,
 )
 NOTHING = Caveat("no threshold meets the target, so nothing is accepted", "")
-SGR_PROOF = Caveat(
-    "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
-    "rows (method='combined' certifies, and answers more)",
-    "",
-)
 UNBOUNDED = Caveat(
     "rows may weigh more than the heaviest of these, of which nothing is known "
     "(method=Betting(largest_weight=...) says how heavy they can be)",
-    "",
-)
-MEAN_ONLY = Caveat(
-    "only the mean over many calibrations is kept, and single ones miss it about every second time",
     "",
 )
 GROUPED = Caveat("rows of one group are not independent (groups= was given)", INDEPENDENT)
@@ -266,13 +258,13 @@ class Certificate(NotebookText):
         objective: the largest coverage. For "band" it is exact; the other methods also look at
         surer rows, so that it is an upper bound. Computed when first asked for.)
         """
-        if self.objective != "risk" or self.method == "clopper-pearson":
+        if not self.kind.is_selective or self.method == "clopper-pearson":
             return self.pointwise_bound
-        if self.method not in ("band", "combined"):
+        share = {"band": 1.0, "combined": BAND_SHARE}.get(self.method)
+        if share is None:
             return self.target if self.n_accepted else self.unit
-        combined = self.method == "combined"
         counts = self.n_accepted, self.n_errors
-        delta = (BAND_SHARE if combined else 1.0) * self.delta / self.max_analyses
+        delta = share * self.delta / self.max_analyses
         least = self.unit * least_band_target(*counts, self.n, delta, self.min_coverage)
         return min(least, self.target) if self.n_accepted else least
 
@@ -317,7 +309,7 @@ class Certificate(NotebookText):
         if self.max_analyses > 1:
             how_often += f" (each of up to {self.max_analyses} analyses)"
         if self.guarantee == "mean":
-            start = "If" if self.caveats == (MEAN_ONLY.reason,) else start
+            start = "If" if self.caveats == (MEAN_ONLY,) else start
             how_often = "on average over such calibrations"
         not_for = "not per period" if self.cases else "not per subgroup, not per period"
         if self.guarantee == "measured":
@@ -333,7 +325,26 @@ class Certificate(NotebookText):
     @property
     def promise(self) -> str:
         """What is promised, in words; bounds are never rounded in its favour."""
-        return describe_promise(self.objective, self.target, self.loss, self.cases)
+        return self.kind.describe(self.target, self._loss, self.cases)
+
+    @property
+    def bound(self) -> str:
+        """The target as text, rounded to the safe side."""
+        return self.kind.amount(self.target, self._loss)
+
+    @property
+    def is_of_users_loss(self) -> bool:
+        """Whether it bounds a loss of the user's own, which no policy holds."""
+        return not (self._loss.is_error or self._loss.is_cost)
+
+    @property
+    def kind(self) -> type[Guarantee]:
+        """The class of the objective."""
+        return GUARANTEES[self.objective]
+
+    @property
+    def _loss(self) -> Loss:
+        return Loss(self.loss, self.unit)
 
     def _facts(self) -> str:
         which = f" {self.cases}" if self.cases else ""
@@ -343,11 +354,10 @@ class Certificate(NotebookText):
         if self.n_accepted < self.n:
             one = math.isfinite(self.threshold)
             start = f"from confidence {self.threshold:.6g} on" if one else "subgroup by subgroup"
-        found = {
-            "zero_one": f"{self.n_errors} of them wrong",
-            "cost": f"{self.n_errors} of them at a cost, {self.risk:.6g} on average",
-            "graded": f"{self.n_errors} of them with a loss, {self.risk:.6g} on average",
-        }[self.loss]
+        found = f"{self.n_errors} of them wrong"
+        if not self._loss.is_error:
+            lost = "at a cost" if self._loss.is_cost else "with a loss"
+            found = f"{self.n_errors} of them {lost}, {self.risk:.6g} on average"
         return (
             f"It decides {percent(self.coverage)} of these cases{which} alone ({self.n_accepted} "
             f"of {self.n}, {found}), {start}."
@@ -379,28 +389,6 @@ class Certificate(NotebookText):
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-
-def describe_promise(objective: str, target: float, loss: str, cases: str) -> str:
-    """Return a promise in words, its bound rounded to the safe side."""
-    which = f" {cases}" if cases else ""
-    if objective == "coverage":
-        least = percent(target, up=False)
-        return f"it decides at least {least} of all cases{which} alone in the long run"
-    bound = amount(target, loss)
-    if objective == "risk":
-        if loss == "zero_one":
-            wrong = f"of the cases{which} it decides alone are wrong"
-            return f"at most {bound} {wrong} in the long run"
-        verb = "cost" if loss == "cost" else "lose"
-        return f"the cases{which} it decides alone {verb} at most {bound} each on average"
-    if loss == "zero_one":
-        return f"at most {bound} of all cases{which} are decided alone and wrong in the long run"
-    verb = "costs" if loss == "cost" else "loses"
-    return (
-        f"what it decides alone {verb} at most {bound} per case{which} on average, decided "
-        "alone or not"
-    )
 
 
 def fingerprint(curve: RiskCoverageCurve) -> str:
@@ -449,30 +437,6 @@ def threshold_from_json(stored: Any) -> float:
     return check_number("threshold", stored, closed="neither")
 
 
-def amount(value: float, loss: str, *, up: bool | None = True) -> str:
-    """Return a mean loss as text: a percentage of errors, or a number in the user's units.
-
-    It is an upper bound unless `up` says otherwise, see :func:`rounded`.
-    """
-    return percent(value, up=up) if loss == "zero_one" else rounded(value, 6, up=up)
-
-
-def percent(share: float, *, up: bool | None = None) -> str:
-    """Return a percentage with four digits; for `up` see :func:`rounded`."""
-    return f"{rounded(100.0 * share, 4, up=up)} %"
-
-
-def rounded(value: float, digits: int, *, up: bool | None = None) -> str:
-    """Return a number with so many digits, rounded so that no bound is overstated.
-
-    `up` is True for an upper bound, False for a lower bound, None for the nearest number.
-    Float noise, as in 100 * 0.07, is removed before rounding.
-    """
-    way = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}[up]
-    exact = Decimal(f"{value:.12g}")
-    return f"{float(Context(prec=digits, rounding=way).plus(exact)):.{digits}g}"
-
-
 def _percent_kept(delta: float) -> str:
     """Return 100 (1 - delta), rounded down so that no promise is overstated."""
     down = Context(rounding=ROUND_FLOOR)
@@ -508,7 +472,7 @@ _NUMBERS = (
 _COUNTS = {"n": 1, "n_accepted": 0, "n_errors": 0, "rows_needed": 0, "max_analyses": 1}
 # Names: those allowed, the default first.
 _NAMES = {
-    "objective": ("risk", "generalized_risk", "coverage"),
+    "objective": tuple(GUARANTEES),
     "guarantee": ("high_probability", "mean", "measured", "none"),
     "loss": ("zero_one", "cost", "graded"),
 }
@@ -525,7 +489,7 @@ def _check_certificate(fields: Mapping[str, Any]) -> None:
     for name, least in _COUNTS.items():
         if name in fields:
             check_count(f"certificate: {name}", fields[name], least)
-    most = 1.0 if fields["objective"] == "coverage" else fields.get("unit", 1.0)
+    most = GUARANTEES[fields["objective"]].unit_of(Loss(unit=fields.get("unit", 1.0)))
     if fields["target"] > most * (1.0 + ROUNDING):
         raise ValueError(f"certificate: no target can be above {most:g}, got {fields['target']:g}.")
     if not isinstance(fields["exact"], bool) or not (fields["exact"] or fields["caveats"]):

@@ -14,14 +14,12 @@ from skselect._array_ops import column_names
 from skselect._checks import shown, warn_user
 from skselect._checks.options import check_choice, check_threshold
 from skselect._checks.rows import check_subgroups
-from skselect._notebook import wrap
+from skselect._notebook import percent, wrap
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.policy.certificate import (
     Certificate,
-    amount,
     check_certified,
     check_texts,
-    percent,
     threshold_from_json,
     threshold_to_json,
 )
@@ -29,6 +27,46 @@ from skselect.policy.certificate import (
 # What users pass to make the answers the subgroups.
 _BY_ANSWER = "predicted_class"
 UNSEEN = ("abstain", "raise")
+
+
+@dataclass(frozen=True, eq=False)
+class Subgroups:
+    """Which subgroups have a threshold of their own, and what becomes of rows of no subgroup.
+
+    Parameters
+    ----------
+    by : column name, list of them, callable, array-like, DataFrame or "predicted_class"
+        As `group_by` of :class:`~skselect.ThresholdTuner`, or `subgroups` of
+        :func:`~skselect.select_threshold`.
+    unseen : {"abstain", "raise"}, default="abstain"
+        What the policy does with rows of other subgroups, or of none: defer them with a warning,
+        or raise an error.
+
+    Examples
+    --------
+    >>> from skselect import Risk, Subgroups, ThresholdTuner
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> ThresholdTuner(GaussianNB(), Risk(.05), group_by=Subgroups("site", unseen="raise"))
+    ThresholdTuner(estimator=GaussianNB(),
+                   group_by=Subgroups(by='site', unseen='raise'),
+                   objective=Risk(0.05))
+    """
+
+    by: Any
+    unseen: str = "abstain"
+
+    def __post_init__(self) -> None:
+        check_choice("unseen", self.unseen, UNSEEN)
+
+    @classmethod
+    def read(cls, given: Any) -> Subgroups:
+        """Return subgroups that abstain on others, unless they say otherwise."""
+        return given if isinstance(given, Subgroups) else cls(given)
+
+    @property
+    def by_answer(self) -> bool:
+        """Whether the answers are the subgroups."""
+        return isinstance(self.by, str) and self.by == _BY_ANSWER
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,12 +223,7 @@ def tabulate_promises(
         one = certificates.get(group)
         row = {by: str(group), "n": "", "coverage": "", "target": ""}
         if one is not None:
-            least = one.objective == "coverage"
-            row |= {
-                "n": f"{one.n:,}",
-                "coverage": percent(one.coverage),
-                "target": amount(one.target, "zero_one" if least else one.loss, up=not least),
-            }
+            row |= {"n": f"{one.n:,}", "coverage": percent(one.coverage), "target": one.bound}
         row["threshold"] = f"{threshold:.4g}" if math.isfinite(threshold) else "none"
         rows.append(row | {"verdict": _verdict(one)})
     return pd.DataFrame(rows)[[by, "n", "coverage", "threshold", "target", "verdict"]]
@@ -289,11 +322,6 @@ def _has_one_value(column: Any) -> bool:
     if type(column) is np.ndarray:
         return column.shape == (1,)
     return type(column) is list and len(column) == 1
-
-
-def asks_for_answers(group_by: Any) -> bool:
-    """Tell whether the user asks for the answers as subgroups."""
-    return isinstance(group_by, str) and group_by == _BY_ANSWER
 
 
 def names_of_columns(subgroups: Any) -> tuple[str, ...]:

@@ -39,16 +39,6 @@ LOSSES: dict[str, Callable[[Predictions], FloatArray]] = {
 }
 
 
-def choose_loss(loss: LossSpec, objective: str, *, has_costs: bool) -> LossSpec:
-    """Return `loss`, or for "auto" the cost where there is one and the objective can use it."""
-    if callable(loss):
-        return loss
-    check_choice("loss", loss, ["auto", *LOSSES])
-    if loss != "auto":
-        return loss
-    return "cost" if has_costs and objective in ("risk", "generalized_risk", "cost") else "zero_one"
-
-
 def compute_loss(predictions: Predictions, loss: LossSpec) -> FloatArray:
     """Return the loss of each row, in [0, 1].
 

@@ -28,7 +28,7 @@ from skselect._checks.proba import (
     resolve_pos_label,
 )
 from skselect._checks.rows import check_confidence, check_length, check_weight
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.predictions.decisions import DecisionRule
 
 
@@ -360,3 +360,10 @@ def _encode_answers(y_pred: Any, decision: str, classes: LabelArray, n: int) -> 
 def _copy(weight: FloatArray | None) -> FloatArray | None:
     """Return a copy: what the caller does to the array later must not change what is kept."""
     return None if weight is None else weight.copy()
+
+
+def rows_of_class(predictions: Predictions, side: str, label: Any) -> tuple[BoolArray, str]:
+    """Return which rows are answered ("predicted"), or are ("true"), a class, and their name."""
+    codes = predictions.y_pred if side == "predicted" else predictions.y_true
+    kind = "whose answer is" if side == "predicted" else "whose true class is"
+    return (predictions.classes[codes] == label) & (codes >= 0), f"{kind} {label!r}"

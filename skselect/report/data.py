@@ -330,7 +330,7 @@ def _workload(case: Case, level: float) -> dict[str, Any]:
     """Return what is handed over per 1,000 cases now, and at a few risk targets."""
     curve, policy = case.judged.curve, case.policy
     promise = None if policy is None else policy.certificate
-    promised = [] if promise is None or promise.objective != "risk" else [promise.target]
+    promised = [] if promise is None or not promise.kind.is_selective else [promise.target]
     promised = promised if case.predictions.rule.cost_matrix is None else []  # else it is a cost
     targets = np.unique([*_TARGETS, *promised])
     chosen = count_within(curve.selective_risk, targets)

@@ -1,7 +1,8 @@
-"""From outcomes and a goal to a threshold, for tables and estimators alike."""
+"""From outcomes and an objective to a threshold, for tables and estimators alike."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -17,15 +18,15 @@ from skselect._checks.rows import (
     refuse_weights,
 )
 from skselect._typing import IntArray
+from skselect._notebook import percent
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
-from skselect.policy.certificate import UNORDERED, Caveat, fingerprint, percent
+from skselect.objectives import Best, Cost, Coverage, Goal, Objective
+from skselect.policy.certificate import UNORDERED, fingerprint
 from skselect.policy.seen_rows import record_confidence
 from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
-from skselect.selection.goal import Goal
-from skselect.selection.infeasible import asking_again, refusal
-from skselect.selection.promise import promise
+from skselect.selection.issue import Setting, issue_chosen
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 
 # There are messages about so many subgroups at most.
@@ -37,57 +38,47 @@ _QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
 def pick(
-    outcomes: Outcomes, goal: Goal, *, caveats: tuple[Caveat, ...] = (), bounded: bool = True
+    outcomes: Outcomes, objective: Objective, setting: Setting, cases: str = ""
 ) -> ThresholdSelection:
-    """Pick the threshold for a checked goal; raise or warn where there is none.
-
-    Parameters
-    ----------
-    outcomes : Outcomes
-    goal : Goal
-    caveats : tuple of Caveat, default=()
-        Why a certificate is not exact.
-    bounded : bool, default=True
-        Whether confidences lie in [0, 1].
-    """
-    return _report_infeasible(_find(outcomes, goal, caveats, bounded=bounded))
+    """Pick the threshold for a checked objective; raise or warn where there is none."""
+    found = _find(outcomes, objective, setting, cases=cases)
+    return _report_infeasible(found, setting.on_infeasible)
 
 
-def pick_on_curve(curve: RiskCoverageCurve, goal: Goal) -> ThresholdSelection:
+def pick_on_curve(
+    curve: RiskCoverageCurve, objective: Objective, setting: Setting
+) -> ThresholdSelection:
     """Pick the threshold from a curve of unweighted errors, without its rows."""
     check_countable(curve)
-    goal = goal.for_losses(graded=False, weighted=False)
-    if goal.method == "betting":
+    goal = Goal.on(objective, setting.loss, graded=False, weighted=False)
+    if goal.plan.bets:
         raise ValueError(
             "method='betting' needs rows, and a curve holds only their sums; use 'auto' for errors."
         )
-    bounded = goal.objective != "coverage"  # a curve does not say whether they lie in [0, 1]
-    caveats = (UNORDERED,) if goal.promises else ()
-    return _report_infeasible(_find_on_curve(curve, None, goal, caveats, bounded=bounded))
+    if objective.guarantees:
+        setting = setting._replace(caveats=(UNORDERED,))
+    # A curve does not say whether confidences lie in [0, 1].
+    setting = setting._replace(bounded=not isinstance(objective, Coverage))
+    return _report_infeasible(_find_on_curve(curve, None, goal, setting), setting.on_infeasible)
 
 
-def _report_infeasible(found: ThresholdSelection) -> ThresholdSelection:
+def _report_infeasible(found: ThresholdSelection, on_infeasible: str) -> ThresholdSelection:
     """Return the selection; raise or warn where it accepts nothing."""
-    goal = found.goal
+    objective = found.goal.objective
     if not found.accepts_nothing:
         return found
-    if goal.objective == "cost":
-        warn_user(_abstaining_is_cheapest(goal))
+    if isinstance(objective, Cost):
+        warn_user(objective.tell_infeasible(found.goal))
         return found
-    again = asking_again(goal)
-    if goal.on_infeasible == "raise":
-        raise refusal(found.curve, goal, again=again, remedy=_REMEDY)
-    error = refusal(found.curve, goal, again=again)
+    if on_infeasible == "raise":
+        raise _refuse(found, found.goal.asking_again, _REMEDY)
+    error = _refuse(found, found.goal.asking_again)
     warn_user(f"{error} Nothing will be accepted.")
     return found
 
 
-def _abstaining_is_cheapest(goal: Goal) -> str:
-    which = f" {goal.cases}" if goal.cases else ""
-    return (
-        f"Abstaining on everything costs least at target={goal.own_target:g} per row: accepting "
-        f"any of these rows{which} would cost more."
-    )
+def _refuse(found: ThresholdSelection, again: str = "", remedy: str = "") -> InfeasibleTargetError:
+    return found.goal.objective.refuse(found.curve, found.goal, again=again, remedy=remedy)
 
 
 # Subgroups ---------------------------------------------------------------------------------
@@ -97,12 +88,10 @@ def pick_by_group(
     outcomes: Outcomes,
     subgroups: Any,
     by: str,
-    targets: Any,
-    goal: Goal,
+    objectives: Objective | Mapping[Any, Objective],
+    setting: Setting,
     *,
     by_answer: bool = False,
-    caveats: tuple[Caveat, ...] = (),
-    bounded: bool = True,
     unseen: str = "abstain",
 ) -> GroupedSelection:
     """Pick one threshold per subgroup, each at delta over the number of subgroups.
@@ -114,37 +103,36 @@ def pick_by_group(
         Rows without a subgroup choose no threshold, and the policy hands such rows over.
     by : str
         What the subgroups are called.
-    targets : float, mapping or None
-        The target of all, or of each subgroup.
-    goal : Goal
-        The goal of all subgroups, without target.
+    objectives : Objective or mapping of them
+        Checked, of all subgroups or of each.
+    setting : Setting
     by_answer : bool, default=False
         Whether the answers are the subgroups.
-    caveats, bounded, unseen
-        As in :func:`pick` and :class:`GroupThresholds`.
+    unseen
+        As in :class:`GroupThresholds`.
     """
     members = _find_members(outcomes, subgroups, by, unseen)
     found, refused = {}, {}
-    each_target = _targets_by_group(targets, list(members))
-    for (group, rows), target in zip(members.items(), each_target, strict=True):
-        own = goal.with_target(target, n_subgroups=len(members), cases=f"of {by} {group!r}")
-        one = _find(outcomes.take(rows), own, caveats, bounded=bounded)
+    each = _objective_by_group(objectives, list(members))
+    for (group, rows), objective in zip(members.items(), each, strict=True):
+        cases = f"of {by} {group!r}"
+        one = _find(outcomes.take(rows), objective, setting, len(members), cases=cases)
         found[group] = one
-        if one.accepts_nothing and goal.objective == "cost":
-            warn_user(_abstaining_is_cheapest(own))
+        if one.accepts_nothing and isinstance(objective, Cost):
+            warn_user(objective.tell_infeasible(one.goal))
         elif one.accepts_nothing:
             refused[f"{by} {group!r}"] = one
-    errors = {which: refusal(one.curve, one.goal) for which, one in islice(refused.items(), _FEW)}
+    errors = {which: _refuse(one) for which, one in islice(refused.items(), _FEW)}
     texts, more = [f"{which}: {error.reason}" for which, error in errors.items()], []
+    again = next((one.goal.asking_again for one in refused.values()), "")
     if len(refused) > _FEW:
         more = [f"The same holds for {len(refused) - _FEW:,} more subgroups."]
-    if len(refused) == len(members) and goal.on_infeasible == "raise":
+    if len(refused) == len(members) and setting.on_infeasible == "raise":
         raise InfeasibleTargetError(
-            f"{' '.join([*texts, *more])}{asking_again(goal)}",
+            f"{' '.join([*texts, *more])}{again}",
             rows_needed=next(iter(errors.values())).rows_needed,
             remedy=_REMEDY,
         )
-    again = asking_again(goal)
     for text in [*(f"{text}{again} This subgroup will be handed over." for text in texts), *more]:
         warn_user(text)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
@@ -169,30 +157,44 @@ def _find_members(outcomes: Outcomes, subgroups: Any, by: str, unseen: str) -> d
     return members
 
 
-def _targets_by_group(target: Any, groups: list[Any]) -> list[Any]:
-    """Return the target of each subgroup: the same for all, or one each from a mapping."""
-    if not hasattr(target, "items"):
-        return [target] * len(groups)
-    missing = [group for group in groups if group not in target]
-    extra = [group for group in target if group not in groups]
+def _objective_by_group(
+    objectives: Objective | Mapping[Any, Objective], groups: list[Any]
+) -> list[Objective]:
+    """Return the objective of each subgroup: the same for all, or one each from a mapping."""
+    if isinstance(objectives, Objective):
+        return [objectives] * len(groups)
+    missing = [group for group in groups if group not in objectives]
+    extra = [group for group in objectives if group not in groups]
     if missing or extra:
         raise ValueError(
             f"target must name every subgroup once. The rows hold {groups}; "
             f"missing: {missing}, without rows: {extra}."
         )
-    return [target[group] for group in groups]
+    return [objectives[group] for group in groups]
 
 
 # One threshold -----------------------------------------------------------------------------
 
 
 def _find(
-    outcomes: Outcomes, goal: Goal, caveats: tuple[Caveat, ...], *, bounded: bool
+    outcomes: Outcomes,
+    objective: Objective,
+    setting: Setting,
+    n_subgroups: int = 1,
+    *,
+    cases: str,
 ) -> ThresholdSelection:
     """Find the threshold; inf where none is good enough."""
-    weighted = not are_constant(outcomes.sample_weight)
-    goal = goal.for_losses(graded=is_graded(outcomes.loss), weighted=weighted)
-    if goal.promises and goal.method != "betting":
+    goal = Goal.on(
+        objective,
+        setting.loss,
+        graded=is_graded(outcomes.loss),
+        weighted=not are_constant(outcomes.sample_weight),
+        cases=cases,
+        n_subgroups=n_subgroups,
+        share=setting.share,
+    )
+    if objective.guarantees and not goal.plan.bets:
         outcomes = _make_countable(outcomes, goal)
     if goal.method == "lower_bound":
         refuse_weights(outcomes.sample_weight, "a lower bound", ", or use method='empirical'")
@@ -201,15 +203,14 @@ def _find(
         raise ValueError(
             f"largest_weight={largest:g}, but sample_weight goes up to {np.max(outcomes.weight):g}."
         )
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    return _find_on_curve(curve, outcomes, goal, caveats, bounded=bounded)
+    return _find_on_curve(RiskCoverageCurve.from_outcomes(outcomes), outcomes, goal, setting)
 
 
 def _make_countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
     """Return outcomes whose rows can be counted: no weights, errors 0 or 1."""
-    about_loss = goal.objective != "coverage"
+    about_loss = not isinstance(goal.objective, Coverage)
     refuse_weighted_rows(outcomes.sample_weight, bets=about_loss)
-    if about_loss and is_graded(outcomes.loss):
+    if about_loss and not goal.plan.is_graded and is_graded(outcomes.loss):
         raise ValueError(
             "loss: this method counts errors, and there are losses between 0 and 1. Use "
             "method='betting', which certifies graded losses, or 'empirical', which promises "
@@ -221,77 +222,69 @@ def _make_countable(outcomes: Outcomes, goal: Goal) -> Outcomes:
 
 
 def _find_on_curve(
-    curve: RiskCoverageCurve,
-    outcomes: Outcomes | None,
-    goal: Goal,
-    caveats: tuple[Caveat, ...],
-    *,
-    bounded: bool,
+    curve: RiskCoverageCurve, outcomes: Outcomes | None, goal: Goal, setting: Setting
 ) -> ThresholdSelection:
     """Find the threshold on a curve; `outcomes` are its rows, None where they are not known."""
-    value = certificate = None
-    if goal.is_metric:
-        threshold, n_blocks, value = _find_best(curve, goal)
-    elif goal.method == "chow":
-        threshold, n_blocks = thresholds.chow(curve, goal.target)
-    else:
-        rows = outcomes if goal.method == "betting" else curve
-        n_blocks = goal.rule(rows, goal.target, goal.level, goal.min_coverage)
-        threshold = thresholds.threshold_below(curve, n_blocks, bounded=bounded)
-    if goal.promises:
-        certificate = promise(curve, outcomes, n_blocks, threshold, goal, caveats)
+    objective, certificate = goal.objective, None
+    found = objective.find(goal, curve, outcomes)
+    threshold, n_blocks = found.threshold, found.n_blocks
+    if threshold is None:
+        threshold = thresholds.threshold_below(curve, n_blocks, bounded=setting.bounded)
+    if found.optimum is not None:
+        _warn_of_optimum(curve, goal, found.optimum)
+    if objective.guarantees:
+        certificate = issue_chosen(curve, outcomes, n_blocks, threshold, goal, setting)
     coverage, risk = curve.working_point(n_blocks)
     return ThresholdSelection(
-        threshold, goal, coverage, goal.unit * risk, value, certificate, curve
+        threshold, goal, coverage, goal.loss.unit * risk, found.value, certificate, curve
     )
 
 
-def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float | None]:
-    """Return the threshold where a metric is best, how many entries it accepts, and the value."""
-    low, high = goal.range_on(curve)
-    best = thresholds.best_metric(
-        curve, goal.objective, goal.min_coverage, goal.constraints,
-        method=goal.method, threshold_range=(low, high),
-    )  # fmt: skip
-    if best is None:
-        return np.inf, 0, None
-    binds = best.unconstrained > best.best and not goal.constraints
-    if binds and (_is_least(curve, goal, best) or _is_near(curve, goal, best)):
+def _warn_of_optimum(
+    curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum
+) -> None:
+    """Say where the least coverage binds, or everything is accepted."""
+    metric = goal.objective
+    assert isinstance(metric, Best)
+    binds = best.unconstrained > best.best and not metric.constraint
+    if binds and (_is_least(curve, metric, best) or _is_near(curve, metric, best)):
         warn_user(_explain_min_coverage(curve, goal, best))
-    elif best.n_blocks == len(curve) and goal.objective != "selective_accuracy":
+    elif best.n_blocks == len(curve) and metric.sweeps:
+        low, high = metric.range_on(curve)
         warn_user(
-            f"{goal.objective} is best when everything is accepted: of the thresholds from "
+            f"{metric.name} is best when everything is accepted: of the thresholds from "
             f"{low:g} to {high:g} it is largest at {best.threshold:.4g}, and no confidence is "
             f"lower. All answers together have the risk {curve.mean_loss:.3g} here. To hand cases "
             "over all the same, name a smaller one: objective='risk', target=0.05 is for at most "
             "5 % wrong answers."
         )
-    return best.threshold, best.n_blocks, best.value
 
 
-def _is_least(curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum) -> bool:
+def _is_least(curve: RiskCoverageCurve, metric: Best, best: thresholds.MetricOptimum) -> bool:
     """Tell whether the next smaller accepted set is below the least coverage."""
     before = best.n_blocks - 2
-    return before >= 0 and not reaches(curve.coverage[before], goal.min_coverage)
+    return before >= 0 and not reaches(curve.coverage[before], metric.min_coverage)
 
 
-def _is_near(curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum) -> bool:
-    return bool(curve.coverage[best.n_blocks - 1] < goal.min_coverage + _NEAR)
+def _is_near(curve: RiskCoverageCurve, metric: Best, best: thresholds.MetricOptimum) -> bool:
+    return bool(curve.coverage[best.n_blocks - 1] < metric.min_coverage + _NEAR)
 
 
 def _explain_min_coverage(
     curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum
 ) -> str:
     """Say what the least coverage costs, and where rows of equal confidence raise it."""
+    metric = goal.objective
+    assert isinstance(metric, Best)
     ends = [best.n_unconstrained, best.n_blocks]
     below, chosen = (f"{percent(curve.coverage[k - 1])} of the rows" for k in ends)
     n_below, before = curve.n_accepted[best.n_unconstrained - 1], best.n_blocks - 2
     # The set before the chosen one is too small, and more than one row lies between them.
-    tied = _is_least(curve, goal, best)
+    tied = _is_least(curve, metric, best)
     tied = tied and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1
     bound = "the lower bound of " if goal.method == "lower_bound" else ""
     return (
-        f"min_coverage={goal.min_coverage:g} binds: {bound}{goal.objective} would be "
+        f"min_coverage={metric.min_coverage:g} binds: {bound}{metric.name} would be "
         f"{best.unconstrained:.4g} where {below} are accepted ({n_below:,.0f}), instead of "
         f"{best.best:.4g} where {chosen} are. "
         + (

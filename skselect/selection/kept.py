@@ -13,8 +13,8 @@ from scipy import special, stats
 
 from skselect._checks import shown
 from skselect._checks.labels import check_known, check_labels, encode_labels
-from skselect._checks.options import check_number, check_risk_target
 from skselect._checks.rows import refuse_weights
+from skselect._notebook import percent
 from skselect._typing import BoolArray, FloatArray
 from skselect.bounds import (
     anytime_upper,
@@ -25,6 +25,7 @@ from skselect.bounds import (
     log_evidence_below,
 )
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.objectives import GUARANTEES, Guarantee, Loss, Risk
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import (
@@ -39,7 +40,7 @@ from skselect.policy.seen_rows import find_recorded
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import compute_loss
-from skselect.predictions.predictions import Predictions, read_rows
+from skselect.predictions.predictions import Predictions, read_rows, rows_of_class
 
 # A notice spells out so many promises at most, and counts the others.
 _MANY = 10
@@ -50,16 +51,15 @@ _TOO_MANY, POWER = 10**9, 0.8
 class Promise(NamedTuple):
     """What a policy is to keep, and which of the labelled rows it is about.
 
-    Target, objective, loss, unit and cases are those of a :class:`~skselect.Certificate`; `delta`
+    Target and cases are those of a :class:`~skselect.Certificate`; `delta`
     is the chance that is allowed for a wrong verdict, `max_analyses` as in
     :func:`~skselect.check_policy`, and `power` the chance that a plan for more rows settles it.
     """
 
-    objective: str
+    kind: type[Guarantee]
     target: float
     delta: float
-    loss: str
-    unit: float
+    loss: Loss
     cases: str
     rows: BoolArray
     max_analyses: int | None
@@ -133,23 +133,29 @@ class PromiseCheck:
     @property
     def promise(self) -> str:
         """The promise in words."""
-        return certificates.describe_promise(self.objective, self.target, self.loss, self.cases)
+        return self._kind.describe(self.target, Loss(self.loss, self.unit), self.cases)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row counts: none is accepted, and the others do not matter."""
+        return self._kind.is_selective and not self.n_accepted
+
+    @property
+    def _kind(self) -> type[Guarantee]:
+        return GUARANTEES[self.objective]
 
     @property
     def found(self) -> str:
         """What was found, as a sentence."""
-        counts = {
-            "risk": (self.n_errors, self.n_accepted),
-            "generalized_risk": (self.n_errors, self.n),
-            "coverage": (self.n_accepted, self.n),
-        }
-        count, n = counts[self.objective]
+        # How often what must be rare, or what must be frequent, occurs.
+        kind, loss = self._kind, Loss(self.loss, self.unit)
+        count, n = kind.count(self.n, self.n_accepted, self.n_errors)
         if n == 0:
             return "Found here: no such case."
-        shares = self.loss == "zero_one" or self.objective == "coverage"
-        kind = "zero_one" if shares else self.loss
+        count = n - count if kind.is_least else count
+        shares = loss.is_error or kind.is_least
         least, seen, most = (
-            certificates.amount(value, kind, up=up)
+            kind.amount(value, loss, up=up)
             for value, up in ((self.low, False), (self.value, None), (self.high, True))
         )
         counted = f"{count} of {n}" if shares else f"{n} cases"
@@ -170,30 +176,30 @@ def check_promise(
 ) -> PromiseCheck:
     """Compare a promise with bounds from below and above, each at its delta."""
     rows, kept = promise.rows, accepted[promise.rows]
-    loss = compute_loss(answered, promise.loss)[rows]
+    loss = compute_loss(answered, promise.loss.kind)[rows]
     seen = Seen(int(np.sum(rows)), int(np.sum(kept)), int(np.count_nonzero(loss[kept])))
-    if not (promise.loss == "cost" and policy.rule.has_graded_costs):
+    if not promise.loss.is_graded:
         return check_counted(promise, seen)
-    values = _bounded_values(promise.objective, loss, kept)
+    values = promise.kind.values(loss, kept)
     mean = float(np.mean(values)) if len(values) else math.nan
-    return _judge(
-        promise, seen, mean, mean_bounds(values, promise.delta, promise.max_analyses),
-        lambda largest: _more_by_bets(values, largest, promise),
-    )  # fmt: skip
+    bounds = mean_bounds(values, promise.delta, promise.max_analyses)
+
+    def count_more(largest: float) -> int | None:
+        return _more_by_bets(values, largest, promise)
+
+    return _judge(promise, seen, mean, bounds, count_more)
 
 
 def check_counted(promise: Promise, seen: Seen) -> PromiseCheck:
     """Compare a promise with the bounds that counts of rows give."""
-    count, n = {
-        "risk": (seen.n_errors, seen.n_accepted),
-        "generalized_risk": (seen.n_errors, seen.n),
-        "coverage": (seen.n - seen.n_accepted, seen.n),
-    }[promise.objective]
-    return _judge(
-        promise, seen, count / n if n else math.nan,
-        count_bounds(count, n, promise.delta, promise.max_analyses),
-        lambda largest: _more_by_counts(count, n, largest, promise),
-    )  # fmt: skip
+    count, n = promise.kind.count(*seen)
+    mean = count / n if n else math.nan
+    bounds = count_bounds(count, n, promise.delta, promise.max_analyses)
+
+    def count_more(largest: float) -> int | None:
+        return _more_by_counts(count, n, largest, promise)
+
+    return _judge(promise, seen, mean, bounds, count_more)
 
 
 def chose_threshold(policy: AbstentionPolicy, curve: RiskCoverageCurve) -> bool:
@@ -223,26 +229,28 @@ def _judge(
 ) -> PromiseCheck:
     """Say whether a mean with its bounds from below and above keeps a promise."""
     low, high = bounds
-    is_coverage = promise.objective == "coverage"
-    unit = 1.0 if is_coverage else promise.unit
-    largest = 1.0 - promise.target if is_coverage else promise.target / unit
+    kind, loss = promise.kind, promise.loss
+    unit = kind.unit_of(loss)
+    largest = 1.0 - promise.target if kind.is_least else promise.target / unit
     verdict = "broken" if low > largest else "undecided" if high > largest else "holds"
     n_more = count_more(largest) if verdict == "undecided" else 0
-    if is_coverage:
+    if kind.is_least:
         low, mean, high = 1.0 - high, 1.0 - mean, 1.0 - low
-    stated = promise._asdict()
-    del stated["rows"], stated["power"]
     return PromiseCheck(
-        verdict, **stated, value=unit * mean, low=unit * low, high=unit * high, **seen._asdict(),
+        verdict,
+        kind.word,
+        promise.target,
+        promise.delta,
+        loss.kind,
+        loss.unit,
+        promise.cases,
+        value=unit * mean,
+        low=unit * low,
+        high=unit * high,
+        **seen._asdict(),
         n_more=n_more,
-    )  # fmt: skip
-
-
-def _bounded_values(objective: str, loss: FloatArray, accepted: BoolArray) -> FloatArray:
-    """Return the values whose mean a promise bounds from above."""
-    if objective == "coverage":
-        return (~accepted).astype(np.float64)
-    return loss[accepted] if objective == "risk" else np.where(accepted, loss, 0.0)
+        max_analyses=promise.max_analyses,
+    )
 
 
 def mean_bounds(values: FloatArray, delta: float, max_analyses: int | None) -> tuple[float, float]:
@@ -263,7 +271,7 @@ def count_bounds(count: int, n: int, delta: float, max_analyses: int | None) -> 
 
 def name_interval(delta: float, max_analyses: int | None) -> str:
     """Say which interval stands beside a verdict."""
-    level = certificates.percent(1.0 - 2.0 * delta, up=False)
+    level = percent(1.0 - 2.0 * delta, up=False)
     if max_analyses is None:
         return f"time-uniform {level} interval"
     return f"exact {level} interval" + (f" of {max_analyses} analyses" if max_analyses > 1 else "")
@@ -417,17 +425,15 @@ def spell_out(
     power = 1.0 - (1.0 - POWER) / max(occurring, 1)
     found = []
     for certificate, cases, rows in made:
-        objective, loss, level = "risk", policy.rule.default_loss, share
+        kind, loss, level = Risk, policy.rule.default_loss, share
         own = target
         if certificate is not None and is_promise(certificate):
-            objective, loss = certificate.objective, certificate.loss
+            kind, loss = certificate.kind, certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
-        unit = policy.rule.unit if loss == "cost" else 1.0
-        checked = _check_target(own, objective, loss, unit)
-        found.append(
-            Promise(objective, checked, level, loss, unit, cases, rows, max_analyses, power)
-        )
+        what = Loss.of(loss, policy.rule)
+        checked = kind.check_bound(own, what)
+        found.append(Promise(kind, checked, level, what, cases, rows, max_analyses, power))
     return found
 
 
@@ -455,21 +461,8 @@ def is_promise(certificate: Certificate | None) -> bool:
         certificate is not None
         and certificate.n_accepted > 0
         and certificate.guarantee == "high_probability"
-        and certificate.loss != "graded"
+        and not certificate.is_of_users_loss
     )
-
-
-def _check_target(target: Any, objective: str, loss: str, unit: float) -> float:
-    if objective == "coverage":
-        return check_number("target", target, 0.0, 1.0, closed="right")
-    return check_risk_target(target, loss, unit)
-
-
-def rows_of_class(predictions: Predictions, side: str, label: Any) -> tuple[BoolArray, str]:
-    """Return which rows are answered ("predicted"), or are ("true"), a class, and their name."""
-    codes = predictions.y_pred if side == "predicted" else predictions.y_true
-    kind = "whose answer is" if side == "predicted" else "whose true class is"
-    return (predictions.classes[codes] == label) & (codes >= 0), f"{kind} {label!r}"
 
 
 def _find_rows(predictions: Predictions, cases: str) -> BoolArray | None:
@@ -519,7 +512,7 @@ def own_promise(
         f"{start} It says: {check.promise}. {check.found}"
         for verdict, start in starts.items()
         for check in checks
-        if check.verdict == verdict and (check.n_accepted or check.objective != "risk")
+        if check.verdict == verdict and not check.is_empty
     ]
     own = policy.certificate
     if policy.groups is None and own is not None and own.cases and is_promise(own) and not made:

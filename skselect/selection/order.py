@@ -7,6 +7,7 @@ from scipy.special import kolmogorov
 
 from skselect._checks import warn_user
 from skselect._typing import FloatArray, IntArray
+from skselect.objectives import Coverage, Objective
 from skselect.policy.certificate import Caveat, in_order
 from skselect.predictions.outcomes import Outcomes
 
@@ -24,7 +25,7 @@ LEAVE_MARGIN = "these rows are the latest already, so leave a margin in the targ
 
 def find_order(
     outcomes: Outcomes,
-    objective: str,
+    objective: Objective,
     advice: str,
     *,
     codes: IntArray | None = None,
@@ -34,25 +35,26 @@ def find_order(
 
     With `codes`, those of subgroups, each subgroup is tested by itself, at its share of the level.
     There is none in at least 99 of 100 tables whose rows are in random order. Only confidences
-    count for the objective "coverage". A loss counts in proportion to how sure the answer was:
+    count for a coverage. A loss counts in proportion to how sure the answer was:
     losses of sure answers are those that get accepted, and they show a change sooner.
     """
     codes = np.zeros(len(outcomes), dtype=np.int64) if codes is None else codes
     codes = np.where(outcomes.weight > 0, codes, -1)
     found, groups = set(), np.unique(codes[codes >= 0])
     for group in groups:
-        for name, values in _ordered(outcomes.take(codes == group), objective).items():
-            level = LEVEL / (1 if objective == "coverage" else 2) / len(groups)
+        tested = _ordered(outcomes.take(codes == group), objective)
+        for name, values in tested.items():
+            level = LEVEL / len(tested) / len(groups)
             if order_p_value(values) <= level:
                 found.add(name)
     named = " and ".join(sorted(found, reverse=True))
     return (in_order(named, LEVEL, advice, vouched=vouched),) if found else ()
 
 
-def _ordered(outcomes: Outcomes, objective: str) -> dict[str, FloatArray]:
+def _ordered(outcomes: Outcomes, objective: Objective) -> dict[str, FloatArray]:
     """Return what is tested of rows in their order."""
     confidences = {"confidences": outcomes.confidence}
-    if objective == "coverage":
+    if isinstance(objective, Coverage):
         return confidences
     half = outcomes.confidence / 2  # differences of halves cannot overflow
     above = half - half.min() if np.ptp(half) > 0 else 1.0

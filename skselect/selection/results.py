@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ from skselect._notebook import NotebookText, wrap
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import clopper_pearson_upper, hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.objectives import Goal, Objective, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.shortlist import PolicyShortlist
 from skselect.policy.subgroups import GroupThresholds, describe_promises
-from skselect.selection.goal import Goal
+
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class ThresholdSelection(NotebookText):
     threshold : float
         inf: nothing is accepted.
     goal : Goal
-        What was looked for; `objective` and `target` are taken from it.
+        The objective on these rows; `objective` and `target` are taken from it.
     coverage, risk : float
         On the rows that chose it (risk is nan when nothing is accepted), in units of the cost
         matrix where there is one.
@@ -56,14 +57,14 @@ class ThresholdSelection(NotebookText):
     shortlist: PolicyShortlist | None = None
 
     @property
-    def objective(self) -> str:
-        """The objective."""
+    def objective(self) -> Objective:
+        """The objective, with checked parameters."""
         return self.goal.objective
 
     @property
     def target(self) -> float | None:
         """The target, None for a metric."""
-        return None if self.goal.is_metric else self.goal.own_target
+        return None if self.objective.target_given is None else self.goal.own_target
 
     @property
     def groups(self) -> None:
@@ -84,16 +85,6 @@ class ThresholdSelection(NotebookText):
         """The certificate, under "all"."""
         return {"all": self.certificate}
 
-    def with_facts(self, **facts: Any) -> ThresholdSelection:
-        """Return the selection with other values in these fields of its certificate."""
-        if self.certificate is None:
-            return self
-        return replace(self, certificate=replace(self.certificate, **facts))
-
-    def with_fingerprints(self, fingerprints: dict[str, str]) -> ThresholdSelection:
-        """Return the selection with other digests in its certificate."""
-        return self.with_facts(fingerprints=fingerprints)
-
     @property
     def accepts_nothing(self) -> bool:
         """Whether no threshold was good enough."""
@@ -102,16 +93,16 @@ class ThresholdSelection(NotebookText):
     def __repr__(self) -> str:
         kind = "" if self.certificate is None else f", {self.certificate!r}"
         return (
-            f"<ThresholdSelection: {self.objective}, threshold {self.threshold:.6g}, coverage "
+            f"<ThresholdSelection: {self.objective.name}, threshold {self.threshold:.6g}, coverage "
             f"{self.coverage:.4g}, risk {self.risk:.4g}{kind}>"
         )
 
     def __str__(self) -> str:
         if self.certificate is not None:
             return str(self.certificate)
-        value = "" if self.value is None else f" ({self.objective} {self.value:.4g})"
+        value = "" if self.value is None else f" ({self.objective.name} {self.value:.4g})"
         text = (
-            f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by {self.objective}"
+            f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by {self.objective.name}"
             f"{value}; on the {self.curve.n_rows} rows that chose it, coverage "
             f"{self.coverage:.4g} and risk {self.risk:.4g}."
         )
@@ -149,7 +140,7 @@ class ThresholdSelection(NotebookText):
         """
         delta = self.goal.level if delta is None else delta
         check_delta(delta)
-        curve, unit = self.curve, self.goal.unit
+        curve, unit = self.curve, self.goal.loss.unit
         chosen = int(curve.n_blocks_accepted(np.array([self.threshold]))[0])
         keep = _spread(len(curve), chosen, max_rows)
         counted = curve.counted and not curve.is_graded
@@ -162,7 +153,7 @@ class ThresholdSelection(NotebookText):
             "risk": unit * curve.selective_risk[keep],
             "pointwise_bound": unit * _bound_pointwise(curve, keep, delta, counted=counted),
         }
-        if self.goal.objective == "risk" and curve.counted:
+        if isinstance(self.objective, Risk) and curve.counted:
             table["passes"] = table["pointwise_bound"] <= unit * self.goal.target
         return pd.DataFrame(table | {"chosen": keep == chosen - 1})
 
@@ -229,22 +220,6 @@ class GroupedSelection(NotebookText):
     def accepts(self, confidence: FloatArray, subgroups: Any = None) -> BoolArray:
         """Tell which rows are accepted; rows of no subgroup are not."""
         return confidence >= self.groups.look_up(subgroups, len(confidence))
-
-    def with_facts(self, **facts: Any) -> GroupedSelection:
-        """Return the selection with other values in these fields of each certificate."""
-        found = {group: one.with_facts(**facts) for group, one in self.selections.items()}
-        return replace(self, selections=found)
-
-    def with_fingerprints(self, fingerprints: dict[str, str]) -> GroupedSelection:
-        """Return the selection with the digest of the model in each certificate."""
-        model = {key: value for key, value in fingerprints.items() if key != "data"}
-        found = {
-            group: one.with_fingerprints(
-                (one.certificate.fingerprints if one.certificate else {}) | model
-            )
-            for group, one in self.selections.items()
-        }
-        return replace(self, selections=found)
 
     def __repr__(self) -> str:
         found = self.selections.values()

@@ -12,11 +12,11 @@ from skselect._checks.options import check_generator, check_number
 from skselect._checks.rows import refuse_weights
 from skselect._typing import BoolArray
 from skselect.bounds import rows_for_quantile
+from skselect.objectives import Cost, Objective
 from skselect.policy.certificate import Caveat
 from skselect.policy.shortlist import PolicyShortlist, check_enough_classes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
-from skselect.selection.goal import Goal
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import Shortlist, least_listed
 
@@ -61,7 +61,7 @@ def add_shortlist(
     outcomes: Outcomes,
     subgroups: Any,
     *,
-    goal: Goal,
+    objective: Objective,
     caveats: tuple[Caveat, ...] = (),
     unknown: BoolArray | None = None,
 ) -> ThresholdSelection | GroupedSelection:
@@ -76,7 +76,7 @@ def add_shortlist(
     outcomes : Outcomes
         Of all rows.
     subgroups : array-like of shape (n,), DataFrame or None
-    goal : Goal
+    objective : Objective
     caveats : tuple of Caveat, default=()
         Why what is found on these rows need not hold for the final classifier.
     unknown : ndarray of bool, shape (n,), default=None
@@ -98,9 +98,9 @@ def add_shortlist(
             f"{100 * (1 - asked.level):.3g} % of the handed-over rows is unknown to the classifier."
         )
     reasons = [caveat.reason for caveat in caveats if caveat.strikes]
-    if not asked.share and goal.method != "chow":  # whose threshold depends on no rows
+    if not asked.share and not (isinstance(objective, Cost) and objective.ignores_rows):
         reasons.insert(0, _SAME_ROWS.format(level=asked.level))
-    if goal.max_analyses > 1:
+    if objective.max_analyses > 1:
         reasons.append(_SEVERAL)
     shortlist = PolicyShortlist(asked.level, least, found.threshold, len(rows), tuple(reasons))
     found = replace(found, shortlist=shortlist)

@@ -203,6 +203,16 @@ def empirical_generalized_risk(curve: RiskCoverageCurve, target: float, *_: floa
     return int(np.sum(stays_within(curve.generalized_risk, target)))
 
 
+def mean_generalized_risk(curve: RiskCoverageCurve, target: float, *_: float) -> int:
+    """Accept the most whose loss on new rows, over all of them, is at most `target` on average.
+
+    Conformal risk control (Angelopoulos et al. 2024, eq. 4): the loss of one more row is at most 1,
+    so that (sum of losses + 1) / (n + 1) must be at most the target.
+    """
+    expected = (curve.accepted_loss + 1.0) / (curve.n_rows + 1)
+    return int(np.sum(stays_within(expected, target)))
+
+
 def coverage_rank(n: int, target: float, delta: float) -> int | None:
     """Return the smallest k with P(Beta(k, n + 1 - k) >= target) >= 1 - delta.
 

@@ -1,0 +1,1256 @@
+"""What a threshold should achieve: how each objective finds it, bounds it and says it.
+
+An objective stores what it gets and checks it when it is used, as scikit-learn's estimators do, so
+that searches can set its parameters. A :class:`Goal` is an objective on given rows.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+
+from skselect import thresholds
+from skselect._array_ops import reaches
+from skselect._checks import did_you_mean, shown
+from skselect._checks.options import (
+    check_choice,
+    check_count,
+    check_delta,
+    check_number,
+    check_range,
+    check_risk_limit,
+    check_risk_target,
+)
+from skselect._notebook import percent, rounded
+from skselect._typing import BoolArray, FloatArray, LossSpec
+from skselect.bounds import (
+    betting_upper,
+    clopper_pearson_upper,
+    rows_for_betting,
+    rows_for_certificate,
+)
+from skselect.curve.curve import RiskCoverageCurve
+from skselect.exceptions import InfeasibleTargetError
+from skselect.predictions.decisions import DecisionRule
+from skselect.predictions.outcomes import LOSSES, Outcomes
+from skselect.thresholds import (
+    AT_LEAST,
+    AT_MOST,
+    TUNABLE_METRICS,
+    Betting,
+    Combined,
+    FixedSequence,
+    MetricOptimum,
+)
+
+__all__ = ["Best", "Cost", "Coverage", "GeneralizedRisk", "Objective", "Risk"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What an accepted row loses.
+
+    Parameters
+    ----------
+    kind : {"zero_one", "cost", "graded"}
+        An error counts 1; it costs what the cost matrix says; or a loss of the user's own.
+    unit : float
+        What a loss of 1 is in the user's own units.
+    is_graded : bool
+        Whether values strictly between 0 and 1 are possible, known before any row is seen.
+    """
+
+    kind: str = "zero_one"
+    unit: float = 1.0
+    is_graded: bool = False
+
+    @classmethod
+    def of(cls, loss: LossSpec, rule: DecisionRule) -> Loss:
+        """Return what a loss (no longer "auto") means under a decision rule."""
+        if callable(loss):
+            return cls("graded", is_graded=True)
+        return cls("cost", rule.unit, rule.has_graded_costs) if loss == "cost" else cls()
+
+    @property
+    def is_error(self) -> bool:
+        """Whether a loss is an error, so that a mean loss is a share of rows."""
+        return self.kind == "zero_one"
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether a loss is a cost of the cost matrix."""
+        return self.kind == "cost"
+
+    def amount(self, value: float, *, up: bool | None = True) -> str:
+        """Return a mean loss in the user's units as text: a per cent of errors, or a number.
+
+        It is an upper bound unless `up` says otherwise, see :func:`rounded`.
+        """
+        return percent(value, up=up) if self.is_error else rounded(value, 6, up=up)
+
+
+class Method(NamedTuple):
+    """One way to find a threshold, and what is guaranteed about it.
+
+    `find` gets a curve (outcomes where the method `bets`), the target, the level and the least
+    coverage, and returns how many entries of the curve to accept. `guarantee` is
+    "high_probability", "mean" or "none"; `caveat` says why the guarantee is not exact.
+    `is_graded`: losses between 0 and 1 are welcome, where a guarantee else counts errors.
+    """
+
+    find: Callable[..., int]
+    guarantee: str = "high_probability"
+    caveat: str = ""
+    bets: bool = False
+    is_graded: bool = False
+    has_starts: bool = False
+
+
+_SGR = (
+    "the published proof of SGR takes the probes of its bisection as fixed, but they depend on the "
+    "rows (method='combined' certifies, and answers more)"
+)
+#: Why a guarantee in expectation is an estimate.
+MEAN_ONLY = (
+    "only the mean over many calibrations is kept, and single ones miss it about every second time"
+)
+
+
+# What all objectives have ------------------------------------------------------------------
+
+
+class Objective:
+    """What a threshold should achieve; see :class:`Risk` and the others.
+
+    Two objectives are equal if they are of one class with equal parameters. They can change, so
+    that they have no hash.
+    """
+
+    #: The word that stands for the objective.
+    word: ClassVar[str]
+    #: The methods by name; "auto" takes the first one, or bets where losses are graded.
+    methods: ClassVar[Mapping[str, Method]]
+    #: Whether "auto" takes the costs of a cost matrix as the loss.
+    reads_costs: ClassVar[bool] = False
+    #: What the target is, for the message that it is missing; "" where there is none.
+    target_means: ClassVar[str] = ""
+    #: Whether a certificate can come with the threshold.
+    certifies: ClassVar[bool] = False
+
+    delta: float = 0.05
+    max_analyses: int = 1
+    method: Any = "auto"
+    min_coverage: Any = 0.0
+    loss: LossSpec = "auto"
+    given_prediction: Any = None
+    given_class: Any = None
+    __hash__ = None  # type: ignore[assignment]
+
+    # As scikit-learn's estimators: nothing is checked or copied before use.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in _parameters(type(self))}
+
+    def set_params(self, **params: Any) -> Objective:
+        """Set parameters by name.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown.
+        """
+        known = list(_parameters(type(self)))
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {known}."
+                    f"{did_you_mean(name, known)}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __repr__(self) -> str:
+        said = []
+        for name, default in _parameters(type(self)).items():
+            value = getattr(self, name)
+            if default is inspect.Parameter.empty:
+                said.append(repr(value))
+            elif not _is_same(value, default):
+                said.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    # What it is about ----------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The objective in a word."""
+        return self.word
+
+    @property
+    def target_given(self) -> Any:
+        """The target, as it was given; None where the best value is taken."""
+        return getattr(self, "target", None)
+
+    def choose_loss(self, *, has_costs: bool) -> LossSpec:
+        """Return the loss, for "auto" the cost where there is one and it can be used."""
+        if not callable(self.loss):
+            check_choice("loss", self.loss, ["auto", *LOSSES])
+            if self.loss == "auto":
+                return "cost" if has_costs and self.reads_costs else "zero_one"
+        return self.loss
+
+    @property
+    def plan(self) -> Method:
+        """The method, "auto" as for losses of 0 and 1."""
+        name = self._method_name()
+        return next(iter(self.methods.values())) if name == "auto" else self.methods[name]
+
+    @property
+    def guarantees(self) -> bool:
+        """Whether a certificate comes with the threshold."""
+        return self.certifies and self.plan.guarantee != "none"
+
+    def _method_name(self) -> str:
+        """Return the name of the method, also of a method object."""
+        known = ["auto", *self.methods]
+        given = self.method
+        name = given.name if isinstance(given, FixedSequence | Combined | Betting) else given
+        if not isinstance(name, str) or name not in known:
+            raise ValueError(
+                f"method (of objective={self.name!r}) must be one of {known}, got {shown(given)}."
+                f"{did_you_mean(name, known)}"
+            )
+        return name
+
+    # Checks ----------------------------------------------------------------------------------
+
+    def check(self, loss: Loss, confidence: Any = None) -> Objective:
+        """Return a copy with checked parameters, or raise.
+
+        `confidence` is its name or a function, None for an array.
+        """
+        self._method_name()
+        checked = copy.copy(self)
+        checked._check(loss, confidence)  # noqa: SLF001 - the copy
+        return checked
+
+    def _check(self, loss: Loss, confidence: Any) -> None:
+        """Check what is particular to the class."""
+        raise NotImplementedError
+
+    # On given rows ---------------------------------------------------------------------------
+
+    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
+        """Find the threshold on a curve; inf where none is good enough."""
+        rows = outcomes if goal.plan.bets else curve
+        n_blocks = goal.rule(rows, goal.target, goal.level, goal.objective.min_coverage)
+        return Found(None, n_blocks)
+
+    def refuse(
+        self, curve: RiskCoverageCurve, goal: Goal, *, again: str = "", remedy: str = ""
+    ) -> InfeasibleTargetError:
+        """Return the error where no threshold is good enough: why, and what would help."""
+        raise NotImplementedError
+
+
+class Found(NamedTuple):
+    """How many entries of a curve to accept; the threshold and value where the rule fixes them."""
+
+    threshold: float | None
+    n_blocks: int
+    value: float | None = None
+    optimum: MetricOptimum | None = None
+
+
+def _parameters(kind: type[Objective]) -> dict[str, Any]:
+    """Return the parameters of a class with their defaults."""
+    signature = inspect.signature(kind.__init__).parameters
+    return {name: one.default for name, one in signature.items() if name != "self"}
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+# Guarantees --------------------------------------------------------------------------------
+
+
+class Guarantee(Objective):
+    """An objective with a target that later cases keep with high probability."""
+
+    certifies = True
+    #: Whether the target is a lower bound.
+    is_least: ClassVar[bool] = False
+    #: Whether rows that are not accepted do not count.
+    is_selective: ClassVar[bool] = False
+    target: Any
+
+    @classmethod
+    def check_bound(cls, target: Any, loss: Loss) -> float:
+        """Check a target in the user's units."""
+        return check_risk_target(target, "zero_one" if loss.is_error else "", loss.unit)
+
+    @classmethod
+    def unit_of(cls, loss: Loss) -> float:
+        """Return in which units the target is, as a multiple of the largest loss."""
+        return loss.unit
+
+    @classmethod
+    def amount(cls, value: float, loss: Loss, *, up: bool | None = True) -> str:
+        """Return a target as text, or any value (`up` as for :func:`rounded`)."""
+        return loss.amount(value, up=up)
+
+    @classmethod
+    def describe(cls, target: float, loss: Loss, cases: str) -> str:
+        """Return the guarantee in words, its bound rounded to the safe side."""
+        raise NotImplementedError
+
+    @classmethod
+    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:
+        """Return a count and its total: the share that must be small."""
+        raise NotImplementedError
+
+    @classmethod
+    def values(cls, loss: FloatArray, accepted: BoolArray) -> FloatArray:
+        """Return the values whose mean must be small."""
+        return np.where(accepted, loss, 0.0)
+
+    @classmethod
+    def counted_bound(cls, n: int, n_accepted: int, n_errors: int, delta: float) -> float:
+        """Return the exact bound for accepted rows that were fixed beforehand, by counting."""
+        upper = clopper_pearson_upper(*cls.count(n, n_accepted, n_errors), delta)
+        return 1.0 - upper if cls.is_least else upper
+
+    @classmethod
+    def betting_bound(
+        cls,
+        outcomes: Outcomes,
+        accepted: BoolArray,
+        delta: float,
+        largest_weight: float | None = None,
+    ) -> float:
+        """Return the bound for graded losses and importance weights, by betting."""
+        weight = outcomes.weight
+        heaviest = float(np.max(weight)) if largest_weight is None else largest_weight
+        values = cls.values(outcomes.loss, accepted)
+        weight = weight[accepted] if cls.is_selective else weight
+        return betting_upper(values, delta, weight=weight, largest_weight=heaviest)
+
+    def rows_needed(self, goal: Goal) -> int:
+        """Return the smallest number of rows that could certify the target."""
+        least = rows_for_betting if goal.plan.bets else rows_for_certificate
+        return least(goal.target, goal.level)
+
+    def _check(self, loss: Loss, confidence: Any) -> None:  # noqa: ARG002
+        self.delta = check_delta(self.delta)
+        self.max_analyses = check_count("max_analyses", self.max_analyses)
+        if self.max_analyses > 1 and self.plan.guarantee != "high_probability":
+            raise ValueError(
+                f"max_analyses={self.max_analyses} divides delta, which objective={self.name!r} "
+                f"with method={self._method_name()!r} does not use: it gives no guarantee that "
+                "holds with high probability. Leave it out."
+            )
+        if self.given_prediction is not None and self.given_class is not None:
+            raise ValueError(
+                "given_prediction and given_class: a guarantee is about the rows of one answer or "
+                "of one true class; pass one of the two."
+            )
+        _refuse_mapping(self.target, self)
+        self._check_target(loss)
+
+    def _check_target(self, loss: Loss) -> None:
+        self.target = check_number("target", self.target, 0.0, loss.unit, closed="neither")
+        if not self.plan.bets:  # graded losses may have a larger one
+            self.check_share(loss)
+
+    def check_share(self, loss: Loss) -> None:
+        """Refuse a share of errors above 0.5, which guarantees nothing."""
+        if loss.is_error:
+            check_risk_limit(self.target)
+
+    # Refusals
+
+    def refuse(
+        self, curve: RiskCoverageCurve, goal: Goal, *, again: str = "", remedy: str = ""
+    ) -> InfeasibleTargetError:
+        """Return the error where no threshold meets the target.
+
+        The smallest target for a risk takes many times as long as the refusal itself, so that it
+        is looked for when the message is read.
+        """
+        advice, needed = self._advise_rows(curve, goal)
+
+        def find_least() -> tuple[float | None, str]:
+            least, text = self._describe_least(curve, goal)
+            return least, write(text)
+
+        def write(about_least: str) -> str:
+            told = [*advice, *([about_least] if about_least else [])]
+            if self.min_coverage > 0:
+                told.append(
+                    f"only accepted shares of at least min_coverage={self.min_coverage:g} count"
+                )
+            which = ""
+            if goal.share < 1.0:
+                which = f" that certify, of {goal.in_all(curve.n_rows):,} in all"
+            return (
+                f"No threshold meets target={goal.own_target:g} for objective={self.name!r} on "
+                f"{curve.n_rows:,} rows{which} (delta={goal.delta:g}). {'; '.join(told)}.{again}"
+            )
+
+        return InfeasibleTargetError(
+            write(""), rows_needed=needed, remedy=remedy, find_least=find_least
+        )
+
+    def _advise_rows(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
+        """Say how many rows it takes; return that number, too."""
+        if not self.guarantees:
+            return [], None
+        least = self.rows_needed(goal)
+        in_all = goal.name_all(least)
+        if goal.plan.bets:
+            return [
+                f"Bets that certify it take at least {least:,} accepted rows{in_all} without any "
+                "loss"
+            ], least
+        kind = "accepted rows" if self.is_selective else "rows"
+        advice = [f"Certifying it takes at least {least:,} {kind}{in_all} without a single error"]
+        return advice, least
+
+    def _describe_least(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None, str]:
+        """Return the smallest target that could be met, if it is known, and say so."""
+        if not self.guarantees:
+            allowed = reaches(curve.coverage, self.min_coverage)
+            least = goal.loss.unit * float(np.min(self._observed(curve)[allowed]))
+            return least, f"the smallest risk of any accepted set of these rows is {least:.4g}"
+        if goal.plan.bets:
+            return None, ""
+        least = goal.loss.unit * self._least_target(curve, goal)
+        if goal.loss.is_error and least > 0.5:
+            return None, f"no target up to 0.5 could have been met by these {curve.n_rows} rows"
+        return least, (
+            f"the smallest target these {curve.n_rows:,} rows could have met is "
+            f"{rounded(least, 4, up=True)}, but certifying that one needs fresh rows"
+        )
+
+    def _observed(self, curve: RiskCoverageCurve) -> FloatArray:
+        """Return what the target bounds, at each entry of a curve."""
+        return curve.generalized_risk
+
+    def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
+        """Return the smallest target that these rows could have met, in [0, 1]."""
+        return clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
+
+
+class Risk(Guarantee):
+    """The largest coverage whose selective risk is certified to be at most `target`.
+
+    The selective risk is the mean loss of the accepted rows: the share of wrong answers among
+    those that it gives on its own.
+
+    Parameters
+    ----------
+    target : float
+        In (0, 0.5] for errors; in units of the cost matrix where there is one; up to 1 for a loss
+        of your own.
+    delta : float in (0, 0.5], default=0.05
+        Probability that the certificate fails, over calibrations like this one. Subgroups share it
+        evenly.
+    max_analyses : int, default=1
+        How often at most you will choose a threshold while adding rows to the same set. Plan this
+        number, and how many rows each analysis takes, before the first. Each analysis uses
+        `delta` / `max_analyses`. Calls with fresh rows only need no plan.
+    method : str, FixedSequence, Combined or Betting, default="auto"
+        How the threshold is found, and what is guaranteed; "auto" takes "combined", or "betting"
+        for costs of several sizes and a callable `loss`.
+
+        - Certified: "combined" usually accepts most, and its start may be chosen by other rows
+          (:class:`~skselect.thresholds.Combined`); "band" is for classifiers that are worst where
+          they are surest; "fixed_sequence" begins at 25 % of the rows, or where a
+          :class:`~skselect.thresholds.FixedSequence` says; "bonferroni"; "betting", or a
+          :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
+          (graded Outcomes have to name it).
+        - Estimates: "sgr", "mean". No guarantee: "empirical".
+    min_coverage : float in [0, 1] or "auto", default="auto"
+        Smaller accepted sets are not considered. "auto": 0.1, or 0 for "empirical".
+    loss : {"auto", "zero_one", "cost"} or callable, default="auto"
+        How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
+        ``(y_true, y_pred) -> loss`` returns values in [0, 1].
+    given_prediction : label, default=None
+        The guarantee is about the rows of this answer alone: "healthy" for "at most 1 % wrong
+        among the accepted negatives". The threshold is applied to all rows.
+    given_class : label, default=None
+        The same for the rows of one true class.
+
+    See Also
+    --------
+    GeneralizedRisk : Counts silent errors among all rows.
+    skselect.thresholds.rows_needed : How many rows it takes.
+
+    Examples
+    --------
+    >>> from skselect import Outcomes, Risk, select_threshold
+    >>> outcomes = Outcomes([0] * 299 + [1], [.9] * 200 + [.8] * 100)
+    >>> found = select_threshold(outcomes, objective=Risk(.05, delta=.1, method="band"))
+    >>> found.threshold < .8, found.certificate.is_certified
+    (True, True)
+    >>> Risk(.02).set_params(target=.05)
+    Risk(0.05)
+    """
+
+    word = "risk"
+    reads_costs = True
+    is_selective = True
+    target_means = "the largest selective risk, for example target=0.02"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "combined": Method(thresholds.combined_risk),
+        "band": Method(thresholds.band_risk),
+        "fixed_sequence": Method(FixedSequence(), has_starts=True),
+        "bonferroni": Method(thresholds.bonferroni_risk),
+        "sgr": Method(thresholds.sgr_risk, caveat=_SGR),
+        "mean": Method(thresholds.mean_risk, "mean", MEAN_ONLY),
+        "empirical": Method(thresholds.empirical_risk, "none"),
+        "betting": Method(thresholds.betting_risk, bets=True, is_graded=True),
+    }
+
+    def __init__(
+        self,
+        target: Any,
+        *,
+        delta: float = 0.05,
+        max_analyses: int = 1,
+        method: str | FixedSequence | Combined | Betting = "auto",
+        min_coverage: float | str = "auto",
+        loss: LossSpec = "auto",
+        given_prediction: Any = None,
+        given_class: Any = None,
+    ) -> None:
+        self.target = target
+        self.delta = delta
+        self.max_analyses = max_analyses
+        self.method = method
+        self.min_coverage = min_coverage
+        self.loss = loss
+        self.given_prediction = given_prediction
+        self.given_class = given_class
+
+    def _check(self, loss: Loss, confidence: Any) -> None:
+        least = 0.1 if self.guarantees else 0.0
+        self.min_coverage = _check_min_coverage(self.min_coverage, least)
+        super()._check(loss, confidence)
+
+    @classmethod
+    def describe(cls, target: float, loss: Loss, cases: str) -> str:
+        """Return the guarantee in words."""
+        which, bound = f" {cases}" if cases else "", loss.amount(target)
+        if loss.is_error:
+            return f"at most {bound} of the cases{which} it decides alone are wrong in the long run"
+        verb = "cost" if loss.is_cost else "lose"
+        return f"the cases{which} it decides alone {verb} at most {bound} each on average"
+
+    @classmethod
+    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
+        """Return the errors among the accepted rows."""
+        return n_errors, n_accepted
+
+    @classmethod
+    def values(cls, loss: FloatArray, accepted: BoolArray) -> FloatArray:
+        """Return the losses of the accepted rows."""
+        return loss[accepted]
+
+    def _observed(self, curve: RiskCoverageCurve) -> FloatArray:
+        return curve.selective_risk
+
+    def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
+        return thresholds.least_risk_target(goal.rule, curve, goal.level, self.min_coverage)
+
+    def _advise_rows(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
+        advice, needed = super()._advise_rows(curve, goal)
+        if not advice or goal.plan.bets:
+            return advice, needed
+        rows = "fresh rows" if self.max_analyses == 1 else "rows"
+        needed = thresholds.rows_like_these(curve, goal.target, goal.level, self.min_coverage)
+        advice.append(
+            "no number of rows like these would do, because no accepted set of them has a "
+            "smaller risk"
+            if needed is None
+            else f"about {needed:,} {rows}{goal.name_all(needed)} would do if their errors fell "
+            "as they do here"
+        )
+        return advice, needed
+
+
+class GeneralizedRisk(Guarantee):
+    """The largest coverage whose rate of silent failures is certified to be at most `target`.
+
+    The generalised risk is the loss of the accepted rows divided by the number of all rows:
+    accepted and wrong, as a share of all cases.
+
+    Parameters
+    ----------
+    target : float
+        As for :class:`Risk`.
+    delta, max_analyses, loss, given_prediction, given_class
+        As for :class:`Risk`. With ``given_class="sepsis"``: "at most 1 % of sepsis cases are
+        silently dismissed".
+    method : str or Betting, default="auto"
+        Certified: "binomial" (which "auto" takes), "betting", or a
+        :class:`~skselect.thresholds.Betting` (as for :class:`Risk`). An estimate: "mean", which
+        keeps the target in expectation (conformal risk control [1]_) for losses of any kind. No
+        guarantee: "empirical".
+
+    References
+    ----------
+    .. [1] Angelopoulos, Bates, Fisch, Lei, Schuster (2024). Conformal Risk Control. ICLR, eq. 4.
+
+    Examples
+    --------
+    >>> from skselect import GeneralizedRisk, Outcomes, select_threshold
+    >>> outcomes = Outcomes([0] * 299 + [1], [.9] * 200 + [.8] * 100)
+    >>> select_threshold(outcomes, objective=GeneralizedRisk(.02)).coverage
+    1.0
+    """
+
+    word = "generalized_risk"
+    reads_costs = True
+    target_means = "the largest rate of silent failures, for example target=0.01"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "binomial": Method(thresholds.certified_generalized_risk),
+        "mean": Method(thresholds.mean_generalized_risk, "mean", MEAN_ONLY, is_graded=True),
+        "empirical": Method(thresholds.empirical_generalized_risk, "none"),
+        "betting": Method(thresholds.betting_generalized_risk, bets=True, is_graded=True),
+    }
+
+    def __init__(
+        self,
+        target: Any,
+        *,
+        delta: float = 0.05,
+        max_analyses: int = 1,
+        method: str | Betting = "auto",
+        loss: LossSpec = "auto",
+        given_prediction: Any = None,
+        given_class: Any = None,
+    ) -> None:
+        self.target = target
+        self.delta = delta
+        self.max_analyses = max_analyses
+        self.method = method
+        self.loss = loss
+        self.given_prediction = given_prediction
+        self.given_class = given_class
+
+    @classmethod
+    def describe(cls, target: float, loss: Loss, cases: str) -> str:
+        """Return the guarantee in words."""
+        which, bound = f" {cases}" if cases else "", loss.amount(target)
+        if loss.is_error:
+            return (
+                f"at most {bound} of all cases{which} are decided alone and wrong in the long run"
+            )
+        verb = "costs" if loss.is_cost else "loses"
+        return (
+            f"what it decides alone {verb} at most {bound} per case{which} on average, decided "
+            "alone or not"
+        )
+
+    @classmethod
+    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
+        """Return the accepted errors among all rows."""
+        return n_errors, n
+
+
+class Coverage(Guarantee):
+    """The highest threshold whose coverage is certified to be at least `target`.
+
+    Parameters
+    ----------
+    target : float in (0, 1]
+        The least share of accepted rows.
+    delta, max_analyses, given_prediction, given_class
+        As for :class:`Risk`.
+    method : {"auto", "order_statistic", "mean", "empirical"}, default="auto"
+        Certified: "order_statistic" (which "auto" takes). An estimate: "mean". No guarantee:
+        "empirical".
+
+    Examples
+    --------
+    >>> from skselect import Coverage, Outcomes, select_threshold
+    >>> outcomes = Outcomes([0] * 299 + [1], [.9] * 200 + [.8] * 100)
+    >>> select_threshold(outcomes, objective=Coverage(.6)).threshold > .8
+    True
+    """
+
+    word = "coverage"
+    is_least = True
+    target_means = "the least coverage, for example target=0.8"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "order_statistic": Method(thresholds.certified_coverage),
+        "mean": Method(thresholds.mean_coverage, "mean", MEAN_ONLY),
+        "empirical": Method(thresholds.empirical_coverage, "none"),
+    }
+
+    def __init__(
+        self,
+        target: Any,
+        *,
+        delta: float = 0.05,
+        max_analyses: int = 1,
+        method: str = "auto",
+        given_prediction: Any = None,
+        given_class: Any = None,
+    ) -> None:
+        self.target = target
+        self.delta = delta
+        self.max_analyses = max_analyses
+        self.method = method
+        self.given_prediction = given_prediction
+        self.given_class = given_class
+
+    @classmethod
+    def check_bound(cls, target: Any, loss: Loss) -> float:  # noqa: ARG003
+        """Check a target, a share of rows."""
+        return check_number("target", target, 0.0, 1.0, closed="right")
+
+    def _check_target(self, loss: Loss) -> None:
+        self.target = self.check_bound(self.target, loss)
+
+    @classmethod
+    def unit_of(cls, loss: Loss) -> float:  # noqa: ARG003
+        """Return 1: a coverage is a share of rows."""
+        return 1.0
+
+    @classmethod
+    def amount(cls, value: float, loss: Loss, *, up: bool | None = False) -> str:  # noqa: ARG003
+        """Return a coverage as text."""
+        return percent(value, up=up)
+
+    @classmethod
+    def describe(cls, target: float, loss: Loss, cases: str) -> str:
+        """Return the guarantee in words."""
+        which, least = f" {cases}" if cases else "", cls.amount(target, loss)
+        return f"it decides at least {least} of all cases{which} alone in the long run"
+
+    @classmethod
+    def count(cls, n: int, n_accepted: int, n_errors: int) -> tuple[int, int]:  # noqa: ARG003
+        """Return the rows that are not accepted."""
+        return n - n_accepted, n
+
+    @classmethod
+    def values(cls, loss: FloatArray, accepted: BoolArray) -> FloatArray:  # noqa: ARG003
+        """Return 1 for each row that is not accepted."""
+        return (~accepted).astype(np.float64)
+
+    def rows_needed(self, goal: Goal) -> int:  # noqa: ARG002
+        """Return 1: a threshold can always be low enough."""
+        return 1
+
+
+# No guarantee ------------------------------------------------------------------------------
+
+
+class Cost(Objective):
+    """The least cost on these rows, where abstaining costs `abstention_cost`.
+
+    Parameters
+    ----------
+    abstention_cost : float
+        Of one row, in units of one error, at most 1; in units of the cost matrix where there is
+        one, at most its largest cost.
+    method : {"auto", "empirical", "chow"}, default="auto"
+        "empirical" (which "auto" takes): the least cost on these rows. "chow": the threshold
+        1 - `abstention_cost`, which is best where confidences are calibrated [1]_.
+    loss : {"auto", "zero_one", "cost"} or callable, default="auto"
+        As for :class:`Risk`.
+
+    References
+    ----------
+    .. [1] Chow (1970). On optimum recognition error and reject tradeoff. IEEE Transactions on
+       Information Theory 16 (1).
+
+    Examples
+    --------
+    >>> from skselect import Cost, Outcomes, select_threshold
+    >>> outcomes = Outcomes([0, 0, 0, 1], [.9, .8, .7, .6])
+    >>> select_threshold(outcomes, objective=Cost(.3)).coverage
+    0.75
+    """
+
+    word = "cost"
+    reads_costs = True
+    target_means = "the cost of abstaining in units of one error, for example target=0.1"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "empirical": Method(thresholds.cheapest, "none"),
+        "chow": Method(thresholds.chow, "none"),  # type: ignore[arg-type]
+    }
+
+    def __init__(
+        self, abstention_cost: Any, *, method: str = "auto", loss: LossSpec = "auto"
+    ) -> None:
+        self.abstention_cost = abstention_cost
+        self.method = method
+        self.loss = loss
+
+    @property
+    def target_given(self) -> Any:
+        """The cost of abstaining."""
+        return self.abstention_cost
+
+    @property
+    def ignores_rows(self) -> bool:
+        """Whether the threshold depends on no rows."""
+        return self.plan is self.methods["chow"]
+
+    def _check(self, loss: Loss, confidence: Any) -> None:
+        if self.ignores_rows:
+            self._check_chow(confidence, loss)
+        _refuse_mapping(self.abstention_cost, self)
+        cost = check_number("target", self.abstention_cost, 0.0, np.inf, closed="left")
+        if cost > loss.unit:
+            meant = f" Did you mean {1 / cost:.6g} (an error costs {cost:g} times as much)?"
+            raise ValueError(
+                f"target must be at most {loss.unit:g}, the cost of "
+                f"{'an' if loss.unit == 1 else 'the worst'} error, got {cost:g}: it is the cost of "
+                "abstaining on one row, and at this one every row would be accepted without "
+                f"looking.{meant if loss.unit == 1 else ''}"
+            )
+        self.abstention_cost = cost
+
+    @staticmethod
+    def _check_chow(confidence: Any, loss: Loss) -> None:
+        """Refuse Chow's rule for a named confidence that is not one minus the expected loss."""
+        suitable = ("expected_cost",) if loss.is_cost else ("max_proba", "chosen_proba")
+        if isinstance(confidence, str) and confidence not in suitable:
+            raise ValueError(
+                f"method='chow' takes the threshold 1 - target, which is only right for a "
+                f"confidence that is one minus the expected loss: one of {list(suitable)} for this "
+                f"loss, not {confidence!r}. Use method='empirical', or another confidence."
+            )
+
+    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
+        """Find the cheapest threshold, or Chow's."""
+        if self.ignores_rows:
+            return Found(*thresholds.chow(curve, goal.target))
+        return super().find(goal, curve, outcomes)
+
+    def tell_infeasible(self, goal: Goal) -> str:
+        """Say that accepting any row costs more than abstaining on it."""
+        which = f" {goal.cases}" if goal.cases else ""
+        return (
+            f"Abstaining on everything costs least at target={goal.own_target:g} per row: "
+            f"accepting any of these rows{which} would cost more."
+        )
+
+
+class Best(Objective):
+    """The best value of a metric on these rows, at a coverage of at least `min_coverage`.
+
+    Among equal values the largest coverage is taken. Nothing is guaranteed for new rows.
+
+    Parameters
+    ----------
+    metric : {"cwsa_plus", "cwsa", "selective_accuracy"}, default="cwsa_plus"
+    min_coverage : float in [0, 1] or "auto", default="auto"
+        Smaller accepted sets are not considered. "auto": 0.5.
+    threshold_range : tuple (low, high) or "auto", default="auto"
+        For "cwsa" and "cwsa_plus" (the other refuses it): only thresholds from `low` on and below
+        `high` are tried. "auto": (0.5, 1.0), as in the paper, or (0.0, 1.0) where 0.5 accepts less
+        than `min_coverage`. Below the lowest confidence both metrics rise as the threshold falls,
+        although no decision changes, so that from 0 on the best one usually accepts everything.
+    constraint : tuple (str, float) or list of them, default=None
+        What must also hold on these rows: ("risk", .05), ("generalized_risk", .01),
+        ("coverage", .7) or ("selective_accuracy", .9). It guarantees nothing for new rows.
+    method : {"empirical", "lower_bound"}, default="empirical"
+        "empirical": the largest value on these rows; "lower_bound": the largest value less 1.645
+        standard errors, which a few lucky rows cannot mislead.
+
+    Examples
+    --------
+    >>> from skselect import Best, Outcomes, select_threshold
+    >>> outcomes = Outcomes([0, 0, 0, 1], [.9, .8, .7, .6])
+    >>> select_threshold(outcomes, objective=Best("cwsa", constraint=("risk", .1))).coverage
+    0.75
+    """
+
+    methods: ClassVar[Mapping[str, Method]] = dict.fromkeys(
+        ("empirical", "lower_bound"),
+        Method(thresholds.best_metric, "none"),  # type: ignore[arg-type]
+    )
+
+    def __init__(
+        self,
+        metric: str = "cwsa_plus",
+        *,
+        min_coverage: float | str = "auto",
+        threshold_range: tuple[float, float] | str = "auto",
+        constraint: Any = None,
+        method: str = "empirical",
+    ) -> None:
+        self.metric = metric
+        self.min_coverage = min_coverage
+        self.threshold_range = threshold_range
+        self.constraint = constraint
+        self.method = method
+
+    @property
+    def name(self) -> str:
+        """The metric."""
+        return self.metric
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether the metric depends on the threshold itself, and not on what it accepts alone."""
+        return self.metric != "selective_accuracy"
+
+    def _check(self, loss: Loss, confidence: Any) -> None:  # noqa: ARG002
+        check_choice("metric", self.metric, TUNABLE_METRICS)
+        self.min_coverage = _check_min_coverage(self.min_coverage, 0.5)
+        if not isinstance(self.threshold_range, str):
+            if not self.sweeps:
+                raise ValueError(
+                    "threshold_range goes with the metrics 'cwsa' and 'cwsa_plus', not with "
+                    f"{self.metric!r}; leave it out."
+                )
+            self.threshold_range = check_range("threshold_range", self.threshold_range)
+        else:
+            check_choice("threshold_range", self.threshold_range, ["auto"])
+        self.constraint = _check_constraints(self.constraint)
+
+    def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:  # noqa: ARG002
+        """Find the threshold where the metric is best."""
+        best = thresholds.best_metric(
+            curve, self.metric, self.min_coverage, self.constraint,
+            method=goal.method, threshold_range=self.range_on(curve),
+        )  # fmt: skip
+        if best is None:
+            return Found(np.inf, 0)
+        return Found(best.threshold, best.n_blocks, best.value, best)
+
+    def range_on(self, curve: RiskCoverageCurve) -> tuple[float, float]:
+        """Return where the metric looks for a threshold.
+
+        "auto" is the range that the CWSA paper sweeps. Where that accepts too few of the rows, as
+        with unsure answers among many classes, CWSA and CWSA+ look everywhere.
+        """
+        if not self.sweeps:
+            return -math.inf, math.inf
+        if not isinstance(self.threshold_range, str):
+            return self.threshold_range
+        coverage, _ = curve.working_point(int(curve.n_blocks_accepted(np.array([0.5]))[0]))
+        return (0.5 if coverage > 0 and reaches(coverage, self.min_coverage) else 0.0), 1.0
+
+    def refuse(
+        self, curve: RiskCoverageCurve, goal: Goal, *, again: str = "", remedy: str = ""
+    ) -> InfeasibleTargetError:
+        """Say that the range accepts too few rows, or that a constraint cannot be kept."""
+        return InfeasibleTargetError(f"{self._advise(curve)}{again}", remedy=remedy)
+
+    def _advise(self, curve: RiskCoverageCurve) -> str:
+        low, high = self.range_on(curve)
+        n_blocks = int(curve.n_blocks_accepted(np.array([low]))[0])
+        most, _ = curve.working_point(n_blocks)
+        allowed = reaches(curve.coverage[:n_blocks], self.min_coverage)
+        if not np.any(allowed):
+            return (
+                f"No threshold of threshold_range=({low:g}, {high:g}) accepts at least "
+                f"min_coverage={self.min_coverage:g} of the rows: the threshold {low:g} accepts "
+                f"{most:.4g} of them. Begin the range lower, or lower min_coverage."
+            )
+        wanted = " and ".join(f"{name} {bound:g}" for name, bound in self.constraint)
+        least = float(np.min(curve.selective_risk[:n_blocks][allowed]))
+        return (
+            f"No threshold keeps the constraint {wanted} at a coverage of at least "
+            f"min_coverage={self.min_coverage:g}: the smallest risk there is {least:.4g}. Relax the "
+            "constraint or lower min_coverage."
+        )
+
+
+def _refuse_mapping(target: Any, objective: Objective) -> None:
+    """Refuse the targets of several subgroups in one objective."""
+    if hasattr(target, "items"):
+        kind = type(objective).__name__
+        raise ValueError(
+            f"target={shown(target)} has one entry per subgroup; say what the subgroups are with "
+            "group_by= (ThresholdTuner) or subgroups= (select_threshold), and pass "
+            f"objective={objective.word!r} with this target, or a mapping of {kind} objects."
+        )
+
+
+def _check_min_coverage(given: Any, auto: float) -> float:
+    is_auto = isinstance(given, str) and given == "auto"
+    return auto if is_auto else check_number("min_coverage", given, 0.0, 1.0)
+
+
+def _check_constraints(constraint: Any) -> tuple[tuple[str, float], ...]:
+    """Return the constraints as pairs of a name and a bound."""
+    if constraint is None:
+        return ()
+    single = isinstance(constraint, tuple) and len(constraint) == 2
+    given = [constraint] if single and isinstance(constraint[0], str) else constraint
+    try:
+        pairs = [(name, bound) for name, bound in given]
+    except (TypeError, ValueError):
+        raise ValueError(
+            "constraint must be a pair such as ('risk', 0.05), or a list of pairs, got "
+            f"{shown(constraint)}."
+        ) from None
+    for name, bound in pairs:
+        check_choice("constraint", name, [*AT_MOST, *AT_LEAST])
+        least = 0.5 if name == "selective_accuracy" else 0.0
+        check_number(f"constraint {name!r}", bound, least, 1.0)
+        if name in AT_MOST:
+            check_risk_limit(bound, f"constraint {name!r}")
+    return tuple((name, float(bound)) for name, bound in pairs)
+
+
+# An objective on given rows ----------------------------------------------------------------
+
+#: The guarantees by name, as certificates store them.
+GUARANTEES: dict[str, type[Guarantee]] = {
+    kind.word: kind for kind in (Risk, GeneralizedRisk, Coverage)
+}
+_KINDS: dict[str, Callable[..., Objective]] = {
+    **{metric: partial(Best, metric) for metric in TUNABLE_METRICS},
+    **GUARANTEES,
+    Cost.word: Cost,
+}
+#: The words that stand for objectives.
+WORDS = tuple(_KINDS)
+
+
+def _choose_nothing(*_: Any) -> int:
+    return 0
+
+
+# A threshold that was fixed beforehand is certified by counting.
+_FIXED = Method(_choose_nothing)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An objective on given rows, whose method is known.
+
+    Parameters
+    ----------
+    objective : Objective
+        Checked.
+    loss : Loss
+    method : str
+    delta : float
+        Of these rows: subgroups share that of the objective.
+    target : float
+        As a share of the largest loss; nan for a metric.
+    cases : str
+        The cases it is about, as messages name them; "" for all.
+    share : float
+        Which share of the rows given certifies: the others train, or set a shortlist.
+    """
+
+    objective: Objective
+    loss: Loss = Loss()
+    method: str = ""
+    delta: float = 0.05
+    target: float = math.nan
+    cases: str = ""
+    share: float = 1.0
+
+    @classmethod
+    def on(
+        cls,
+        objective: Objective,
+        loss: Loss,
+        *,
+        graded: bool,
+        weighted: bool,
+        cases: str = "",
+        n_subgroups: int = 1,
+        share: float = 1.0,
+    ) -> Goal:
+        """Resolve method="auto": betting where losses can be graded, else the first method.
+
+        Whether they can be is known before the rows are seen: there are costs of several sizes,
+        or the loss is a function. The observed losses must not decide: of two methods that each
+        fail with probability delta, the one that the rows choose may fail more often. Weighted
+        rows use betting only on request, because only the user knows what the weights mean.
+        """
+        own = objective.target_given
+        unit = objective.unit_of(loss) if isinstance(objective, Guarantee) else loss.unit
+        target = math.nan if own is None else own / unit
+        seen = replace(loss, kind="graded") if graded and loss.is_error else loss
+        if isinstance(objective, Guarantee) and objective.plan.bets:
+            objective.check_share(seen)
+        name = objective._method_name()  # noqa: SLF001 - same module
+        if name == "auto":
+            bets = loss.is_graded and not weighted and "betting" in objective.methods
+            name = "betting" if bets else next(iter(objective.methods))
+        return cls(objective, seen, name, objective.delta / n_subgroups, target, cases, share)
+
+    @property
+    def plan(self) -> Method:
+        """What the method is."""
+        return self.objective.methods.get(self.method, _FIXED)
+
+    @property
+    def rule(self) -> Callable[..., int]:
+        """The function that counts the entries of a curve (for betting: of outcomes) to accept."""
+        given = self.objective.method
+        if isinstance(given, Combined | FixedSequence):
+            return given
+        if self.plan.bets:
+            return partial(self.plan.find, largest_weight=self.largest_weight)
+        return self.plan.find
+
+    @property
+    def largest_weight(self) -> float | None:
+        """An upper bound of every importance weight, None where it is not known."""
+        given = self.objective.method
+        return given.largest_weight if isinstance(given, Betting) else None
+
+    @property
+    def has_starts(self) -> bool:
+        """Whether the user has fixed where a sequence begins."""
+        return self.plan.has_starts or isinstance(self.objective.method, Combined)
+
+    @property
+    def level(self) -> float:
+        """The share of `delta` that each analysis uses."""
+        return self.delta / self.objective.max_analyses
+
+    @property
+    def own_target(self) -> float:
+        """The target in the user's own units, nan for a metric."""
+        objective = self.objective
+        unit = objective.unit_of(self.loss) if isinstance(objective, Guarantee) else self.loss.unit
+        return unit * self.target
+
+    # Words for refusals
+
+    @property
+    def asking_again(self) -> str:
+        """Say what happens to the guarantee when rows are added for another analysis."""
+        planned = self.objective.max_analyses
+        if not self.objective.guarantees:
+            return ""
+        if planned > 1:
+            return (
+                f" For the next of the {planned} planned analyses rows may be added to "
+                "these, until there are about as many in all; one beyond the plan breaks the "
+                "promise."
+            )
+        return (
+            " Adding rows to these and asking again breaks the promise: take fresh rows only, or "
+            "plan the number of analyses before the first one (max_analyses=)."
+        )
+
+    def name_all(self, n: int) -> str:
+        """Say how many rows it takes in all so that `n` of them certify, "" where all do."""
+        return f" (in all {self.in_all(n):,})" if self.share < 1.0 else ""
+
+    def in_all(self, n: int) -> int:
+        """Return how many rows it takes in all so that `n` of them certify."""
+        return math.ceil(n / self.share - 1e-9)
+
+
+# How users say it --------------------------------------------------------------------------
+
+
+def read_objective(
+    objective: Any, target: Any = None, delta: Any = None
+) -> Objective | dict[Any, Objective]:
+    """Return an objective, or one per subgroup, from an object, a mapping of them, or a word.
+
+    Parameters
+    ----------
+    objective : Objective, mapping of them, or str
+    target : float, mapping or None
+        Beside a word: what it needs, or one for each subgroup.
+    delta : float or None
+        Beside the word of a guarantee.
+
+    Raises
+    ------
+    ValueError
+        If `target` or `delta` stand beside an object, the word is unknown or lacks its target, or
+        the objectives of subgroups differ in more than their targets and methods.
+    """
+    if isinstance(objective, Objective | Mapping):
+        for name, value in (("target", target), ("delta", delta)):
+            if value is not None:
+                raise ValueError(
+                    f"{name} goes with the word of an objective, such as 'risk', and not with "
+                    f"{shown(objective)}, which has its own; leave {name}={shown(value)} out."
+                )
+        return objective if isinstance(objective, Objective) else _check_alike(objective)
+    check_choice("objective", objective, WORDS)
+    kind = _KINDS[objective]
+    options = {} if delta is None else {"delta": delta}
+    if delta is not None and objective not in GUARANTEES:
+        raise ValueError(
+            f"delta goes with an objective that guarantees something ({', '.join(GUARANTEES)}), "
+            f"not with {objective!r}; leave it out."
+        )
+    if objective in TUNABLE_METRICS:
+        if target is not None:
+            raise ValueError(
+                f"target: the objective {objective!r} takes the best value there is, so it has no "
+                f"target (got {shown(target)}). Leave it out, or use objective='risk'."
+            )
+        return kind()
+    if target is None:
+        means = cast("type[Objective]", kind).target_means
+        raise ValueError(f"target is missing: objective={objective!r} needs {means}.")
+    if isinstance(target, Mapping):
+        if not target:
+            raise ValueError("target is an empty mapping; give each subgroup its target.")
+        return {group: kind(one, **options) for group, one in target.items()}
+    return kind(target, **options)
+
+
+def _check_alike(objectives: Mapping[Any, Any]) -> dict[Any, Objective]:
+    """Refuse objectives of subgroups that cannot share one delta and one loss."""
+    if not objectives:
+        raise ValueError("objective is an empty mapping; give each subgroup its objective.")
+    first = next(iter(objectives.values()))
+    for group, one in objectives.items():
+        if not isinstance(one, Objective):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                f"objective: the subgroup {group!r} must have an objective such as Risk(0.02), got "
+                f"{shown(one)}."
+            )
+        for name in ("delta", "max_analyses", "loss"):
+            if type(one) is not type(first) or getattr(one, name) != getattr(first, name):
+                raise ValueError(
+                    "objective: the subgroups share one kind of objective, one delta, one "
+                    f"max_analyses and one loss, but {one!r} stands beside {first!r}."
+                )
+    return dict(objectives)
+
+
+def each_of(objectives: Objective | Mapping[Any, Objective]) -> Iterable[Objective]:
+    """Return the one objective, or those of all subgroups."""
+    return [objectives] if isinstance(objectives, Objective) else objectives.values()
+
+
+def first_of(objectives: Objective | Mapping[Any, Objective]) -> Objective:
+    """Return the one objective, or that of the first subgroup: they share delta and loss."""
+    return next(iter(each_of(objectives)))
+
+
+def check_objective(
+    objectives: Objective | Mapping[Any, Objective], loss: Loss, confidence: Any
+) -> Any:
+    """Return checked copies of one objective or of one per subgroup."""
+    if isinstance(objectives, Objective):
+        return objectives.check(loss, confidence)
+    return {group: one.check(loss, confidence) for group, one in objectives.items()}
