@@ -25,8 +25,10 @@ from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics import evaluate
 from skselect.monitoring.check import PolicyCheck, check_policy
 from skselect.monitoring.monitor import SelectiveRiskMonitor
+from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
+from skselect.policy.subgroups import Subgroups
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report import calibration_report, selective_report
@@ -37,9 +39,13 @@ from skselect.streaming.state import SelectiveState
 
 __all__ = [
     "AbstentionPolicy",
+    "Best",
     "Certificate",
     "ConfidenceHistogramDisplay",
     "ConfidenceWeightedRocDisplay",
+    "Cost",
+    "Coverage",
+    "GeneralizedRisk",
     "InfeasibleTargetError",
     "LearnedConfidence",
     "MonitorDisplay",
@@ -48,12 +54,14 @@ __all__ = [
     "PrecomputedClassifier",
     "Predictions",
     "ReliabilityDisplay",
+    "Risk",
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
     "SelectiveConfusionDisplay",
     "SelectiveRiskMonitor",
     "SelectiveState",
+    "Subgroups",
     "ThresholdDisplay",
     "ThresholdTuner",
     "WorkloadDisplay",

@@ -7,10 +7,9 @@ that searches can set its parameters. A :class:`Goal` is an objective on given r
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -151,13 +150,12 @@ class Objective:
     loss: LossSpec = "auto"
     given_prediction: Any = None
     given_class: Any = None
-    __hash__ = None  # type: ignore[assignment]
 
     # As scikit-learn's estimators: nothing is checked or copied before use.
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters by name."""
-        return {name: getattr(self, name) for name in _parameters(type(self))}
+        return dict(vars(self))
 
     def set_params(self, **params: Any) -> Objective:
         """Set parameters by name.
@@ -167,27 +165,22 @@ class Objective:
         ValueError
             If a name is unknown.
         """
-        known = list(_parameters(type(self)))
         for name, value in params.items():
-            if name not in known:
+            if name not in vars(self):
                 raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {known}."
-                    f"{did_you_mean(name, known)}"
+                    f"{type(self).__name__} has no parameter {name!r}; it has {list(vars(self))}."
+                    f"{did_you_mean(name, list(vars(self)))}"
                 )
             setattr(self, name, value)
         return self
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other) == vars(self)
-
     def __repr__(self) -> str:
-        said = []
-        for name, default in _parameters(type(self)).items():
-            value = getattr(self, name)
-            if default is inspect.Parameter.empty:
-                said.append(repr(value))
-            elif not _is_same(value, default):
-                said.append(f"{name}={value!r}")
+        values = {one: getattr(self, one.name) for one in fields(cast(Any, self))}
+        said = [
+            f"{one.name}={value!r}" if one.kw_only else repr(value)
+            for one, value in values.items()
+            if not (type(value) is type(one.default) and value == one.default)
+        ]
         return f"{type(self).__name__}({', '.join(said)})"
 
     # What it is about ----------------------------------------------------------------------
@@ -258,7 +251,7 @@ class Objective:
         return Found(None, n_blocks)
 
     def refuse(
-        self, curve: RiskCoverageCurve, goal: Goal, *, again: str = "", remedy: str = ""
+        self, curve: RiskCoverageCurve, goal: Goal, /, *, again: str = "", remedy: str = ""
     ) -> InfeasibleTargetError:
         """Return the error where no threshold is good enough: why, and what would help."""
         raise NotImplementedError
@@ -273,16 +266,6 @@ class Found(NamedTuple):
     optimum: MetricOptimum | None = None
 
 
-def _parameters(kind: type[Objective]) -> dict[str, Any]:
-    """Return the parameters of a class with their defaults."""
-    signature = inspect.signature(kind.__init__).parameters
-    return {name: one.default for name, one in signature.items() if name != "self"}
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and bool(value == default)
-
-
 # Guarantees --------------------------------------------------------------------------------
 
 
@@ -295,6 +278,10 @@ class Guarantee(Objective):
     #: Whether rows that are not accepted do not count.
     is_selective: ClassVar[bool] = False
     target: Any
+
+    def __init__(self, target: Any, **options: Any) -> None:
+        """Say what a guarantee is made from: its target, and options by name."""
+        raise NotImplementedError
 
     @classmethod
     def check_bound(cls, target: Any, loss: Loss) -> float:
@@ -413,7 +400,7 @@ class Guarantee(Objective):
             write(""), rows_needed=needed, remedy=remedy, find_least=find_least
         )
 
-    def _advise_rows(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
+    def _advise_rows(self, _: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
         """Say how many rows it takes; return that number, too."""
         if not self.guarantees:
             return [], None
@@ -453,6 +440,7 @@ class Guarantee(Objective):
         return clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
 
 
+@dataclass(repr=False)
 class Risk(Guarantee):
     """The largest coverage whose selective risk is certified to be at most `target`.
 
@@ -524,26 +512,15 @@ class Risk(Guarantee):
         "betting": Method(thresholds.betting_risk, bets=True, is_graded=True),
     }
 
-    def __init__(
-        self,
-        target: Any,
-        *,
-        delta: float = 0.05,
-        max_analyses: int = 1,
-        method: str | FixedSequence | Combined | Betting = "auto",
-        min_coverage: float | str = "auto",
-        loss: LossSpec = "auto",
-        given_prediction: Any = None,
-        given_class: Any = None,
-    ) -> None:
-        self.target = target
-        self.delta = delta
-        self.max_analyses = max_analyses
-        self.method = method
-        self.min_coverage = min_coverage
-        self.loss = loss
-        self.given_prediction = given_prediction
-        self.given_class = given_class
+    target: Any
+    _: KW_ONLY
+    delta: float = 0.05
+    max_analyses: int = 1
+    method: str | FixedSequence | Combined | Betting = "auto"
+    min_coverage: Any = "auto"
+    loss: LossSpec = "auto"
+    given_prediction: Any = None
+    given_class: Any = None
 
     def _check(self, loss: Loss, confidence: Any) -> None:
         least = 0.1 if self.guarantees else 0.0
@@ -591,6 +568,7 @@ class Risk(Guarantee):
         return advice, needed
 
 
+@dataclass(repr=False)
 class GeneralizedRisk(Guarantee):
     """The largest coverage whose rate of silent failures is certified to be at most `target`.
 
@@ -632,24 +610,14 @@ class GeneralizedRisk(Guarantee):
         "betting": Method(thresholds.betting_generalized_risk, bets=True, is_graded=True),
     }
 
-    def __init__(
-        self,
-        target: Any,
-        *,
-        delta: float = 0.05,
-        max_analyses: int = 1,
-        method: str | Betting = "auto",
-        loss: LossSpec = "auto",
-        given_prediction: Any = None,
-        given_class: Any = None,
-    ) -> None:
-        self.target = target
-        self.delta = delta
-        self.max_analyses = max_analyses
-        self.method = method
-        self.loss = loss
-        self.given_prediction = given_prediction
-        self.given_class = given_class
+    target: Any
+    _: KW_ONLY
+    delta: float = 0.05
+    max_analyses: int = 1
+    method: str | Betting = "auto"
+    loss: LossSpec = "auto"
+    given_prediction: Any = None
+    given_class: Any = None
 
     @classmethod
     def describe(cls, target: float, loss: Loss, cases: str) -> str:
@@ -671,6 +639,7 @@ class GeneralizedRisk(Guarantee):
         return n_errors, n
 
 
+@dataclass(repr=False)
 class Coverage(Guarantee):
     """The highest threshold whose coverage is certified to be at least `target`.
 
@@ -701,22 +670,13 @@ class Coverage(Guarantee):
         "empirical": Method(thresholds.empirical_coverage, "none"),
     }
 
-    def __init__(
-        self,
-        target: Any,
-        *,
-        delta: float = 0.05,
-        max_analyses: int = 1,
-        method: str = "auto",
-        given_prediction: Any = None,
-        given_class: Any = None,
-    ) -> None:
-        self.target = target
-        self.delta = delta
-        self.max_analyses = max_analyses
-        self.method = method
-        self.given_prediction = given_prediction
-        self.given_class = given_class
+    target: Any
+    _: KW_ONLY
+    delta: float = 0.05
+    max_analyses: int = 1
+    method: str = "auto"
+    given_prediction: Any = None
+    given_class: Any = None
 
     @classmethod
     def check_bound(cls, target: Any, loss: Loss) -> float:  # noqa: ARG003
@@ -760,6 +720,7 @@ class Coverage(Guarantee):
 # No guarantee ------------------------------------------------------------------------------
 
 
+@dataclass(repr=False)
 class Cost(Objective):
     """The least cost on these rows, where abstaining costs `abstention_cost`.
 
@@ -795,12 +756,10 @@ class Cost(Objective):
         "chow": Method(thresholds.chow, "none"),  # type: ignore[arg-type]
     }
 
-    def __init__(
-        self, abstention_cost: Any, *, method: str = "auto", loss: LossSpec = "auto"
-    ) -> None:
-        self.abstention_cost = abstention_cost
-        self.method = method
-        self.loss = loss
+    abstention_cost: Any
+    _: KW_ONLY
+    method: str = "auto"
+    loss: LossSpec = "auto"
 
     @property
     def target_given(self) -> Any:
@@ -853,6 +812,7 @@ class Cost(Objective):
         )
 
 
+@dataclass(repr=False)
 class Best(Objective):
     """The best value of a metric on these rows, at a coverage of at least `min_coverage`.
 
@@ -888,20 +848,12 @@ class Best(Objective):
         Method(thresholds.best_metric, "none"),  # type: ignore[arg-type]
     )
 
-    def __init__(
-        self,
-        metric: str = "cwsa_plus",
-        *,
-        min_coverage: float | str = "auto",
-        threshold_range: tuple[float, float] | str = "auto",
-        constraint: Any = None,
-        method: str = "empirical",
-    ) -> None:
-        self.metric = metric
-        self.min_coverage = min_coverage
-        self.threshold_range = threshold_range
-        self.constraint = constraint
-        self.method = method
+    metric: str = "cwsa_plus"
+    _: KW_ONLY
+    min_coverage: Any = "auto"
+    threshold_range: Any = "auto"
+    constraint: Any = None
+    method: str = "empirical"
 
     @property
     def name(self) -> str:
@@ -951,7 +903,7 @@ class Best(Objective):
         return (0.5 if coverage > 0 and reaches(coverage, self.min_coverage) else 0.0), 1.0
 
     def refuse(
-        self, curve: RiskCoverageCurve, goal: Goal, *, again: str = "", remedy: str = ""
+        self, curve: RiskCoverageCurve, _: Goal, *, again: str = "", remedy: str = ""
     ) -> InfeasibleTargetError:
         """Say that the range accepts too few rows, or that a constraint cannot be kept."""
         return InfeasibleTargetError(f"{self._advise(curve)}{again}", remedy=remedy)
@@ -971,8 +923,8 @@ class Best(Objective):
         least = float(np.min(curve.selective_risk[:n_blocks][allowed]))
         return (
             f"No threshold keeps the constraint {wanted} at a coverage of at least "
-            f"min_coverage={self.min_coverage:g}: the smallest risk there is {least:.4g}. Relax the "
-            "constraint or lower min_coverage."
+            f"min_coverage={self.min_coverage:g}: the smallest risk there is {least:.4g}. Relax "
+            "the constraint or lower min_coverage."
         )
 
 
@@ -1033,7 +985,8 @@ def _choose_nothing(*_: Any) -> int:
     return 0
 
 
-# A threshold that was fixed beforehand is certified by counting.
+#: How a threshold that was fixed beforehand is certified: by counting.
+FIXED_METHOD = "clopper-pearson"
 _FIXED = Method(_choose_nothing)
 
 
@@ -1049,8 +1002,8 @@ class Goal:
     method : str
     delta : float
         Of these rows: subgroups share that of the objective.
-    target : float
-        As a share of the largest loss; nan for a metric.
+    own_target : float
+        In the user's own units; nan for a metric.
     cases : str
         The cases it is about, as messages name them; "" for all.
     share : float
@@ -1061,7 +1014,7 @@ class Goal:
     loss: Loss = Loss()
     method: str = ""
     delta: float = 0.05
-    target: float = math.nan
+    own_target: float = math.nan
     cases: str = ""
     share: float = 1.0
 
@@ -1085,8 +1038,7 @@ class Goal:
         rows use betting only on request, because only the user knows what the weights mean.
         """
         own = objective.target_given
-        unit = objective.unit_of(loss) if isinstance(objective, Guarantee) else loss.unit
-        target = math.nan if own is None else own / unit
+        target = math.nan if own is None else own
         seen = replace(loss, kind="graded") if graded and loss.is_error else loss
         if isinstance(objective, Guarantee) and objective.plan.bets:
             objective.check_share(seen)
@@ -1128,11 +1080,11 @@ class Goal:
         return self.delta / self.objective.max_analyses
 
     @property
-    def own_target(self) -> float:
-        """The target in the user's own units, nan for a metric."""
+    def target(self) -> float:
+        """The target as a share of the largest loss."""
         objective = self.objective
         unit = objective.unit_of(self.loss) if isinstance(objective, Guarantee) else self.loss.unit
-        return unit * self.target
+        return self.own_target / unit
 
     # Words for refusals
 
@@ -1254,3 +1206,42 @@ def check_objective(
     if isinstance(objectives, Objective):
         return objectives.check(loss, confidence)
     return {group: one.check(loss, confidence) for group, one in objectives.items()}
+
+
+def read_guarantee(
+    objective: Any, target: Any, delta: Any
+) -> tuple[type[Guarantee] | None, Any, Any]:
+    """Return the kind, target and delta that a policy is tested for.
+
+    The kind is None where the policy's certificate says it. The other parameters of an object
+    choose a threshold, and do not count for a policy, which has one.
+    """
+    if objective is None:
+        return None, target, delta
+    stated = read_objective(objective, target, delta)
+    if not isinstance(stated, Guarantee):
+        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+            f"objective must be one of {list(GUARANTEES)} or an object such as Risk(0.02) here, "
+            f"got {shown(objective)}: the others guarantee nothing."
+        )
+    for name in ("given_prediction", "given_class"):
+        if getattr(stated, name) is not None:
+            raise ValueError(
+                f"{name} goes with the choice of a threshold; here pass the rows of one class "
+                "alone."
+            )
+    return type(stated), stated.target, delta if isinstance(objective, str) else stated.delta
+
+
+def name_options(word: str, target: Any, **options: Any) -> Objective:
+    """Return the objective of a word with some of its options, those that are not None.
+
+    Raises
+    ------
+    ValueError
+        If it does not take one of them.
+    """
+    stated = {name: value for name, value in options.items() if value is not None}
+    objective = read_objective(word, target)
+    assert isinstance(objective, Objective)
+    return objective.set_params(**stated)

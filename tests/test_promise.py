@@ -18,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from skselect.selection.goal import METHODS, Goal
 
 from skselect import (
     LearnedConfidence,
@@ -30,7 +31,6 @@ from skselect import (
     thresholds,
 )
 from skselect._notebook import unwrap
-from skselect.selection.goal import METHODS, Goal
 
 LEVELS = 25
 

@@ -149,6 +149,7 @@ def _say_if_kept(report: SelectiveReport, subgroups: Any) -> int:
 
 def tune(given: Namespace) -> int:
     """Choose a threshold, write the policy; return the exit code."""
+    from skselect.objectives import name_options
     from skselect.selection.engine import policy_facts
     from skselect.selection.select import select_threshold
 
@@ -158,6 +159,15 @@ def tune(given: Namespace) -> int:
     file = TableFile.open(given.table, layout=_read_layout(given))
     columns, classes = _resolve(file, given, None)
     _refuse_misplaced_options(given, columns, classes)
+    objective = name_options(
+        given.objective,
+        given.target,
+        delta=given.delta,
+        max_analyses=given.max_analyses,
+        method=given.method,
+        min_coverage=given.min_coverage,
+        threshold_range=given.threshold_range,
+    )
     shortlist = None if given.shortlist is None else _parse_shortlist(given.shortlist, given.seed)
     if shortlist is None:
         outcomes, groups, counts = read_outcomes(file, columns, classes, given.confidence)
@@ -170,12 +180,13 @@ def tune(given: Namespace) -> int:
     subgroups = _subgroups(groups)
     with waiting_line("choosing a threshold", len(source)):
         found = select_threshold(
-            source, objective=given.objective, target=given.target, delta=given.delta,
-            max_analyses=given.max_analyses, method=given.method, min_coverage=given.min_coverage,
-            threshold_range=given.threshold_range or "auto", subgroups=subgroups,
-            confidence=None if shortlist is None else given.confidence, shortlist=shortlist,
+            source,
+            objective=objective,
+            subgroups=subgroups,
+            confidence=None if shortlist is None else given.confidence,
+            shortlist=shortlist,
             assume=given.assume,
-        )  # fmt: skip
+        )
     accepted = found.accepts(outcomes.confidence, subgroups)
     policy = AbstentionPolicy(
         classes=classes,
@@ -190,7 +201,7 @@ def tune(given: Namespace) -> int:
     if given.python is not None:
         texts[given.python] = str(policy.to_python())
     write_together(texts)
-    if given.objective in ("risk", "generalized_risk"):
+    if objective.reads_costs and objective.certifies:
         note = always_enough(classes, counts, given.target)
         if note is not None:
             print(f"skselect: note: {note}", file=sys.stderr)
@@ -206,7 +217,7 @@ def _refuse_misplaced_options(given: Namespace, columns: Columns, classes: Label
         raise ValueError(
             f"--subgroups: {given.label!r} is the true label, which nobody knows when the policy "
             "decides. For a promise about the rows of one true class, in Python: "
-            "select_threshold(..., objective='generalized_risk', among=('true', class))."
+            "select_threshold(..., objective=GeneralizedRisk(0.01, given_class=...))."
         )
     if given.python is not None and not columns.proba:
         raise ValueError(

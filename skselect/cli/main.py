@@ -196,8 +196,8 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--target"], {"metavar": "COLUMN", "help": "the column to predict, with --data"}),
         (["--max-risk"], {"type": float, "default": 0.02, "metavar": "R",
                           "help": "largest share of wrong answers (default: %(default)s)"}),
-        (["--delta"], {"type": float, "default": 0.05,
-                       "help": "probability that the certificate fails (default: %(default)s)"}),
+        (["--delta"], {"type": float,
+                       "help": "probability that the certificate fails (default: 0.05)"}),
         (["--out"], {"type": Path, "default": Path("skselect-demo"), "metavar": "DIR",
                      "help": "folder for the results (default: %(default)s)"}),
         (["--seed"], {"type": int, "default": 0, "help": "random seed (default: %(default)s)"}),
@@ -224,12 +224,12 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                                    "cwsa_plus (default: %(default)s)"}),
         (["--target"], {"type": _target,
                         "help": "the value that the objective must meet, such as 0.02"}),
-        (["--delta"], {"type": float, "default": 0.05,
-                       "help": "probability that the certificate fails (default: %(default)s)"}),
-        (["--max-analyses"], {"type": int, "default": 1, "metavar": "K",
+        (["--delta"], {"type": float,
+                       "help": "probability that the certificate fails (default: 0.05)"}),
+        (["--max-analyses"], {"type": int, "metavar": "K",
                        "help": "how often at most you will run tune while adding rows to this "
                                "table, this run included; plan it before the first run; all runs "
-                               "share --delta (default: %(default)s)"}),
+                               "share --delta (default: 1)"}),
         (["--seed"], {"type": int,
                       "help": "seed of the rows that --shortlist sets apart (default: others at "
                               "each run)"}),
@@ -237,11 +237,11 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
                         "help": "independent: the order of the rows means nothing, although it "
                                 "shows in losses or confidences (the table is sorted by class, "
                                 "say)"}),
-        (["--method"], {"default": "auto", "metavar": "NAME",
-                        "help": "how the threshold is found and certified, such as band (default: "
-                                "%(default)s)"}),
-        (["--min-coverage"], {"type": _share, "default": "auto", "metavar": "SHARE",
-                              "help": "smallest share of accepted rows (default: %(default)s)"}),
+        (["--method"], {"metavar": "NAME",
+                        "help": "how the threshold is found and certified, such as band"}),
+        (["--min-coverage"], {"type": _share, "metavar": "SHARE",
+                              "help": "smallest share of accepted rows (default: 0.1 for risk, 0.5 for "
+                                      "a metric)"}),
         (["--threshold-range"], {"type": float, "nargs": 2,
                                  "metavar": ("LOW", "HIGH"),
                                  "help": "for cwsa and cwsa_plus: try thresholds from LOW on and "

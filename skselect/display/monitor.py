@@ -16,8 +16,8 @@ from skselect.display.common import (
     new_figure,
     show_percent,
 )
-from skselect.objectives import Loss
 from skselect.monitoring import SelectiveRiskMonitor
+from skselect.objectives import Loss
 
 # Evidence beyond so many times the alarm line is drawn there: it would hide what came before.
 _HIGHEST = 1e4

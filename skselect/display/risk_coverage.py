@@ -23,13 +23,13 @@ from skselect.display.common import (
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.metrics._arguments import DoorOptions, share_options
-from skselect._notebook import percent
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
 _CURVE = "skselect risk-coverage curve"
+
 
 class RiskCoverageDisplay(CurveDisplay):
     """Risk-coverage curve: the selective risk at every coverage.
@@ -95,7 +95,7 @@ class RiskCoverageDisplay(CurveDisplay):
         self.certificate = certificate
         self.band = band
         self.confidence_level = confidence_level
-        self.loss = check_choice("loss", loss, _RISKS)
+        self.loss = check_choice("loss", loss, ["zero_one", "cost", "graded"])
         self.unit = unit
 
     @classmethod
@@ -147,9 +147,15 @@ class RiskCoverageDisplay(CurveDisplay):
         bounds = simultaneous_band(curve, goal.level) if band and countable else None
         target = goal.own_target if isinstance(goal.objective, Risk) else None
         return cls(
-            curve, name=name, threshold=selection.threshold, target=target,
-            certificate=selection.certificate, band=bounds, loss=goal.loss.kind, unit=goal.loss.unit,
-        ).plot(ax)  # fmt: skip
+            curve,
+            name=name,
+            threshold=selection.threshold,
+            target=target,
+            certificate=selection.certificate,
+            band=bounds,
+            loss=goal.loss.kind,
+            unit=goal.loss.unit,
+        ).plot(ax)
 
     @classmethod
     @share_options(DoorOptions)

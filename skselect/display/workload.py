@@ -8,6 +8,7 @@ import numpy as np
 
 from skselect._checks.options import check_number, check_threshold
 from skselect._checks.rows import check_countable
+from skselect._notebook import percent
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve, count_handed_over
 from skselect.display.common import (
@@ -20,7 +21,6 @@ from skselect.display.common import (
 )
 from skselect.estimators.scoring import judge_estimator
 from skselect.metrics._arguments import CountOptions, share_options
-from skselect._notebook import percent
 from skselect.thresholds import simultaneous_band
 
 _CURVE = "skselect hand-overs"

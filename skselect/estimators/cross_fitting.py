@@ -18,6 +18,7 @@ from skselect._array_ops import column_names, take_columns
 from skselect._checks import shown, warn_user
 from skselect._checks.options import warn_unseen
 from skselect._checks.rows import check_subgroups, silence_repeats
+from skselect._notebook import percent
 from skselect._sklearn import count_rows, take_rows
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration._choice import fit_calibration
@@ -42,10 +43,9 @@ from skselect.estimators.fitting import (
 )
 from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.progress import Fits, FitTask, run
-from skselect._notebook import percent
 from skselect.policy.certificate import Caveat
 from skselect.policy.policy import Decisions, apply_policy
-from skselect.policy.subgroups import asks_for_answers, subgroup_codes
+from skselect.policy.subgroups import Subgroups, subgroup_codes
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import Outcomes
@@ -391,11 +391,12 @@ def name_groups(group_by: GroupBy) -> str:
     return " and ".join(str(column) for column in columns)
 
 
-def find_subgroups(group_by: GroupBy, X: Any) -> Any:
+def find_subgroups(by: Subgroups | None, X: Any) -> Any:
     """Return the subgroup of each row of X; None where the answers are the subgroups."""
-    if group_by is None:
+    if by is None:
         return None
-    if asks_for_answers(group_by):
+    group_by = by.by
+    if by.by_answer:
         if group_by in (column_names(X) or []):
             raise ValueError(
                 f"group_by={group_by!r} means the answers, but X has a column of that name too; "
@@ -407,12 +408,13 @@ def find_subgroups(group_by: GroupBy, X: Any) -> Any:
     return _check_group_columns(group_by, X)
 
 
-def check_decided_by_row(group_by: GroupBy, X: Any, subgroups: Any) -> None:
+def check_decided_by_row(by: Subgroups | None, X: Any, subgroups: Any) -> None:
     """Refuse a function for which the subgroup of a row depends on the other rows.
 
     It is called on each half of the rows, and on the first and the last row of some subgroups
     alone.
     """
+    group_by = None if by is None else by.by
     if not callable(group_by):
         return
     n = len(subgroups)

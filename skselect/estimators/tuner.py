@@ -23,9 +23,9 @@ from skselect._checks.options import (
     check_has_fit,
     check_number,
 )
-from skselect._checks.rows import check_weight, refuse_among, refuse_weighted_rows
+from skselect._checks.rows import check_weight, refuse_weighted_rows
 from skselect._sklearn import CallbackSupportMixin, routing_enabled, take_rows, with_callbacks
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._typing import FloatArray, IntArray, LabelArray, LossSpec
 from skselect.estimators.abstaining import AbstainingMixin, find_records, has_decision_values
 from skselect.estimators.classifier import (
     SelectiveClassifier,
@@ -63,23 +63,31 @@ from skselect.estimators.fitting import (
 )
 from skselect.estimators.learned_confidence import LearnedConfidence
 from skselect.estimators.progress import Fits
+from skselect.objectives import (
+    Coverage,
+    Loss,
+    Objective,
+    check_objective,
+    first_of,
+    read_objective,
+)
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.seen_rows import LEAST, Overlap, SeenRows
 from skselect.policy.shortlist import check_enough_classes
-from skselect.policy.subgroups import UNSEEN, asks_for_answers, subgroup_codes
+from skselect.policy.subgroups import Subgroups, subgroup_codes
 from skselect.predictions.confidence import check_confidence_by_row
 from skselect.predictions.decisions import DECISIONS, DecisionRule
-from skselect.predictions.outcomes import Outcomes, choose_loss
+from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, policy_facts
-from skselect.selection.goal import Goal
+from skselect.selection.issue import Setting
 from skselect.selection.order import HOLD_OUT_LATEST, TAKE_LATEST, find_order, warn_of_order
 from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.selection.select import rows_among
+from skselect.selection.select import refuse_given, rows_given, the_only
 from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
-from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
+from skselect.thresholds import Shortlist
 
 # The share of the rows that certifies under cv="auto".
 _HELD_OUT = 0.4
@@ -98,12 +106,18 @@ class ThresholdTuner(
     Parameters
     ----------
     estimator : classifier
-        A plain classifier or a :class:`SelectiveClassifier`, whose own threshold is ignored.
+        A plain classifier or a :class:`SelectiveClassifier`, whose own threshold is ignored; how
+        it decides, what errors cost and its abstain label are its own
+        (``SelectiveClassifier(clf, cost_matrix=...)``).
         ``FrozenEstimator`` of a fitted one is not fitted again: the rows given to ``fit``, or
         those that `cv` names, choose the threshold, and the certificate is exact if they are fresh.
-    objective : str, default="cwsa_plus"
+    objective : Objective, mapping of them, or str, default="cwsa_plus"
+        What the threshold should achieve: :class:`Risk`, :class:`GeneralizedRisk`,
+        :class:`Coverage`, :class:`Cost` or :class:`Best`, which hold all options; with `group_by`
+        one for each subgroup, if you like. A word is short for one:
+
         ============================================  =======================================
-        "cwsa_plus", "cwsa", "selective_accuracy"     best value at coverage >= `min_coverage`;
+        "cwsa_plus", "cwsa", "selective_accuracy"     the best value at coverage >= 0.5;
                                                       among equal ones the largest coverage
         "risk"                                        largest coverage whose selective risk is
                                                       certified to be at most `target`
@@ -114,66 +128,31 @@ class ThresholdTuner(
                                                       `target` errors
         ============================================  =======================================
     target : float or mapping, default=None
-        As the objective says; none for a metric. In units of the cost matrix where there is
+        Beside a word: what it needs; none for a metric. In units of the cost matrix where there is
         one; a share of errors is at most 0.5, a cost of abstaining that of an error. With
         `group_by` a mapping may give one target each, such as
         ``{"healthy": .01, "sick": .2}`` by predicted class.
-    delta : float in (0, 0.5], default=0.05
-        Probability that a certificate fails. Subgroups share it evenly.
-    max_analyses : int, default=1
-        How often at most you will call `fit` while adding rows to the same set. Plan this
-        number, and how many rows each call takes, before the first call. Each analysis uses
-        `delta` / `max_analyses`. Calls with fresh rows only need no plan.
-    method : str, FixedSequence, Combined or Betting, default="auto"
-        How the threshold is found, and what is promised; "auto" takes the first one.
-
-        - "risk", certified: "combined" usually accepts most, and its start may be chosen by other
-          rows (:class:`~skselect.thresholds.Combined`); "band" is for classifiers that are worst
-          where they are surest; "fixed_sequence" begins at 25 % of the rows, or where
-          a :class:`~skselect.thresholds.FixedSequence` says; "bonferroni"; "betting", or a
-          :class:`~skselect.thresholds.Betting`, is for graded losses and importance weights
-          ("auto" takes it for costs of several sizes and for a callable `loss`).
-          Estimates: "sgr", "mean". No promise: "empirical".
-        - "generalized_risk", certified: "binomial"; "betting", as above. No promise: "empirical".
-        - "coverage", certified: "order_statistic". An estimate: "mean". No promise: "empirical".
-        - "cost": "empirical", the least cost on these rows; "chow", the threshold 1 - `target`,
-          which is best where confidences are calibrated.
-        - a metric: "empirical", the largest value on these rows; "lower_bound", the largest
-          value less 1.645 standard errors, which a few lucky rows cannot mislead.
-    min_coverage : float in [0, 1] or "auto", default="auto"
-        Smaller accepted sets are not considered. For a metric or a risk target. "auto": 0.5 for
-        a metric, 0.1 for a certified risk, else 0.
-    threshold_range : tuple (low, high) or "auto", default="auto"
-        For "cwsa" and "cwsa_plus" (the others refuse it): only thresholds from `low` on and
-        below `high` are tried.
-        "auto": (0.5, 1.0), as in the paper, or (0.0, 1.0) where 0.5 accepts less than
-        `min_coverage`. Below the lowest confidence both metrics rise as the threshold falls,
-        although no decision changes, so that from 0 on the best one usually accepts everything.
-    constraint : tuple (str, float) or list of them, default=None
-        For a metric: what must also hold on the rows that choose, ("risk", .05),
-        ("generalized_risk", .01), ("coverage", .7) or ("selective_accuracy", .9). It promises
-        nothing for new rows.
-    among : tuple ("predicted" or "true", label), default=None
-        The promise is about these rows alone: ("predicted", "healthy") for "at most 1 % wrong
-        among the accepted negatives". The threshold is applied to all rows. Not with `group_by`.
-    loss : {"auto", "zero_one", "cost"} or callable, default="auto"
-        How wrong an answer is. "auto": its cost where there is a cost matrix. A callable
-        ``(y_true, y_pred) -> loss`` returns values in [0, 1].
-    decision : {"argmax", "estimator", "min_cost"} or None, default=None
-        The answer: the most probable class, what the classifier's own ``predict`` returns, or
-        the class of the least expected cost. None takes that of a SelectiveClassifier, else
-        "argmax".
-    cost_matrix : array-like of shape (K, K), DataFrame or None, default=None
-        What each answer costs: true classes as rows, answers as columns, in the order of
-        `classes_` (a DataFrame is matched by name). None takes that of a SelectiveClassifier.
-    group_by : column name, list of them, callable or "predicted_class", default=None
+    delta : float in (0, 0.5], default=None
+        Beside the word of a guarantee: the probability that the certificate fails. Subgroups share
+        it evenly. None: 0.05.
+    group_by : column name, list of them, callable, "predicted_class" or Subgroups, default=None
         One threshold per subgroup, each certified by itself: columns of X (positions for
         arrays), a function of X that returns the subgroup of each row, or the answers. The
         function must find the subgroup of a row from that row alone: one that compares rows
         (``X.age > X.age.median()``, ``pd.qcut``) is refused. Rows without a subgroup choose no
-        threshold.
-    unseen : {"abstain", "raise"}, default="abstain"
-        Rows of other subgroups, or of none: hand them over with a warning, or raise an error.
+        threshold. Later rows of other subgroups are deferred, or refused where a
+        :class:`Subgroups` says so.
+    shortlist : float in (0, 1) or Shortlist, default=None
+        For three or more classes: where a case is handed over, ``decide`` names its probable
+        classes, so that the true one is among them in this share of the handed-over cases. The
+        rows that choose the threshold set the list too, so that the share is an estimate;
+        ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets half of these rows
+        apart, for the list alone: then it is exact.
+    assume : str or list of {"fresh", "independent"}, default=()
+        What you vouch for although the rows speak against it, so that the certificate stands;
+        the finding stays in it as a caveat. "fresh": no row trained the classifier, although
+        rows equal training rows. "independent": the order of the rows means nothing, although
+        losses or confidences change along it (the table is sorted by class, say).
     cv : "auto", int, splitter, iterable, pair of arrays or float in (0, 1), default="auto"
         Which rows choose the threshold.
 
@@ -197,22 +176,8 @@ class ThresholdTuner(
         Fit the classifier on all rows afterwards. False keeps the classifier trained on the rows
         that were not held out, so that the certificate is exact. "auto": False where rows are
         held out for a promise or a list with rows set apart, else True.
-    shortlist : float in (0, 1) or Shortlist, default=None
-        For three or more classes: where a case is handed over, ``decide`` names its probable
-        classes, so that the true one is among them in this share of the handed-over cases. The
-        rows that choose the threshold set the list too, so that the share is an estimate;
-        ``Shortlist(0.95, share=0.5)`` of ``skselect.thresholds`` sets half of these rows
-        apart, for the list alone: then it is exact.
-    assume : str or list of {"fresh", "independent"}, default=()
-        What you vouch for although the rows speak against it, so that the certificate stands;
-        the finding stays in it as a caveat. "fresh": no row trained the classifier, although
-        rows equal training rows. "independent": the order of the rows means nothing, although
-        losses or confidences change along it (the table is sorted by class, say).
     on_infeasible : {"raise", "abstain"}, default="raise"
         When no threshold meets the target: raise, or warn and accept nothing.
-    abstain_label : label, default="auto"
-        What ``predict`` returns for a row that is handed over. "auto" takes the label of a
-        SelectiveClassifier, else -1 for numbers and booleans, "abstain" for strings.
     n_jobs : int, default=None
         Folds of `cv` fitted at the same time. (Those of a SelectiveClassifier have their own.)
     verbose : int, default=0
@@ -306,27 +271,16 @@ class ThresholdTuner(
     def __init__(
         self,
         estimator: Any,
+        objective: Any = "cwsa_plus",
         *,
-        objective: str = "cwsa_plus",
         target: Any = None,
-        delta: float = 0.05,
-        max_analyses: int = 1,
-        method: str | FixedSequence | Combined | Betting = "auto",
-        min_coverage: float | str = "auto",
-        threshold_range: tuple[float, float] | str = "auto",
-        constraint: Any = None,
-        among: Any = None,
-        loss: Any = "auto",
-        decision: str | None = None,
-        cost_matrix: Any = None,
+        delta: float | None = None,
         group_by: Any = None,
-        unseen: str = "abstain",
-        cv: Any = "auto",
-        refit: bool | str = "auto",
         shortlist: float | Shortlist | None = None,
         assume: str | Sequence[str] = (),
+        cv: Any = "auto",
+        refit: bool | str = "auto",
         on_infeasible: str = "raise",
-        abstain_label: Any = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -335,23 +289,12 @@ class ThresholdTuner(
         self.objective = objective
         self.target = target
         self.delta = delta
-        self.max_analyses = max_analyses
-        self.method = method
-        self.min_coverage = min_coverage
-        self.threshold_range = threshold_range
-        self.constraint = constraint
-        self.among = among
-        self.loss = loss
-        self.decision = decision
-        self.cost_matrix = cost_matrix
         self.group_by = group_by
-        self.unseen = unseen
-        self.cv = cv
-        self.refit = refit
         self.shortlist = shortlist
         self.assume = assume
+        self.cv = cv
+        self.refit = refit
         self.on_infeasible = on_infeasible
-        self.abstain_label = abstain_label
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -394,44 +337,52 @@ class ThresholdTuner(
         """
         check_has_fit(self.estimator)
         base, fitted = self._base()
-        goal = self._check_goal(base)
+        objectives, loss = self._check_objective(base)
+        objective = first_of(objectives)
         base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
         y = check_y(y)
         check_trainable(len(y))
         weight = check_weight(sample_weight, len(y), other="y")
-        if goal.promises and goal.method != "betting":
-            refuse_weighted_rows(weight, bets=self.objective != "coverage")
+        if objective.guarantees and not objective.plan.bets:
+            refuse_weighted_rows(weight, bets=not isinstance(objective, Coverage))
         classes = base.classes_ if fitted else task_classes(base.estimator, y)
         asked = None
         if self.shortlist is not None:
             asked = check_shortlist(self.shortlist, weight, len(classes), self.random_state)
         base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
-        subgroups = find_subgroups(self.group_by, X)  # before anything is trained
-        check_decided_by_row(self.group_by, X, subgroups)
+        by = self._subgroups
+        subgroups = find_subgroups(by, X)  # before anything is trained
+        check_decided_by_row(by, X, subgroups)
         routed, split_params = self._route(base, fitted, weight, groups, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
 
         fits = Fits(self, X, y)
-        basis = self._predict_rows(base, fitted, rows, split_params, goal, fits)
+        basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
         model = basis.model
         pooled = pool(basis.parts, rows)
         check_confidence_by_row(pooled.predictions.y_proba, base.confidence_in_use)
-        outcomes = Outcomes.from_predictions(pooled.predictions, loss=self._loss(base))
-        if asks_for_answers(self.group_by):
-            subgroups = pooled.predictions.answers
+        predictions = pooled.predictions
+        outcomes = Outcomes.from_predictions(predictions, loss=loss)
+        if by is not None and by.by_answer:
+            subgroups = predictions.answers
         elif subgroups is not None:
             subgroups = take_rows(subgroups, pooled.rows)
-        goal = replace(
-            goal,
-            share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
-        )
         grouped = () if groups is None else (certificates.GROUPED,)
-        order = self._find_order(basis, pooled, outcomes, subgroups)
+        order = self._find_order(basis, pooled, outcomes, subgroups, objective)
         caveats = (*grouped, *basis.caveats, *order)
-        found = self._select(base, goal, pooled.predictions, outcomes, subgroups, caveats, asked)
-        found = found.with_facts(rests_on=basis.rests_on)
+        scores = certificates.scores_fingerprint(np.asarray(predictions.y_proba))
+        setting = Setting(
+            Loss.of(loss, rule),
+            self.on_infeasible,
+            caveats,
+            bounded=base.confidence_is_bounded,
+            share=min(len(outcomes) / len(rows.codes), 1.0) * (1.0 - asked.share if asked else 1.0),
+            rests_on=basis.rests_on,
+            fingerprints={"model": scores},
+        )
+        found = self._select(objectives, by, setting, predictions, outcomes, subgroups, asked)
         if min(found.thresholds.values()) < np.inf:
             warn_of_order(order)
             self._warn_if_too_good(caveats, outcomes)
@@ -439,15 +390,22 @@ class ThresholdTuner(
             unknown = None
             if model is not None:  # its training rows may lack a class
                 check_enough_classes(len(model.classes_))
-                unknown = ~np.isin(classes[pooled.predictions.y_true], model.classes_)
+                unknown = ~np.isin(classes[predictions.y_true], model.classes_)
             found = add_shortlist(
-                found, asked, pooled.predictions, outcomes, subgroups,
-                goal=goal, caveats=caveats, unknown=unknown,
+                found, asked, predictions, outcomes, subgroups,
+                objective=objective, caveats=caveats, unknown=unknown,
             )  # fmt: skip
         if model is None:
             model = fit_clone(base, rows, fits.tasks[-1])
         self._keep(
-            model, base, found, pooled, outcomes, subgroups, is_final=basis.model is not None
+            model,
+            base,
+            found,
+            pooled,
+            outcomes,
+            subgroups,
+            model_print=scores,
+            is_final=basis.model is not None,
         )
         fits.end()
         return self
@@ -458,13 +416,13 @@ class ThresholdTuner(
         fitted: bool,
         rows: TrainingRows,
         split_params: Mapping[str, Any],
-        goal: Goal,
+        objective: Objective,
         fits: Fits,
     ) -> Basis:
         """Return the predictions that choose the threshold, and the model where it is final."""
         frozen = fitted or is_ready(base.estimator)
         n = len(rows.codes)
-        claims = goal.promises or self.shortlist is not None
+        claims = objective.guarantees or self.shortlist is not None
         vouched, caveats = self._vouches("fresh"), certificates.NO_CAVEATS
         if frozen and (fitted or not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
@@ -479,11 +437,11 @@ class ThresholdTuner(
                 return basis
             left = np.setdiff1d(np.arange(n), chosen)
             return basis.about([(left, chosen)], n)
-        cv = self._resolve_cv(goal, n)
+        cv = self._resolve_cv(objective, n)
         splits = split_rows(cv, rows, split_params, self.random_state)
         held_out, kept = is_held_out(splits), not self.refit
         if isinstance(self.refit, str):  # a promise is about the classifier that was held to it
-            kept = held_out and self._wants_exact(goal)
+            kept = held_out and self._wants_exact(objective)
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
@@ -506,7 +464,12 @@ class ThresholdTuner(
         return basis if isinstance(cv, float) else basis.about(splits, n)
 
     def _find_order(
-        self, basis: Basis, pooled: Pooled, outcomes: Outcomes, subgroups: Any
+        self,
+        basis: Basis,
+        pooled: Pooled,
+        outcomes: Outcomes,
+        subgroups: Any,
+        objective: Objective,
     ) -> tuple[Caveat, ...]:
         """Return the caveat about rows that a promise is about and that depend on their order."""
         if not basis.advice:
@@ -514,13 +477,12 @@ class ThresholdTuner(
         order, codes = np.argsort(pooled.rows), None
         if self.group_by is not None:
             codes = subgroup_codes(subgroups, len(outcomes))[0][order]
-        elif self.among is not None:
-            among, _ = rows_among(pooled.predictions, self.among)
-            assert among is not None
-            order = order[among[order]]
+        else:
+            given, _ = rows_given(pooled.predictions, objective)
+            order = order if given is None else order[given[order]]
         vouched = self._vouches("independent")
         return find_order(
-            outcomes.take(order), self.objective, basis.advice, codes=codes, vouched=vouched
+            outcomes.take(order), objective, basis.advice, codes=codes, vouched=vouched
         )
 
     def _warn_if_too_good(self, caveats: tuple[Caveat, ...], outcomes: Outcomes) -> None:
@@ -533,60 +495,59 @@ class ThresholdTuner(
                 "they are fresh, say so: assume='fresh'."
             )
 
+    @property
+    def _subgroups(self) -> Subgroups | None:
+        return None if self.group_by is None else Subgroups.read(self.group_by)
+
     def _vouches(self, assumption: str) -> bool:
         return assumption in certificates.check_vouched(self.assume)
 
-    def _resolve_cv(self, goal: Goal, n: int) -> Any:
+    def _resolve_cv(self, objective: Objective, n: int) -> Any:
         """Return `cv` without "auto"."""
         if isinstance(self.cv, np.floating):
             return float(self.cv)
         if not isinstance(self.cv, str):
             return self.cv
         refits = not isinstance(self.refit, str) and bool(self.refit)
-        holds_out = self._wants_exact(goal) and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
+        holds_out = self._wants_exact(objective) and not refits and n * _HELD_OUT >= LEAST_HELD_OUT
         return _HELD_OUT if holds_out else 5
 
-    def _wants_exact(self, goal: Goal) -> bool:
+    def _wants_exact(self, objective: Objective) -> bool:
         """Tell whether a promise is asked for, or a list with rows set apart for it."""
-        return goal.promises or (isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0)
+        sets_apart = isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0
+        return objective.guarantees or sets_apart
 
     def _select(
         self,
-        base: SelectiveClassifier,
-        goal: Goal,
+        objectives: Objective | Mapping[Any, Objective],
+        by: Subgroups | None,
+        setting: Setting,
         predictions: Predictions,
         outcomes: Outcomes,
         subgroups: Any,
-        caveats: tuple[Caveat, ...],
         asked: Shortlist | None,
     ) -> ThresholdSelection | GroupedSelection:
         """Choose one threshold, or one per subgroup."""
-        bounded = base.confidence_is_bounded
-        if self.group_by is None:
-            rows, cases = rows_among(predictions, self.among)
+        if by is None:
+            objective = the_only(objectives)
+            rows, cases = rows_given(predictions, objective)
             rows = rows_to_choose(asked, len(outcomes), rows)
             chosen = outcomes if rows is None else outcomes.take(rows)
-            goal = goal.with_target(self.target, cases=cases)
-            return pick(chosen, goal, caveats=caveats, bounded=bounded)
+            return pick(chosen, objective, setting, cases)
         rows = rows_to_choose(asked, len(outcomes), None)
         if rows is not None:
             outcomes, subgroups = outcomes.take(rows), take_rows(subgroups, rows)
         return pick_by_group(
-            outcomes,
-            subgroups,
-            name_groups(self.group_by),
-            self.target,
-            goal,
-            by_answer=asks_for_answers(self.group_by),
-            caveats=caveats,
-            bounded=bounded,
-            unseen=self.unseen,
-        )
+            outcomes, subgroups, name_groups(by.by), objectives, setting,
+            by_answer=by.by_answer, unseen=by.unseen,
+        )  # fmt: skip
 
     # What is looked for ------------------------------------------------------------------
 
-    def _check_goal(self, base: SelectiveClassifier) -> Goal:
-        """Check every argument before anything is trained; return the goal without target."""
+    def _check_objective(
+        self, base: SelectiveClassifier
+    ) -> tuple[Objective | Mapping[Any, Objective], LossSpec]:
+        """Check every argument before anything is trained; return the objectives and the loss."""
         if isinstance(self.refit, str) and self.refit != "auto":
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}.")
         check_cv(self.cv, takes_share=True)
@@ -594,34 +555,18 @@ class ThresholdTuner(
         if isinstance(self.cv, float | np.floating):
             check_number("cv", float(self.cv), 0.0, 1.0, closed="neither")
         check_choice("decision", base.decision, DECISIONS)
-        check_choice("unseen", self.unseen, UNSEEN)
+        check_choice("on_infeasible", self.on_infeasible, ["raise", "abstain"])
         certificates.check_vouched(self.assume)
-        if self.group_by is not None:
-            refuse_among(self.among, "group_by")
         costs = None if base.cost_matrix is None else check_costs(base.cost_matrix)
-        goal = Goal.checked(
-            self.objective,
-            delta=self.delta,
-            max_analyses=self.max_analyses,
-            method=self.method,
-            min_coverage=self.min_coverage,
-            threshold_range=self.threshold_range,
-            constraint=self.constraint,
-            on_infeasible=self.on_infeasible,
-            loss=self._loss(base),
-            rule=DecisionRule(base.decision, costs),
-            confidence=base.confidence_in_use,
-        )
-        many = self.group_by is not None and hasattr(self.target, "items")
-        targets = [target for _, target in self.target.items()] if many else [self.target]
-        if not targets:
-            raise ValueError("target is an empty mapping; give each subgroup its target.")
-        for target in targets:
-            goal.with_target(target)
-        return goal
-
-    def _loss(self, base: SelectiveClassifier) -> Any:
-        return choose_loss(self.loss, self.objective, has_costs=base.cost_matrix is not None)
+        stated = read_objective(self.objective, self.target, self.delta)
+        loss = first_of(stated).choose_loss(has_costs=costs is not None)
+        what = Loss.of(loss, DecisionRule(base.decision, costs))
+        objectives = check_objective(stated, what, base.confidence_in_use)
+        if self.group_by is None:
+            the_only(objectives)
+        else:
+            refuse_given(first_of(objectives), "group_by: each subgroup has its own guarantee.")
+        return objectives, loss
 
     def _base(self) -> tuple[SelectiveClassifier, bool]:
         """Return a SelectiveClassifier without threshold, and whether it is fitted already."""
@@ -639,11 +584,6 @@ class ThresholdTuner(
         base.set_params(threshold=None)
         if base.random_state is None:
             base.set_params(random_state=self.random_state)
-        for name in ("decision", "cost_matrix"):
-            if getattr(self, name) is not None:
-                base.set_params(**{name: getattr(self, name)})
-        if not (isinstance(self.abstain_label, str) and self.abstain_label == "auto"):
-            base.set_params(abstain_label=self.abstain_label)
         return base, fitted
 
     def _warn_if_refitted(self) -> None:
@@ -686,19 +626,16 @@ class ThresholdTuner(
         outcomes: Outcomes,
         subgroups: Any,
         *,
+        model_print: str,
         is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
         facts = policy_facts(found, outcomes, accepted)
         if not is_final:  # other models rated these rows
             facts["confidence_quantiles"] = {}
-        scores = certificates.scores_fingerprint(np.asarray(pooled.predictions.y_proba))
-        prints = facts.pop("fingerprints") | {"model": scores}
-        rows = prints.pop("rows")
-        found = found.with_fingerprints(prints)
-        if is_final:
-            prints = prints | {"rows": rows}
-        facts["certificate"] = found.certificate
+        prints = facts.pop("fingerprints") | {"model": model_print}
+        if not is_final:
+            del prints["rows"]
         changed = {
             "threshold": float(found.threshold), "groups": found.groups, "fingerprints": prints,
             "abstain_label": base.abstain_label, "shortlist": found.shortlist, **facts,
@@ -768,7 +705,12 @@ class ThresholdTuner(
 
     def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]:
         scores, y_pred, _, opinions = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
-        return scores, y_pred, find_subgroups(self.group_by, X), opinions
+        return (
+            scores,
+            y_pred,
+            find_subgroups(self._subgroups, X),
+            opinions,
+        )
 
     # scikit-learn ------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from skselect._checks.options import check_count, check_delta
-from skselect._notebook import wrap
+from skselect._notebook import percent, rounded, wrap
 from skselect._typing import BoolArray
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.objectives import Guarantee, read_guarantee
 from skselect.policy import certificate as certificates
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
@@ -153,7 +154,7 @@ class PolicyCheck:
     @property
     def trust(self) -> str:
         """How often such a verdict is wrong, and what it takes on trust."""
-        wrong = certificates.rounded(100.0 * self.delta, 4, up=True)
+        wrong = rounded(100.0 * self.delta, 4, up=True)
         which, rows = {
             None: ("growing tables, however often each is checked", _GROWING),
             1: ("checks", certificates.FIRST_ANALYSIS),
@@ -179,7 +180,7 @@ class PolicyCheck:
             )
         found = "None is found here."
         if self.reused:
-            share = certificates.rounded(100 * self.reused, 2)
+            share = rounded(100 * self.reused, 2)
             found = f"A share of about {share} % may be such."
         return (
             "Use rows other than those of fit: only those that chose the threshold are recognised, "
@@ -194,9 +195,9 @@ class PolicyCheck:
         interval = name_interval(self.delta, self.max_analyses)
         lines = [
             *self._answer(),
-            f"It decides {certificates.percent(self.coverage)} of these {self.n} cases alone "
-            f"({self.n_accepted}; {interval} {certificates.percent(low, up=False)} to "
-            f"{certificates.percent(high, up=True)}).",
+            f"It decides {percent(self.coverage)} of these {self.n} cases alone "
+            f"({self.n_accepted}; {interval} {percent(low, up=False)} to "
+            f"{percent(high, up=True)}).",
             self._advice(),
             self.trust,
         ]
@@ -226,11 +227,11 @@ class PolicyCheck:
             return "Hand the cases over to a person until a threshold is certified on fresh rows."
         if self.verdict == "holds":
             return ""
-        if self.n_accepted == 0 and self.promises[0].objective == "risk":
+        if self.promises[0].is_empty:
             return "It decides none of these rows alone, so that they test nothing."
         if self.n_more is None:
             return "No number of further rows like these would settle it."
-        which = "that it decides alone " if self.promises[0].objective == "risk" else ""
+        which = "that it decides alone " if self.promises[0].kind.is_selective else ""
         again = {
             None: "Add them to these rows and ask again, as often as you like.",
             1: "Check them by themselves: this was the one analysis of the rows here.",
@@ -244,6 +245,7 @@ class PolicyCheck:
 def check_policy(
     policy: AbstentionPolicy,
     *rows: Any,
+    objective: Any = None,
     target: float | None = None,
     delta: float | None = None,
     max_analyses: int | None = None,
@@ -261,10 +263,12 @@ def check_policy(
         of accepted rows, drawn at random, are enough where the promise is about the risk. For
         rows that do not fit in memory: a state that counted the policy's confidence and error of
         each row; in mode "certified" with the policy's threshold among its `thresholds`.
+    objective : Risk, GeneralizedRisk, Coverage or str, default=None
+        What to test, by its target and delta. None: what the policy's certificate promises (each
+        subgroup's own), else the largest risk.
     target : float, default=None
-        What to test, in units of the policy's cost matrix where it has one. None: what the
-        policy's certificate promises (each subgroup's own). Without such a promise it is the
-        largest risk.
+        Beside a word or None: the bound to test instead of the promised one, in units of the
+        policy's cost matrix where it has one.
     delta : float in (0, 0.5], default=None
         Chance that the verdict is wrong. Subgroups in these rows share it evenly. None: that of
         the certificate (each subgroup's own), else 0.05.
@@ -334,19 +338,20 @@ def check_policy(
     'holds'
     """
     check_is_policy(policy)
+    kind, target, delta = read_guarantee(objective, target, delta)
     if delta is not None:
         check_delta(delta)
     if max_analyses is not None:
         check_count("max_analyses", max_analyses)
     if len(rows) == 1 and isinstance(rows[0], SelectiveState):
-        check = _check_state(policy, rows[0], subgroups, target, delta, max_analyses)
+        check = _check_state(policy, rows[0], subgroups, kind, target, delta, max_analyses)
     else:
         answered, accepted, confidence = decide_labelled(
             policy, rows, subgroups, "check_policy", (Predictions, SelectiveState)
         )
         outcomes = Outcomes(compute_loss(answered, policy.rule.default_loss), confidence)
         check = check_decided(
-            policy, answered, accepted, subgroups, target=target, delta=delta,
+            policy, answered, accepted, subgroups, kind=kind, target=target, delta=delta,
             max_analyses=max_analyses, curve=RiskCoverageCurve.from_outcomes(outcomes),
         )  # fmt: skip
     if check is None:
@@ -363,6 +368,7 @@ def check_decided(
     accepted: BoolArray,
     subgroups: Any,
     *,
+    kind: type[Guarantee] | None = None,
     target: float | None = None,
     delta: float | None = None,
     max_analyses: int | None = None,
@@ -373,11 +379,12 @@ def check_decided(
     `curve` is that of its confidence.
     """
     found = find_promises(
-        policy, answered, subgroups, target=target, delta=delta, max_analyses=max_analyses
-    )
+        policy, answered, subgroups, kind=kind, target=target, delta=delta,
+        max_analyses=max_analyses,
+    )  # fmt: skip
     if not found:
         return None
-    checks = tuple(check_promise(promise, policy, answered, accepted) for promise in found)
+    checks = tuple(check_promise(promise, answered, accepted) for promise in found)
     level = math.fsum(check.delta for check in checks if check.n) or found[0].delta
     loss = compute_loss(answered, policy.rule.default_loss)[accepted]
     seen = Seen(len(accepted), int(np.sum(accepted)), int(np.count_nonzero(loss)))
@@ -396,6 +403,7 @@ def _check_state(
     policy: AbstentionPolicy,
     state: SelectiveState,
     subgroups: Any,
+    kind: type[Guarantee] | None,
     target: float | None,
     delta: float | None,
     max_analyses: int | None,
@@ -403,7 +411,9 @@ def _check_state(
     """Check a policy on rows that were only counted; None where there is nothing to check."""
     _check_countable(policy, state, subgroups)
     every_row = (policy.certificate, "", np.ones(1, dtype=bool))
-    found = spell_out(policy, [every_row], target=target, delta=delta, max_analyses=max_analyses)
+    found = spell_out(
+        policy, [every_row], kind, target=target, delta=delta, max_analyses=max_analyses
+    )
     if not found:
         return None
     [promise], curve = found, state.finalize()

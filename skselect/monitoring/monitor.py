@@ -48,6 +48,7 @@ from skselect.monitoring.times import (
     span_of_time,
     to_dates,
 )
+from skselect.objectives import read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
 
 _DAY = 86400e6  # in microseconds
@@ -91,9 +92,12 @@ class SelectiveRiskMonitor:
     Parameters
     ----------
     policy : AbstentionPolicy
+    objective : Risk, default=None
+        What to watch, by its target and delta. None: what the policy's certificate promises (each
+        subgroup's own), or the `target`.
     target : float, default=None
-        Largest risk of accepted cases, in units of the policy's cost matrix where it has one.
-        None: what the policy's certificate promises (each subgroup's own).
+        Without an objective: the largest risk of accepted cases, in units of the policy's cost
+        matrix where it has one, instead of the promised one.
     delta : float in (0, 0.5], default=None
         Chance of a false alarm, for all time. Subgroups share it evenly. None: that of the
         certificate, else 0.05.
@@ -170,6 +174,7 @@ class SelectiveRiskMonitor:
         self,
         policy: AbstentionPolicy,
         *,
+        objective: Any = None,
         target: float | None = None,
         delta: float | None = None,
         mature_after: Any = None,
@@ -180,6 +185,12 @@ class SelectiveRiskMonitor:
         if not isinstance(policy, AbstentionPolicy):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
                 f"policy must be an AbstentionPolicy, such as tuner.policy_, got {shown(policy)}."
+            )
+        kind, target, delta = read_guarantee(objective, target, delta)
+        if kind is not None and not kind.is_selective:
+            raise ValueError(
+                f"objective: a monitor watches a largest risk, such as Risk(0.05), got "
+                f"{shown(objective)}; check_policy tests the others on a table of labelled rows."
             )
         self._lock = threading.RLock()
         self.policy = policy
@@ -565,7 +576,7 @@ class SelectiveRiskMonitor:
         return MonitorStatus(
             promises=tuple(self._status_of(promise) for promise in self._promises),
             by=None if self.policy.groups is None else self.policy.groups.by,
-            loss=self._loss,
+            loss=self._loss.kind,
             latest_risk=self._unit * known.loss / known.weight if known.weight else math.nan,
             n_latest=known.n_known,
             **vars(counts),
@@ -871,7 +882,7 @@ class SelectiveRiskMonitor:
     @property
     def _unit(self) -> float:
         """The largest loss."""
-        return self.policy.rule.unit if self._loss == "cost" else 1.0
+        return self._loss.unit
 
     def _known_labels(self, y: Any) -> tuple[LabelArray, IntArray]:
         """Return true labels, some of which may be missing, and their codes."""
@@ -890,7 +901,7 @@ class SelectiveRiskMonitor:
 
     def _losses(self, truth: IntArray, answer: IntArray) -> FloatArray:
         """Return the loss of each answer, as a share of the largest cost; nan if not known."""
-        if self._loss == "cost":
+        if self._loss.is_cost:
             loss = self.policy.rule.costs(truth, answer)
         else:
             loss = (truth != answer).astype(np.float64)

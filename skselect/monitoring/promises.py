@@ -81,9 +81,7 @@ def find_watched(
         made = {
             group: certificate
             for group, certificate in certificates.items()
-            if certificate is not None
-            and certificate.kind.is_selective
-            and is_promise(certificate)
+            if certificate is not None and certificate.kind.is_selective and is_promise(certificate)
         }
         _check_any(made, certificates)
         loss = next(iter(made.values())).loss

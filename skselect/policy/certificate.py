@@ -21,7 +21,7 @@ from skselect._notebook import NotebookText, percent, rounded, wrap
 from skselect._typing import FloatArray
 from skselect.bounds import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.objectives import GUARANTEES, MEAN_ONLY, Guarantee, Loss
+from skselect.objectives import FIXED_METHOD, GUARANTEES, MEAN_ONLY, Guarantee, Loss
 from skselect.policy.seen_rows import Overlap
 from skselect.thresholds import least_band_target
 
@@ -258,7 +258,7 @@ class Certificate(NotebookText):
         objective: the largest coverage. For "band" it is exact; the other methods also look at
         surer rows, so that it is an upper bound. Computed when first asked for.)
         """
-        if not self.kind.is_selective or self.method == "clopper-pearson":
+        if not self.kind.is_selective or self.method == FIXED_METHOD:
             return self.pointwise_bound
         share = {"band": 1.0, "combined": BAND_SHARE}.get(self.method)
         if share is None:

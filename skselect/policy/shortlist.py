@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from skselect._checks.options import check_count, check_number
-from skselect._notebook import NotebookText
+from skselect._notebook import NotebookText, rounded
 from skselect._typing import FloatArray, LabelArray
 from skselect.policy.certificate import (
     check_texts,
-    rounded,
     threshold_from_json,
     threshold_to_json,
 )

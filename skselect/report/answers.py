@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._notebook import count
+from skselect._notebook import count, percent, rounded
 from skselect.bounds import clopper_pearson_interval
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._table import SPECS
 from skselect.monitoring.check import PolicyCheck
-from skselect._notebook import percent, rounded
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,15 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_count, check_delta, check_risk_target
+from skselect._checks.options import check_count, check_delta
 from skselect._typing import BoolArray
 from skselect.bounds import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.objectives import (
+    FIXED_METHOD,
+    GUARANTEES,
+    Goal,
+    Guarantee,
+    Loss,
+    read_guarantee,
+)
 from skselect.policy import certificate as certificates
-from skselect.policy.certificate import Certificate
+from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
-from skselect.selection.goal import Goal
+from skselect.selection.issue import issue
 from skselect.selection.kept import (
     check_is_policy,
     decide_labelled,
@@ -25,15 +34,14 @@ from skselect.selection.kept import (
     share_reused,
 )
 from skselect.selection.order import TAKE_LATEST, find_order, warn_of_order
-from skselect.selection.promise import betting_bound, counted_bound, issue
 
 
 def certify(
     policy: AbstentionPolicy,
     *rows: Any,
+    objective: Any = "risk",
     target: float | None = None,
-    delta: float = 0.05,
-    max_analyses: int = 1,
+    delta: float | None = None,
     subgroups: Any = None,
     assume: str | Sequence[str] = (),
 ) -> Certificate:
@@ -49,15 +57,16 @@ def certify(
     *rows : `y_true, y_proba`, or Predictions
         True labels and the classifier's raw probabilities of fresh rows, in the columns of
         `policy.decide`; the policy applies its own calibration to them.
-    target : float in (0, 0.5], default=None
-        Largest selective risk, in units of the policy's cost matrix where it has one (up to
-        its largest cost), named before the rows were seen. None measures the bound that the
-        rows give, which is no promise: nobody asked for it beforehand.
-    delta : float in (0, 0.5], default=0.05
-        Probability that the bound fails.
-    max_analyses : int, default=1
-        How often the policy will be checked at most on the same growing rows, this check
-        included; each check may fail with probability ``delta / max_analyses``.
+    objective : Risk, GeneralizedRisk, Coverage or str, default="risk"
+        What to certify. `max_analyses` is how often the policy will be checked at most on the
+        same growing rows, this check included; `method`, `min_coverage` and `loss` do not count,
+        for nothing is chosen here and the policy knows its costs.
+    target : float, default=None
+        Beside a word: largest selective risk (say), in units of the policy's cost matrix where it
+        has one, named before the rows were seen. None measures the bound that the rows give,
+        which is no promise: nobody asked for it beforehand.
+    delta : float in (0, 0.5], default=None
+        Beside a word: probability that the bound fails. None: 0.05.
     subgroups : array-like of shape (n,) or DataFrame, default=None
         The subgroup of each row, for a policy with a threshold per subgroup. The certificate
         is about all rows together; pass the rows of one subgroup for a promise about it.
@@ -68,9 +77,8 @@ def certify(
     Returns
     -------
     Certificate
-        About the share of errors among the accepted rows, or their mean cost. Its text begins
-        with "CERTIFIED" if the bound is at most the target. Nothing checks that the rows are
-        fresh, except that rows that tuned the policy are recognised, as by
+        Its text begins with "CERTIFIED" if the bound keeps the target. Nothing checks that the
+        rows are fresh, except that rows that tuned the policy are recognised, as by
         :func:`check_policy`. Where the policy has a certificate of its own,
         `notice` says if these rows contradict it (an exact lower bound at `delta` lies above its
         target; the text then begins with the notice) or do not confirm it.
@@ -94,82 +102,98 @@ def certify(
     True
     """
     check_is_policy(policy)
-    check_delta(delta)
-    rule = policy.rule
-    if target is not None:
-        check_risk_target(target, rule.default_loss, rule.unit)
-    graded = rule.has_graded_costs  # a property of the cost matrix, not of these rows
-    goal = Goal(
-        "risk",
-        delta,
-        "betting" if graded else "clopper-pearson",
-        max_analyses=check_count("max_analyses", max_analyses),
-        loss=rule.default_loss,
-        unit=rule.unit,
-    )
+    loss = Loss.of(policy.rule.default_loss, policy.rule)
+    goal = _read_goal(objective, target, delta, loss)
     answered, accepted, confidence = decide_labelled(policy, rows, subgroups, "certify")
-    outcomes = Outcomes(compute_loss(answered, rule.default_loss), confidence)
-    bound, met = _test(outcomes, accepted, goal, target)
-    own_bound = rule.unit * bound
-    promised = own_bound if target is None else target
-    curve = RiskCoverageCurve.from_outcomes(outcomes)
-    seen = certificates.fingerprint(curve)
-    reused = share_reused(policy, curve)
-    same_rows = policy.fingerprints.get("data") == seen
-    same_rows = same_rows or (reused or 0.0) > certificates.MOST_SEEN
-    notice = "" if same_rows else own_promise(policy, answered, accepted, subgroups, goal.level)
-    if not np.any(accepted):
-        refusal = "the policy accepts none of these rows"
-    else:
-        refusal = _explain_refusal(own_bound, target, rule.default_loss, met=met)
+    outcomes = Outcomes(compute_loss(answered, loss.kind), confidence)
     vouched = "independent" in certificates.check_vouched(assume)
-    order = chosen_here = certificates.NO_CAVEATS
+    bound, met = _test(outcomes, accepted, goal)
+    kind = goal.objective
+    assert isinstance(kind, Guarantee)
+    own_bound = kind.unit_of(loss) * bound
+    measured = math.isnan(goal.own_target)
+    curve = RiskCoverageCurve.from_outcomes(outcomes)
+    chosen_here, same_rows = _find_reused(policy, curve)
+    notice = "" if same_rows else own_promise(policy, answered, accepted, subgroups, goal.level)
+    order = certificates.NO_CAVEATS
+    refusal = "the policy accepts none of these rows"
     if np.any(accepted):
-        order = find_order(outcomes, "risk", TAKE_LATEST, vouched=vouched)
+        refusal = _explain_refusal(goal, own_bound, met=met)
+        order = find_order(outcomes, goal.objective, TAKE_LATEST, vouched=vouched)
         warn_of_order(order)
-    if same_rows:
-        chosen_here = (certificates.CHOSEN_HERE,)
-    elif reused is None and "data" in policy.fingerprints:
-        chosen_here = (certificates.MAY_HAVE_CHOSEN,)
+    if measured:
+        goal = replace(goal, own_target=own_bound)
     # The threshold is fixed, so all accepted rows are tested together: one entry of a curve.
     together = Outcomes(outcomes.loss, accepted.astype(np.float64))
-    certificate = issue(
+    return issue(
         RiskCoverageCurve.from_outcomes(together),
         int(np.any(accepted)),
         goal,
         threshold=policy.threshold if policy.groups is None else math.inf,
         n_errors=int(np.count_nonzero(outcomes.loss[accepted])),
         bound=bound,
-        rows_needed=replace(goal, target=promised / rule.unit).rows_needed,
+        guarantee="measured" if measured and not refusal else "",
         caveats=(*chosen_here, *order),
         assumed=[certificates.FIXED],
         refusal=refusal,
         notice=notice,
+        fingerprints={"data": certificates.fingerprint(curve)},
     )
-    guarantee = "measured" if target is None and not refusal else certificate.guarantee
-    return replace(certificate, target=promised, guarantee=guarantee, fingerprints={"data": seen})
 
 
-def _test(
-    outcomes: Outcomes, accepted: BoolArray, goal: Goal, target: float | None
-) -> tuple[float, bool]:
-    """Return the bound on the risk that the accepted rows give, and whether a target is met."""
-    if goal.method == "clopper-pearson":
-        n_accepted, n_errors = int(np.sum(accepted)), np.count_nonzero(outcomes.loss[accepted])
-        bound = counted_bound("risk", len(outcomes), n_accepted, int(n_errors), goal.level)
-        return bound, target is None or goal.unit * bound <= target
-    bound = betting_bound("risk", outcomes, accepted, goal.level)
-    if target is None:
+def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> Goal:
+    """Return what is to be certified; without a target it is nan, and the bound is measured."""
+    measured = isinstance(objective, str) and objective in GUARANTEES and target is None
+    kind, own, level = read_guarantee(objective, loss.unit / 4 if measured else target, delta)
+    assert kind is not None
+    fixed = copy.copy(objective) if isinstance(objective, Guarantee) else kind(own)
+    fixed.target = kind.check_bound(own, loss)
+    fixed.delta = check_delta(0.05 if level is None else level)
+    fixed.max_analyses = check_count("max_analyses", fixed.max_analyses)
+    fixed.min_coverage = 0.0
+    # A property of the cost matrix, not of these rows, decides between counting and betting.
+    fixed.method = "betting" if loss.is_graded and "betting" in kind.methods else FIXED_METHOD
+    return Goal(fixed, loss, fixed.method, fixed.delta, math.nan if measured else fixed.target)
+
+
+def _find_reused(
+    policy: AbstentionPolicy, curve: RiskCoverageCurve
+) -> tuple[tuple[Caveat, ...], bool]:
+    """Return the caveat about rows that chose the threshold, and whether they are too many."""
+    reused = share_reused(policy, curve)
+    same_rows = policy.fingerprints.get("data") == certificates.fingerprint(curve)
+    if same_rows or (reused or 0.0) > certificates.MOST_SEEN:
+        return (certificates.CHOSEN_HERE,), True
+    if reused is None and "data" in policy.fingerprints:
+        return (certificates.MAY_HAVE_CHOSEN,), False
+    return (), False
+
+
+def _test(outcomes: Outcomes, accepted: BoolArray, goal: Goal) -> tuple[float, bool]:
+    """Return the bound that the accepted rows give, and whether a target is met."""
+    kind, loss = goal.objective, goal.loss
+    assert isinstance(kind, Guarantee)
+    if not goal.plan.bets:
+        n_errors = int(np.count_nonzero(outcomes.loss[accepted]))
+        counts = len(outcomes), int(np.sum(accepted)), n_errors
+        bound = kind.counted_bound(*counts, goal.level)
+        own, target = kind.unit_of(loss) * bound, goal.own_target
+        return bound, not (own < target if kind.is_least else own > target)
+    bound = kind.betting_bound(outcomes, accepted, goal.level)
+    if math.isnan(goal.own_target):
         return bound, True
     # Betting against the target itself certifies it more often than the bound does.
-    wealth = betting_log_wealth(outcomes.loss[accepted], target / goal.unit, goal.level)
+    values = kind.values(outcomes.loss, accepted)
+    wealth = betting_log_wealth(values, goal.target, goal.level)
     return bound, bool(wealth >= -math.log(goal.level))
 
 
-def _explain_refusal(bound: float, target: float | None, loss: str, *, met: bool) -> str:
+def _explain_refusal(goal: Goal, bound: float, *, met: bool) -> str:
     """Say why nothing is certified, "" where something is."""
-    found = f"the bound of these rows is {certificates.amount(bound, loss)}, which promises nothing"
-    if target is not None:
-        wanted = certificates.amount(target, loss)
+    kind, loss = goal.objective, goal.loss
+    assert isinstance(kind, Guarantee)
+    found = f"the bound of these rows is {kind.amount(bound, loss)}, which promises nothing"
+    if not math.isnan(goal.own_target):
+        wanted = kind.amount(goal.own_target, loss)
         return "" if met else f"the target {wanted} is not met; {found}"
-    return found if loss == "zero_one" and bound > 0.5 else ""
+    return found if loss.is_error and not kind.is_least and bound > 0.5 else ""

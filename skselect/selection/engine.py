@@ -17,8 +17,8 @@ from skselect._checks.rows import (
     refuse_weighted_rows,
     refuse_weights,
 )
-from skselect._typing import IntArray
 from skselect._notebook import percent
+from skselect._typing import IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
 from skselect.objectives import Best, Cost, Coverage, Goal, Objective
@@ -240,9 +240,7 @@ def _find_on_curve(
     )
 
 
-def _warn_of_optimum(
-    curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum
-) -> None:
+def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum) -> None:
     """Say where the least coverage binds, or everything is accepted."""
     metric = goal.objective
     assert isinstance(metric, Best)

@@ -118,6 +118,7 @@ def issue(
     bound: float,
     caveats: tuple[Caveat, ...] = (),
     assumed: list[str],
+    guarantee: str = "",
     refusal: str = "",
     notice: str = "",
     rests_on: str = "",
@@ -126,7 +127,8 @@ def issue(
     """Write the certificate of a goal for accepting the first `n_blocks` entries of a curve.
 
     Losses and `bound` lie in [0, 1]; the certificate is in the user's units. `caveats` say why
-    the guarantee is not exact, `refusal` why there is none at all.
+    the guarantee is not exact, `refusal` why there is none at all. `guarantee` is that of the
+    method, unless it says otherwise.
     """
     objective, loss = goal.objective, goal.loss
     assert isinstance(objective, Guarantee)
@@ -144,7 +146,7 @@ def issue(
         delta=goal.delta,
         max_analyses=objective.max_analyses,
         method=goal.method,
-        guarantee="none" if refusal else goal.plan.guarantee,
+        guarantee="none" if refusal else guarantee or goal.plan.guarantee,
         exact=not refusal and not any(caveat.strikes for caveat in caveats),
         caveats=tuple(reasons),
         threshold=threshold,

@@ -133,22 +133,23 @@ class PromiseCheck:
     @property
     def promise(self) -> str:
         """The promise in words."""
-        return self._kind.describe(self.target, Loss(self.loss, self.unit), self.cases)
+        return self.kind.describe(self.target, Loss(self.loss, self.unit), self.cases)
 
     @property
     def is_empty(self) -> bool:
         """Whether no row counts: none is accepted, and the others do not matter."""
-        return self._kind.is_selective and not self.n_accepted
+        return self.kind.is_selective and not self.n_accepted
 
     @property
-    def _kind(self) -> type[Guarantee]:
+    def kind(self) -> type[Guarantee]:
+        """The class of the objective."""
         return GUARANTEES[self.objective]
 
     @property
     def found(self) -> str:
         """What was found, as a sentence."""
         # How often what must be rare, or what must be frequent, occurs.
-        kind, loss = self._kind, Loss(self.loss, self.unit)
+        kind, loss = self.kind, Loss(self.loss, self.unit)
         count, n = kind.count(self.n, self.n_accepted, self.n_errors)
         if n == 0:
             return "Found here: no such case."
@@ -171,9 +172,7 @@ class Seen(NamedTuple):
     n_errors: int
 
 
-def check_promise(
-    promise: Promise, policy: AbstentionPolicy, answered: Predictions, accepted: BoolArray
-) -> PromiseCheck:
+def check_promise(promise: Promise, answered: Predictions, accepted: BoolArray) -> PromiseCheck:
     """Compare a promise with bounds from below and above, each at its delta."""
     rows, kept = promise.rows, accepted[promise.rows]
     loss = compute_loss(answered, promise.loss.kind)[rows]
@@ -394,6 +393,7 @@ def find_promises(
     answered: Predictions,
     subgroups: Any,
     *,
+    kind: type[Guarantee] | None = None,
     target: float | None = None,
     delta: float | None = None,
     max_analyses: int | None,
@@ -402,15 +402,17 @@ def find_promises(
 
     Only promises with high probability count, about a loss that the policy knows, and about all
     rows, those of a subgroup, or those of one answer or one true class. A `target` replaces the
-    promised one, and bounds the risk where nothing is promised. A `delta` is shared evenly.
+    promised one, and bounds the risk where nothing is promised; a `kind` says what else it bounds.
+    A `delta` is shared evenly.
     """
     listed = _list_certificates(policy, answered, subgroups)
-    return spell_out(policy, listed, target=target, delta=delta, max_analyses=max_analyses)
+    return spell_out(policy, listed, kind, target=target, delta=delta, max_analyses=max_analyses)
 
 
 def spell_out(
     policy: AbstentionPolicy,
     listed: list[tuple[Certificate | None, str, BoolArray]],
+    stated: type[Guarantee] | None = None,
     *,
     target: float | None,
     delta: float | None,
@@ -425,9 +427,9 @@ def spell_out(
     power = 1.0 - (1.0 - POWER) / max(occurring, 1)
     found = []
     for certificate, cases, rows in made:
-        kind, loss, level = Risk, policy.rule.default_loss, share
+        kind, loss, level = stated or Risk, policy.rule.default_loss, share
         own = target
-        if certificate is not None and is_promise(certificate):
+        if stated is None and certificate is not None and is_promise(certificate):
             kind, loss = certificate.kind, certificate.loss
             level = certificate.delta if delta is None else share
             own = certificate.target if target is None else target
@@ -503,7 +505,7 @@ def own_promise(
         for promise in find_promises(policy, answered, subgroups, delta=delta, max_analyses=1)
         if np.any(promise.rows)
     ]
-    checks = [check_promise(promise, policy, answered, accepted) for promise in made]
+    checks = [check_promise(promise, answered, accepted) for promise in made]
     starts = {
         "broken": f"{certificates.NOT_MET} by these rows.",
         "undecided": "These rows cannot tell whether the policy keeps its own promise.",

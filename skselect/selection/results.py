@@ -20,7 +20,6 @@ from skselect.policy.shortlist import PolicyShortlist
 from skselect.policy.subgroups import GroupThresholds, describe_promises
 
 
-
 @dataclass(frozen=True, eq=False)
 class ThresholdSelection(NotebookText):
     """A chosen threshold and how it came about.
@@ -102,9 +101,9 @@ class ThresholdSelection(NotebookText):
             return str(self.certificate)
         value = "" if self.value is None else f" ({self.objective.name} {self.value:.4g})"
         text = (
-            f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by {self.objective.name}"
-            f"{value}; on the {self.curve.n_rows} rows that chose it, coverage "
-            f"{self.coverage:.4g} and risk {self.risk:.4g}."
+            f"PROMISES NOTHING for new rows: threshold {self.threshold:.6g} by "
+            f"{self.objective.name}{value}; on the {self.curve.n_rows} rows that chose it, "
+            f"coverage {self.coverage:.4g} and risk {self.risk:.4g}."
         )
         return wrap(text if self.shortlist is None else f"{text}\n{self.shortlist}")
 

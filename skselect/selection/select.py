@@ -140,7 +140,7 @@ def select_threshold(
             subgroups=subgroups, shortlist=shortlist, assume=assume or None,
             given_prediction=first.given_prediction, given_class=first.given_class,
         )  # fmt: skip
-        return pick_on_curve(source, _the_only(objectives), setting)
+        return pick_on_curve(source, the_only(objectives), setting)
     outcomes = Outcomes.of(source, confidence=confidence, loss=loss)
     if isinstance(source, Predictions):
         check_confidence_by_row(source.y_proba, confidence)
@@ -154,7 +154,7 @@ def select_threshold(
     found: ThresholdSelection | GroupedSelection
     if subgroups is not None:
         by = Subgroups.read(subgroups)
-        refuse_given(first)
+        refuse_given(first, "subgroups: each subgroup has its own guarantee.")
         subgroups = by.by
         name = subgroups if by.by_answer else name_of_subgroups(subgroups)
         if by.by_answer:
@@ -175,7 +175,7 @@ def select_threshold(
         chosen = outcomes if part is None else outcomes.take(part)
         caveats = find_order(chosen, first, TAKE_LATEST, vouched=vouched)
         setting = setting._replace(caveats=caveats)
-        found = pick(chosen, _the_only(objectives), setting, cases)
+        found = pick(chosen, the_only(objectives), setting, cases)
     if min(found.thresholds.values()) < np.inf:
         warn_of_order(caveats)
     if asked is not None:
@@ -193,7 +193,7 @@ def _refuse_for_curve(**needing: Any) -> None:
             )
 
 
-def _the_only(objectives: Objective | Mapping[Any, Objective]) -> Objective:
+def the_only(objectives: Objective | Mapping[Any, Objective]) -> Objective:
     """Refuse objectives of subgroups where there are none."""
     if isinstance(objectives, Objective):
         return objectives
@@ -203,13 +203,11 @@ def _the_only(objectives: Objective | Mapping[Any, Objective]) -> Objective:
     )
 
 
-def refuse_given(objective: Objective) -> None:
-    """Refuse a guarantee about some rows where each subgroup has its own."""
+def refuse_given(objective: Objective, instead: str) -> None:
+    """Refuse a guarantee about the rows of one class where that cannot be told."""
     for name in ("given_prediction", "given_class"):
         if getattr(objective, name) is not None:
-            raise ValueError(
-                f"{name} does not go with subgroups: each subgroup has its own guarantee."
-            )
+            raise ValueError(f"{name} does not go with {instead}")
 
 
 def rows_given(

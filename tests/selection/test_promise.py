@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
+from skselect.selection.promise import counted_bound
 
 from skselect import Outcomes, select_threshold
 from skselect._notebook import unwrap
 from skselect.bounds import betting_upper, rows_for_betting
-from skselect.selection.promise import counted_bound
 
 
 @pytest.mark.parametrize(
