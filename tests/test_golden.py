@@ -21,12 +21,18 @@ from sklearn.frozen import FrozenEstimator
 
 from skselect import (
     AbstentionPolicy,
+    Best,
+    Cost,
+    Coverage,
+    GeneralizedRisk,
     InfeasibleTargetError,
     Outcomes,
     Predictions,
+    Risk,
     RiskCoverageCurve,
     SelectiveClassifier,
     SelectiveState,
+    Subgroups,
     ThresholdTuner,
     certify,
     check_policy,
@@ -309,18 +315,47 @@ def _check_name(how, which, options):
 # The adapter: the one place that knows how a row of the tables becomes a call ------------------
 
 
+KINDS = {"risk": Risk, "generalized_risk": GeneralizedRisk, "coverage": Coverage, "cost": Cost}
+OWNED = ("delta", "max_analyses", "min_coverage", "threshold_range", "constraint", "loss")
+
+
+def _objective(objective, method, target, options):
+    """Return the objective of a row of the table, or its word; `options` lose what it takes."""
+    own = {name: options.pop(name) for name in OWNED if name in options}
+    method = options.pop("method", method)
+    if method != "auto":
+        own["method"] = method
+    if "among" in options:
+        side, label = options.pop("among")
+        own["given_prediction" if side == "predicted" else "given_class"] = label
+    if not own or (target is None and objective in KINDS):
+        return {"objective": objective, "target": target}
+    if objective not in KINDS:
+        return {"objective": Best(objective, **own)}
+    kind = KINDS[objective]
+    if isinstance(target, dict):
+        return {"objective": {group: kind(one, **own) for group, one in target.items()}}
+    return {"objective": kind(target, **own)}
+
+
 def _call(where, rows, objective, method, target, options):
     """Return the policy of a case, None where its rows make none, and the certificates."""
     options = dict(options)
-    asked = {"objective": objective, "target": target, "method": options.pop("method", method)}
+    asked = _objective(objective, method, target, options)
     kind = "three" if rows in ("three", "flat", "own") else "two"
+    unseen = {"unseen": options.pop("unseen")} if "unseen" in options else {}
+    for name in ("subgroups", "group_by"):
+        if where == "table" and isinstance(options.get(name), str) and options[name] == "site":
+            options[name] = pd.Series(_rows(kind)[3], name="site")
+        if unseen and name in options:
+            options[name] = Subgroups(options[name], **unseen)
     if where == "table":
-        if isinstance(options.get("subgroups"), str) and options["subgroups"] == "site":
-            options["subgroups"] = pd.Series(_rows(kind)[3], name="site")
         found = select_threshold(_source(rows), **asked, **options)
         return found.policy, found.thresholds, found.certificates
     X, y, model = _features(rows)
     fit = {"sample_weight": 1 + _draw(3, len(y), 5) / 4} if options.pop("sample_weight", 0) else {}
+    if "abstain_label" in options:
+        model = SelectiveClassifier(model, abstain_label=options.pop("abstain_label"))
     if where == "frozen":
         if isinstance(model, SelectiveClassifier):
             model.set_params(estimator=FrozenEstimator(model.estimator.fit(X, y)))
@@ -343,7 +378,13 @@ def _call_check(how, which, options):
     true, proba, _, site = _rows(kind, **ROWS[options.pop("seed")])
     if policy.groups is not None and policy.groups.by == "site":
         options["subgroups"] = site
-    return {"certify": certify, "check_policy": check_policy}[how](policy, true, proba, **options)
+    if how == "check_policy":
+        return check_policy(policy, true, proba, **options)
+    if "max_analyses" in options:
+        names = ("delta", "max_analyses")
+        own = {name: options.pop(name) for name in names if name in options}
+        return certify(policy, true, proba, objective=Risk(options.pop("target"), **own), **options)
+    return certify(policy, true, proba, **options)
 
 
 # What is kept of a case ------------------------------------------------------------------------
@@ -511,11 +552,10 @@ REFUSED = [
     ("table", "two", "cwsa", "auto", None, {"constraint": 3}, "constraint"),
     ("table", "two", "cwsa", "auto", None, {"constraint": ("risk", 0.7)}, "constraint"),
     ("table", "two", "cwsa", "auto", None, {"constraint": ("risk", 1e-9)}, "constraint"),
-    ("table", "two", "risk", "auto", 0.1, {"among": ("predicted", "maybe")}, "among"),
-    ("table", "two", "risk", "auto", 0.1, {"among": "no"}, "among"),
+    ("table", "two", "risk", "auto", 0.1, {"among": ("predicted", "maybe")}, "given_prediction"),
     ("table", "two", "risk", "auto", 0.1,
-     {"among": ("predicted", "no"), "subgroups": "predicted_class"}, "among"),
-    ("table", "graded", "risk", "betting", 0.1, {"among": ("predicted", "no")}, "among"),
+     {"among": ("predicted", "no"), "subgroups": "predicted_class"}, "given_prediction"),
+    ("table", "graded", "risk", "betting", 0.1, {"among": ("predicted", "no")}, "given_prediction"),
     ("table", "curve", "risk", "auto", 0.1, {"subgroups": "predicted_class"}, "subgroups"),
     ("table", "curve", "risk", "betting", 0.1, {}, "method"),
     ("table", "curve", "risk", "auto", 0.1, {"shortlist": 0.9}, "shortlist"),

@@ -633,9 +633,9 @@ class ThresholdTuner(
         facts = policy_facts(found, outcomes, accepted)
         if not is_final:  # other models rated these rows
             facts["confidence_quantiles"] = {}
-        prints = facts.pop("fingerprints") | {"model": model_print}
-        if not is_final:
-            del prints["rows"]
+        prints = facts.pop("fingerprints")
+        rows = prints.pop("rows")
+        prints |= {"model": model_print} | ({"rows": rows} if is_final else {})
         changed = {
             "threshold": float(found.threshold), "groups": found.groups, "fingerprints": prints,
             "abstain_label": base.abstain_label, "shortlist": found.shortlist, **facts,

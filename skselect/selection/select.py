@@ -198,8 +198,8 @@ def the_only(objectives: Objective | Mapping[Any, Objective]) -> Objective:
     if isinstance(objectives, Objective):
         return objectives
     raise ValueError(
-        f"objective: there is one for each of {list(objectives)[:10]}, but no subgroups; say what "
-        "they are with subgroups= (select_threshold) or group_by= (ThresholdTuner)."
+        f"objective (or its target) has one entry for each of {list(objectives)[:10]}; say what "
+        "these subgroups are with subgroups= (select_threshold) or group_by= (ThresholdTuner)."
     )
 
 
