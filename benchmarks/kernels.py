@@ -25,8 +25,10 @@ from timing import best_in_turn
 from tqdm import tqdm
 
 from skselect import (
+    Best,
     Outcomes,
     Predictions,
+    Risk,
     RiskCoverageCurve,
     SelectiveState,
     evaluate,
@@ -61,10 +63,7 @@ def counted_fully(state, confidence, wrong):
 
 def first_call(outcomes, target, method="auto"):
     """Select a threshold at a delta for which no band is known yet."""
-    return select_threshold(
-        outcomes, objective="risk", target=target, method=method, delta=next(DELTAS),
-        on_infeasible="abstain",
-    )  # fmt: skip
+    return select_threshold(outcomes, objective=Risk(target, method=method, delta=next(DELTAS)), on_infeasible="abstain")  # fmt: skip
 
 
 def mask_plainly(y_true, y_proba, threshold=0.8):
@@ -106,7 +105,7 @@ def list_acts(n, rng):
         "standard error of the AURC": lambda: standard_error("aurc"),
         "standard error of the AUGRC": lambda: standard_error("augrc"),
         "tune CWSA+ over all thresholds": lambda: select_threshold(
-            outcomes, objective="cwsa_plus", min_coverage=0.3
+            outcomes, objective=Best("cwsa_plus", min_coverage=0.3)
         ),
         "certify a risk of 9 %": lambda: select_threshold(
             outcomes, objective="risk", target=0.09, on_infeasible="abstain"

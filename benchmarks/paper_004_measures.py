@@ -8,7 +8,14 @@ import torch
 from paper_004_nets import PASSES, probabilities, split, trained, two_hidden_layers
 from sklearn.metrics import log_loss
 
-from skselect import Outcomes, Predictions, RiskCoverageCurve, evaluate, select_threshold
+from skselect import (
+    GeneralizedRisk,
+    Outcomes,
+    Predictions,
+    RiskCoverageCurve,
+    evaluate,
+    select_threshold,
+)
 from skselect.losses import cau_loss
 from skselect.metrics import cau_components, cau_score, review_at_reliability
 from skselect.predictions.confidence import normalized_entropy
@@ -127,10 +134,7 @@ def drawn_thresholds(everyone, n_rows, target):
             Outcomes(everyone.loss[drawn], everyone.confidence[drawn])
         )
         for name, method in [("plug_in", "empirical"), ("exact", "binomial")]:
-            found = select_threshold(
-                sample, objective="generalized_risk", target=target, delta=DELTA, method=method,
-                on_infeasible="abstain",
-            )  # fmt: skip
+            found = select_threshold(sample, objective=GeneralizedRisk(target, delta=DELTA, method=method), on_infeasible="abstain")  # fmt: skip
             thresholds[name].append(found.threshold)
     oracle = curve.coverage_at_reliability(1 - target)
     values = {"oracle_coverage": oracle}

@@ -26,7 +26,7 @@ from scipy import stats
 from sklearn.model_selection import cross_val_predict
 from tqdm import tqdm
 
-from skselect import Outcomes, Predictions, select_threshold
+from skselect import Outcomes, Predictions, Risk, select_threshold
 
 # Chosen before any accepted set was looked at: every table of calibration.py with 2000 rows or more
 # whose three models err in 2 % of the out-of-fold predictions of split 0 or more, on average. That
@@ -71,10 +71,7 @@ def do_runs(folder, name, kind, split):
         fresh = model.predict_proba(X.iloc[test])
         seen = Predictions.from_proba(codes[train], inside, labels=model.classes_)
         thresholds = {
-            method: select_threshold(
-                seen, objective="risk", target=TARGET, delta=DELTA, method=method,
-                on_infeasible="abstain",
-            ).threshold
+            method: select_threshold(seen, objective=Risk(TARGET, delta=DELTA, method=method), on_infeasible="abstain").threshold
             for method in METHODS
         }  # fmt: skip
     new = Outcomes.from_proba(codes[test], fresh, labels=model.classes_)

@@ -16,9 +16,11 @@ from sklearn.svm import LinearSVC
 import skselect
 from skselect import (
     AbstentionPolicy,
+    Best,
     Outcomes,
     PrecomputedClassifier,
     Predictions,
+    Risk,
     RiskCoverageCurve,
     RiskCoverageDisplay,
     SelectiveClassifier,
@@ -141,7 +143,7 @@ CASES = {
         lambda: select_threshold(Y, P, objective="rsik"), "Did you mean 'risk'?"
     ),
     "misspelt method": (
-        lambda: select_threshold(Y, P, objective="risk", target=0.1, method="fixed_sequense"),
+        lambda: select_threshold(Y, P, objective=Risk(0.1, method="fixed_sequense")),
         "Did you mean 'fixed_sequence'?",
     ),
     "misspelt calibration": (
@@ -242,9 +244,7 @@ CASES = {
         "sample_weight: a certificate counts independent rows.*Leave sample_weight out",
     ),
     "graded losses with a certificate": (
-        lambda: select_threshold(
-            Outcomes([0, 0.5], [0.9, 0.8]), objective="risk", target=0.1, method="band"
-        ),
+        lambda: select_threshold(Outcomes([0, 0.5], [0.9, 0.8]), objective=Risk(0.1, method="band")),
         "loss: this method counts errors.* Use method='betting'",
     ),
     "groups of thresholds": (
@@ -351,7 +351,7 @@ WARNS = {
     "metrics_by_group": lambda: metrics_by_group(*RARE, subgroups=Y_MANY, metrics=["augrc"]),
     "compare_across_datasets": lambda: compare_across_datasets(
         {"a": [1.0, 2], "b": [2.0, 1]}, greater_is_better=True),
-    "select_threshold": lambda: select_threshold(*RARE, objective="cwsa_plus", min_coverage=0.99),
+    "select_threshold": lambda: select_threshold(*RARE, objective=Best("cwsa_plus", min_coverage=0.99)),
     "select_threshold, nothing": lambda: select_threshold(
         *RARE, objective="risk", target=1e-3, on_infeasible="abstain"),
     "select_threshold, no subgroup": lambda: select_threshold(
@@ -363,8 +363,7 @@ WARNS = {
     "SelectiveClassifier": lambda: SelectiveClassifier(GaussianNB().fit(X, Y_MANY)).fit(X, Y_MANY),
     "ThresholdTuner": lambda: ThresholdTuner(GaussianNB().fit(X, Y_MANY), objective="coverage",
                                              target=0.1).fit(X, Y_MANY),
-    "ThresholdTuner, its threshold": lambda: ThresholdTuner(GaussianNB(), min_coverage=1.0,
-                                                            threshold_range=(0, 1)).fit(X, Y_MANY),
+    "ThresholdTuner, its threshold": lambda: ThresholdTuner(GaussianNB(), objective=Best("cwsa_plus", min_coverage=1.0, threshold_range=(0, 1))).fit(X, Y_MANY),
     "a calibrator": lambda: VennAbersCalibrator().fit([0.1, 0.2, 0.3], Y, [0.1] * 3),
     "PrecomputedClassifier": lambda: PrecomputedClassifier(
         kind="logit", classes=[0, 1]).predict_proba(np.array(P)),
@@ -406,7 +405,7 @@ DOORS = {
     "target": lambda x: select_threshold(OUTCOMES, objective="risk", target=x),
     "delta": lambda x: select_threshold(OUTCOMES, objective="risk", target=0.1, delta=x),
     "among": lambda x: select_threshold(PREDICTIONS, objective="risk", target=0.1, among=x),
-    "constraint": lambda x: select_threshold(OUTCOMES, objective="cwsa", constraint=x),
+    "constraint": lambda x: select_threshold(OUTCOMES, objective=Best("cwsa", constraint=x)),
     "policy": POLICY.decide,
     "policy threshold": lambda x: AbstentionPolicy(classes=np.array([0, 1]), threshold=x),
     "estimator": lambda x: SelectiveClassifier(x).fit(X, Y_MANY),

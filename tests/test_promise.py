@@ -378,10 +378,7 @@ def count_broken_promises(n_models, n_draws, *, delta=0.1, target=0.1):
         confidence, wrong = model.predict_confidence(X), model.predict(X) != y
         for _ in range(n_draws):
             rows = rng.integers(0, len(y), 400)
-            tuner = ThresholdTuner(
-                FrozenEstimator(model), objective="risk", target=target, delta=delta,
-                on_infeasible="abstain", assume="independent",
-            ).fit(X.iloc[rows], y[rows])  # fmt: skip
+            tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=target, delta=delta, on_infeasible="abstain", assume="independent").fit(X.iloc[rows], y[rows])  # fmt: skip
             assert tuner.certificate_.exact
             accepted = confidence >= tuner.threshold_
             certified += bool(accepted.any())

@@ -114,10 +114,7 @@ def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: st
 
     say(f"certify risk <= {options.max_risk:g} on {len(y_fresh)} fresh rows")
     shared = {"on_infeasible": "abstain", "abstain_label": _find_free_label(y)}
-    certified = ThresholdTuner(
-        FrozenEstimator(model), objective="risk", target=options.max_risk, delta=options.delta,
-        **shared,
-    )  # fmt: skip
+    certified = ThresholdTuner(FrozenEstimator(model), objective="risk", target=options.max_risk, delta=options.delta, **shared)  # fmt: skip
     told = _fit_and_listen(certified, X_fresh, y_fresh)
     say("tune the threshold for the best CWSA+ on the same rows")
     sharpest = ThresholdTuner(FrozenEstimator(model), objective="cwsa_plus", **shared)

@@ -45,8 +45,7 @@ class Betting:
     >>> from skselect.thresholds import Betting
     >>> rank = np.random.default_rng(0).permutation(300)
     >>> weighted = Outcomes(np.zeros(300), rank, np.linspace(.5, 1, 300))
-    >>> found = select_threshold(weighted, objective="risk", target=.05,
-    ...                          method=Betting(largest_weight=1))
+    >>> found = select_threshold(weighted, objective=Risk(.05, method=Betting(largest_weight=1)))
     >>> found.certificate.is_certified
     True
     """

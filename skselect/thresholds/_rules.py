@@ -104,7 +104,7 @@ class FixedSequence:
     >>> rank = np.random.default_rng(0).permutation(300)
     >>> outcomes = Outcomes(rank < 9, rank)
     >>> method = FixedSequence(starts=[0.2, 0.6])
-    >>> found = select_threshold(outcomes, objective="risk", target=.05, method=method)
+    >>> found = select_threshold(outcomes, objective=Risk(.05, method=method))
     >>> round(found.coverage, 2)
     0.99
     """

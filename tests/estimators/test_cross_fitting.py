@@ -20,7 +20,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner, get_scorer
+from skselect import (
+    AbstentionPolicy,
+    Risk,
+    SelectiveClassifier,
+    Subgroups,
+    ThresholdTuner,
+    get_scorer,
+)
 from skselect._notebook import unwrap
 from skselect.estimators.cross_fitting import check_decided_by_row, find_subgroups
 from skselect.metrics import selective_accuracy_score
@@ -285,7 +292,7 @@ def test_rows_of_no_subgroup_are_counted_at_fit(unseen, later, people):
     site = X["site"].astype(object).where(X.index >= 24)
     classifier = make_pipeline(make_column_transformer(("passthrough", ["x", "z"])), model())
     tuner = ThresholdTuner(
-        FrozenEstimator(classifier.fit(X, y)), group_by="where", unseen=unseen, **RISK
+        FrozenEstimator(classifier.fit(X, y)), group_by=Subgroups("where", unseen=unseen), **RISK
     )
     with pytest.warns(UserWarning, match=rf"24 of 4500 rows have no where\..* will be {later}"):
         tuner.fit(X.assign(where=site), y)
@@ -317,10 +324,7 @@ def test_the_cheapest_answer_from_the_estimator(people):
 
 def test_a_cost_target_is_kept_in_its_units(people):
     X, y = people
-    tuner = ThresholdTuner(
-        model(), objective="risk", target=0.3, decision="min_cost", cost_matrix=COSTS,
-        cv=0.5, refit=False, random_state=0,
-    ).fit(X, y)  # fmt: skip
+    tuner = ThresholdTuner(SelectiveClassifier(model(), decision="min_cost", cost_matrix=COSTS), objective="risk", target=0.3, cv=0.5, refit=False, random_state=0).fit(X, y)  # fmt: skip
     assert tuner.certificate_.is_certified
     assert "cost at most 0.3 each on average" in unwrap(str(tuner.certificate_))
     decided = tuner.decide(X)
@@ -340,19 +344,13 @@ def test_folds_that_lack_a_class_keep_the_costs_apart(rng, decision):
     costs = np.array([[0, 1, 2], [4, 0, 1], [9, 9, 0]])
     halves = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
     order = np.r_[0:15, 29:44, 15:29, 44:60]  # the last class in one half only
-    tuner = ThresholdTuner(
-        GaussianNB(var_smoothing=1.0), objective="cost", target=0.5, decision=decision,
-        cost_matrix=costs, cv=halves,
-    ).fit(X[order], y[order])  # fmt: skip
+    tuner = ThresholdTuner(SelectiveClassifier(GaussianNB(var_smoothing=1.0), decision=decision, cost_matrix=costs), objective="cost", target=0.5, cv=halves).fit(X[order], y[order])  # fmt: skip
     assert tuner.classes_.tolist() == [0, 1, 2]
     assert tuner.curve_.n_rows == 60
     assert tuner.curve_.thresholds.max() <= 1
     first, rest = np.arange(10, 35), np.r_[0:10, 35:60]
     one = [(np.arange(10), first), (np.r_[0:20, 29:60], rest)]  # the first trains on one class
-    lonely = ThresholdTuner(
-        DummyClassifier(strategy="prior"), objective="cost", target=0.5, decision=decision,
-        cost_matrix=costs, cv=one,
-    )  # fmt: skip
+    lonely = ThresholdTuner(SelectiveClassifier(DummyClassifier(strategy="prior"), decision=decision, cost_matrix=costs), objective="cost", target=0.5, cv=one)  # fmt: skip
     with pytest.warns(UserWarning, match="6 of 60 rows .*; they count as wrong answers"):
         lonely.fit(X, y)
     assert lonely.curve_.n_rows == 60
@@ -406,7 +404,8 @@ def test_a_frozen_cut_off_may_be_asked_for_its_own_answers(people):
         X[:1000], y[:1000]
     )
     tuner = ThresholdTuner(
-        FrozenEstimator(fitted), decision="estimator", **(RISK | {"target": 0.2})
+        SelectiveClassifier(FrozenEstimator(fitted), decision="estimator"),
+        **(RISK | {"target": 0.2}),
     )
     tuner.fit(X[1000:], y[1000:])
     assert tuner.certificate_.is_certified
@@ -429,8 +428,7 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     X, y = people
     fitted = FrozenEstimator(model().fit(X[:1000], y[:1000]))
     weight = rng.uniform(0.5, 1.0, 3500)
-    tuner = ThresholdTuner(fitted, objective="risk", target=0.2,
-                           method=Betting(largest_weight=1.0), cv=5)  # fmt: skip
+    tuner = ThresholdTuner(fitted, objective=Risk(0.2, method=Betting(largest_weight=1.0)), cv=5)  # fmt: skip
     tuner.fit(X[1000:], y[1000:], sample_weight=weight)
     assert tuner.certificate_.is_certified
     kept = tuner.accepts(X[1000:])

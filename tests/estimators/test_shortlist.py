@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
+from skselect import AbstentionPolicy, Best, SelectiveClassifier, ThresholdTuner
 from skselect._notebook import unwrap
 from skselect.estimators.fitting import holdout
 from skselect.thresholds import Shortlist
@@ -198,6 +198,8 @@ def test_it_is_a_parameter_like_any_other(data):
 def test_rows_set_apart_for_a_metric_are_held_out_and_the_classifier_is_kept(data):
     X, y = data
     apart = Shortlist(0.9, share=0.5)
-    tuner = ThresholdTuner(GaussianNB(), min_coverage=0.0, shortlist=apart, random_state=0)
+    tuner = ThresholdTuner(
+        GaussianNB(), objective=Best("cwsa_plus", min_coverage=0.0), shortlist=apart, random_state=0
+    )
     assert tuner.fit(X, y).policy_.shortlist.is_exact
     assert not tuner.set_params(refit=True).fit(X, y).policy_.shortlist.is_exact

@@ -32,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
     AbstentionPolicy,
+    Coverage,
     InfeasibleTargetError,
     LearnedConfidence,
     Predictions,
@@ -1047,7 +1048,7 @@ def test_a_grid_holds_names_and_objects(data):
 
 
 def test_a_method_object_of_another_objective_is_named(data):
-    tuner = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, method=Betting(), cv=5)
+    tuner = ThresholdTuner(GaussianNB(), objective=Coverage(0.5, method=Betting()), cv=5)
     with pytest.raises(ValueError, match=r"method \(of objective='coverage'\) .*got Betting\("):
         tuner.fit(*data)
 

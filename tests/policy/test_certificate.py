@@ -19,6 +19,7 @@ from skselect import (
     Outcomes,
     PrecomputedClassifier,
     Predictions,
+    Risk,
     ThresholdTuner,
     select_threshold,
 )
@@ -270,10 +271,7 @@ def test_rows_have_the_digest_that_stored_policies_know_them_by(confidence, stor
     assert hashlib.sha256(packed).hexdigest()[:16] == digest
     weights = {None: None, 3.0: [3.0] * n, "own": np.arange(1.0, n + 1)}[weight]
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        found = select_threshold(
-            Outcomes([1] * n, confidence, weights), objective="risk", target=0.1,
-            method="betting", on_infeasible="abstain",
-        )  # fmt: skip
+        found = select_threshold(Outcomes([1] * n, confidence, weights), objective=Risk(0.1, method="betting"), on_infeasible="abstain")  # fmt: skip
     assert found.certificate.fingerprints == {"data": digest}
 
 

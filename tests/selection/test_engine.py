@@ -4,7 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import InfeasibleTargetError, Outcomes, Predictions, certify, select_threshold
+from skselect import (
+    Best,
+    Cost,
+    Coverage,
+    InfeasibleTargetError,
+    Outcomes,
+    Predictions,
+    Risk,
+    Subgroups,
+    certify,
+    select_threshold,
+)
 from skselect._notebook import unwrap
 from skselect.thresholds import Betting, Combined, FixedSequence
 
@@ -104,7 +115,9 @@ def test_rows_of_no_subgroup_are_handed_over_or_refused_later(table):
     group = np.where(table[2] == "hopeless", None, table[2])
     for unseen, later in (("abstain", "handed over"), ("raise", "refused")):
         with pytest.warns(UserWarning, match=f"and such rows will be {later}"):
-            select_threshold(predictions_of(table), subgroups=group, unseen=unseen, **RISK)
+            select_threshold(
+                predictions_of(table), subgroups=Subgroups(group, unseen=unseen), **RISK
+            )
 
 
 @pytest.mark.parametrize(("n_groups", "others"), [(4, 0), (5, 0), (6, 1), (9, 4)])
@@ -202,10 +215,7 @@ def test_costs_of_one_kind_are_counted_exactly(table):
 
 def test_metrics_count_errors_although_there_are_costs(table):
     rows = table[2] != "hopeless"
-    found = select_threshold(
-        predictions_of(table, rows, cost_matrix=COSTS), objective="selective_accuracy",
-        constraint=("risk", 0.2), min_coverage=0.2,
-    )  # fmt: skip
+    found = select_threshold(predictions_of(table, rows, cost_matrix=COSTS), objective=Best("selective_accuracy", constraint=("risk", 0.2), min_coverage=0.2))  # fmt: skip
     kept = table[1][rows].max(axis=1) >= found.threshold
     answer = np.array(["healthy", "sick"])[table[1][rows].argmax(axis=1)]
     assert found.value == pytest.approx(np.mean(answer[kept] == table[0][rows][kept]))
@@ -228,12 +238,12 @@ def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
     with pytest.raises(ValueError, match=r"largest_weight=0.9, but sample_weight goes up to"):
         select_threshold(weighted, **options | {"method": Betting(largest_weight=0.9)})
     graded = select_threshold(
-        predictions_of(table), objective="risk", target=0.2, loss=lambda y, a: 0.5 * (y != a)
+        predictions_of(table), objective=Risk(0.2, loss=lambda y, a: 0.5 * (y != a))
     )
     assert graded.certificate.method == "betting"
     assert "lose at most 0.2 each on average" in unwrap(str(graded.certificate))
     with pytest.raises(ValueError, match="use method='betting'"):
-        select_threshold(weighted, objective="risk", target=0.2, loss=lambda y, a: 0.5 * (y != a))
+        select_threshold(weighted, objective=Risk(0.2, loss=lambda y, a: 0.5 * (y != a)))
 
 
 # Methods ---------------------------------------------------------------------------------------
@@ -249,7 +259,7 @@ def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
     ],
 )  # fmt: skip
 def test_what_each_method_says(good, method, guarantee, certified):
-    certificate = select_threshold(good, objective="risk", target=0.05, method=method).certificate
+    certificate = select_threshold(good, objective=Risk(0.05, method=method)).certificate
     assert certificate.guarantee == guarantee
     assert certificate.is_certified == certified
     assert str(certificate).startswith("CERTIFIED" if certified else "ESTIMATE, NOT CERTIFIED: ")
@@ -272,42 +282,34 @@ def test_errors_at_the_threshold_itself_are_among_the_accepted(lowest, n_below, 
     around = [np.nextafter(lowest, 1), lowest, np.nextafter(lowest, -1)]
     confidence, loss = np.repeat(around, [190, 10, n_below]), np.zeros(200 + n_below)
     loss[[195, 196]] = loss[200:] = 1
-    found = select_threshold(
-        Outcomes(loss, confidence), objective="risk", target=0.1, method=method,
-        assume="independent",
-    )  # fmt: skip
+    found = select_threshold(Outcomes(loss, confidence), objective=Risk(0.1, method=method), assume="independent")  # fmt: skip
     assert found.threshold == (lowest if n_below else 0)
     assert (found.certificate.n_accepted, found.certificate.n_errors) == (200, 2)
 
 
 @pytest.mark.parametrize("method", ["order_statistic", "mean", "empirical"])
 def test_methods_for_coverage(good, method):
-    found = select_threshold(good, objective="coverage", target=0.8, method=method)
+    found = select_threshold(good, objective=Coverage(0.8, method=method))
     expected = {"order_statistic": 0.815, "mean": 0.801, "empirical": 0.8}[method]
     assert found.coverage == pytest.approx(expected, abs=0.001)
 
 
 def test_chow_takes_one_minus_the_cost_of_an_honest_confidence(table):
     rows = table[2] != "hopeless"
-    found = select_threshold(
-        predictions_of(table, rows), objective="cost", target=0.2, method="chow"
-    )
+    found = select_threshold(predictions_of(table, rows), objective=Cost(0.2, method="chow"))
     assert found.threshold == 0.8
     best = select_threshold(predictions_of(table, rows), objective="cost", target=0.2)
     cost = [s.risk * s.coverage + 0.2 * (1 - s.coverage) for s in (found, best)]
     assert cost[0] == pytest.approx(cost[1], abs=0.003)
     for options, confidence in (({}, "margin"), ({"cost_matrix": COSTS}, None)):
         with pytest.raises(ValueError, match="only right for a confidence that is one minus"):
-            select_threshold(
-                predictions_of(table, rows, **options), objective="cost", target=0.2,
-                method="chow", confidence=confidence,
-            )  # fmt: skip
+            select_threshold(predictions_of(table, rows, **options), objective=Cost(0.2, method="chow"), confidence=confidence)  # fmt: skip
 
 
 def test_several_starts_share_delta(good):
     def found(starts, delta):
         method = FixedSequence(starts)
-        return select_threshold(good, objective="risk", target=0.02, delta=delta, method=method)
+        return select_threshold(good, objective=Risk(0.02, delta=delta, method=method))
 
     both = found([0.1, 0.5], 0.1)
     each = [found(start, 0.05) for start in (0.1, 0.5)]
@@ -317,24 +319,26 @@ def test_several_starts_share_delta(good):
 
 @pytest.mark.filterwarnings("ignore:cwsa", "ignore:min_coverage")
 def test_constraints_and_lower_bounds(good):
-    free = select_threshold(good, objective="cwsa_plus", min_coverage=0.01)
-    safe = select_threshold(good, objective="cwsa_plus", min_coverage=0.01, method="lower_bound")
+    free = select_threshold(good, objective=Best("cwsa_plus", min_coverage=0.01))
+    safe = select_threshold(
+        good, objective=Best("cwsa_plus", min_coverage=0.01, method="lower_bound")
+    )
     assert safe.coverage > free.coverage
     assert safe.value < free.value
     bound = select_threshold(
         good,
-        objective="cwsa_plus",
-        min_coverage=0.01,
-        constraint=[("risk", 0.01), ("coverage", 0.3)],
+        objective=Best(
+            "cwsa_plus", min_coverage=0.01, constraint=[("risk", 0.01), ("coverage", 0.3)]
+        ),
     )
     assert bound.risk <= 0.01
     assert bound.coverage >= 0.3
     with pytest.raises(InfeasibleTargetError, match="No threshold keeps the constraint risk 0"):
         select_threshold(
             good,
-            objective="cwsa_plus",
-            constraint=[("risk", 0.0), ("coverage", 1.0)],
-            threshold_range=(0, 1),
+            objective=Best(
+                "cwsa_plus", constraint=[("risk", 0.0), ("coverage", 1.0)], threshold_range=(0, 1)
+            ),
         )
 
 
@@ -363,10 +367,7 @@ def test_certify_counts_costs_and_subgroups_of_a_fixed_policy(table):
 def test_rows_that_chose_are_known_again_whatever_the_loss(table, loss, rng):
     graded = loss == "half"
     weight = None if graded else rng.uniform(0.5, 1, 4000)
-    found = select_threshold(
-        predictions_of(table, sample_weight=weight), objective="risk", target=0.2,
-        method="betting", loss=(lambda y, a: 0.5 * (y != a)) if graded else loss,
-    )  # fmt: skip
+    found = select_threshold(predictions_of(table, sample_weight=weight), objective=Risk(0.2, method="betting", loss=(lambda y, a: 0.5 * (y != a)) if graded else loss))  # fmt: skip
     again = certify(found.policy, predictions_of(table), target=0.5)
     assert not again.is_certified
     assert "also chose the threshold" in unwrap(str(again))

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 from skselect.selection.promise import counted_bound
 
-from skselect import Outcomes, select_threshold
+from skselect import GeneralizedRisk, Outcomes, Risk, select_threshold
 from skselect._notebook import unwrap
 from skselect.bounds import betting_upper, rows_for_betting
 
@@ -33,7 +33,7 @@ def test_a_coverage_certificate_bounds_the_coverage_from_below(good):
 
 def test_silent_losses_are_certified_by_bets(good):
     graded = Outcomes(good.loss / 2, good.confidence)
-    found = select_threshold(graded, objective="generalized_risk", target=0.03, method="betting")
+    found = select_threshold(graded, objective=GeneralizedRisk(0.03, method="betting"))
     certificate = found.certificate
     assert certificate.is_certified
     assert "what it decides alone loses at most 0.03 per case on average" in unwrap(
@@ -50,8 +50,7 @@ def test_silent_losses_are_certified_by_bets(good):
 )
 def test_where_nothing_is_accepted_every_reason_is_given(good, method, reasons):
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        found = select_threshold(good, objective="risk", target=1e-4, method=method,
-                                 on_infeasible="abstain")  # fmt: skip
+        found = select_threshold(good, objective=Risk(1e-4, method=method), on_infeasible="abstain")  # fmt: skip
     caveats = found.certificate.caveats
     assert len(caveats) == len(reasons)
     assert all(reason in said for reason, said in zip(reasons, caveats, strict=True))

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from skselect import (
+    Best,
+    Coverage,
     InfeasibleTargetError,
     Outcomes,
     Predictions,
+    Risk,
     RiskCoverageCurve,
     evaluate,
     select_threshold,
@@ -34,11 +37,11 @@ def test_metric_objective_returns_its_value_and_no_certificate(predictions):
 
 def test_binding_coverage_warns_and_is_kept(good):
     with pytest.warns(UserWarning, match=r"min_coverage=0\.5 binds"):
-        selection = select_threshold(good, objective="cwsa_plus", threshold_range=(0, 1))
+        selection = select_threshold(good, objective=Best("cwsa_plus", threshold_range=(0, 1)))
     assert selection.coverage >= 0.5
     with pytest.warns(UserWarning, match="binds"):
         smaller = select_threshold(
-            good, objective="cwsa_plus", min_coverage=0.2, threshold_range=(0, 1)
+            good, objective=Best("cwsa_plus", min_coverage=0.2, threshold_range=(0, 1))
         )
     assert smaller.value > selection.value
 
@@ -53,7 +56,7 @@ def test_risk_is_kept_on_the_rows_and_certified(good):
 
 def test_empirical_takes_more_and_promises_nothing(good):
     certified = select_threshold(good, objective="risk", target=0.02)
-    plain = select_threshold(good, objective="risk", target=0.02, method="empirical")
+    plain = select_threshold(good, objective=Risk(0.02, method="empirical"))
     assert plain.coverage > certified.coverage
     assert plain.certificate is None
     assert str(plain).startswith("PROMISES NOTHING")
@@ -148,7 +151,7 @@ def test_infeasible_may_abstain_instead():
 def test_empirical_refusal_names_the_smallest_risk():
     bad = Outcomes([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
     with pytest.raises(InfeasibleTargetError, match="smallest risk of any accepted set") as caught:
-        select_threshold(bad, objective="risk", target=0.1, method="empirical")
+        select_threshold(bad, objective=Risk(0.1, method="empirical"))
     assert caught.value.least_target == pytest.approx(2 / 3)
 
 
@@ -157,7 +160,7 @@ def test_coverage_objective_accepts_a_little_more_than_the_share(good):
     assert 0.8 < selection.coverage < 0.83
     assert selection.certificate.is_certified
     assert "it decides at least 80 % of all cases alone" in unwrap(str(selection))
-    plain = select_threshold(good, objective="coverage", target=0.8, method="empirical")
+    plain = select_threshold(good, objective=Coverage(0.8, method="empirical"))
     assert plain.coverage == 0.8
 
 
@@ -194,14 +197,14 @@ def test_constant_weights_change_nothing_and_others_are_refused(good):
     for objective in ("risk", "generalized_risk", "coverage"):
         with pytest.raises(ValueError, match="sample_weight: a certificate counts"):
             select_threshold(varied, objective=objective, target=0.5)
-    assert select_threshold(varied, objective="risk", target=0.03, method="empirical").coverage > 0
+    assert select_threshold(varied, objective=Risk(0.03, method="empirical")).coverage > 0
 
 
 def test_counting_methods_refuse_graded_losses(good):
     graded = Outcomes(good.loss / 2, good.confidence)
     for method in ("combined", "band", "fixed_sequence", "bonferroni"):
         with pytest.raises(ValueError, match=r"this method counts errors.*method='betting'"):
-            select_threshold(graded, objective="risk", target=0.1, method=method)
+            select_threshold(graded, objective=Risk(0.1, method=method))
 
 
 @pytest.mark.parametrize(
@@ -313,14 +316,14 @@ def test_a_cost_at_which_nothing_would_ever_be_handed_over_is_refused(good):
 
 def test_no_word_but_auto_stands_for_a_coverage(good):
     with pytest.raises(ValueError, match="min_coverage must be a number"):
-        select_threshold(good, objective="risk", target=0.1, min_coverage="all")
+        select_threshold(good, objective=Risk(0.1, min_coverage="all"))
 
 
 @pytest.mark.parametrize(("min_coverage", "said"), [(0.0, False), (0.001, True), ("auto", True)])
 def test_a_refusal_names_the_least_coverage_where_there_is_one(min_coverage, said):
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(
-            Outcomes([1] * 9, np.arange(9)), objective="risk", target=0.1, min_coverage=min_coverage
+            Outcomes([1] * 9, np.arange(9)), objective=Risk(0.1, min_coverage=min_coverage)
         )
     assert ("only accepted shares of at least min_coverage=0" in str(caught.value)) is said
 
@@ -391,9 +394,7 @@ def test_a_refusal_says_what_asking_again_does(good, looks, said):
 
 def test_a_refusal_of_what_promises_nothing_says_nothing_of_looks(good):
     with pytest.raises(InfeasibleTargetError) as caught:
-        select_threshold(
-            Outcomes([1, 1], [0.9, 0.8]), objective="risk", target=0.1, method="empirical"
-        )
+        select_threshold(Outcomes([1, 1], [0.9, 0.8]), objective=Risk(0.1, method="empirical"))
     assert "asking again" not in str(caught.value)
 
 
@@ -473,19 +474,21 @@ def test_cwsa_looks_where_the_paper_does_unless_told_otherwise(predictions):
         more = select_threshold(low, objective=objective, min_coverage=0.7)  # 0.5 accepts half
         assert 0.3 < more.threshold <= 0.45
     with pytest.raises(InfeasibleTargetError, match=r"the threshold 0.95 accepts 0 of them"):
-        select_threshold(low, objective="cwsa_plus", threshold_range=(0.95, 1))
+        select_threshold(low, objective=Best("cwsa_plus", threshold_range=(0.95, 1)))
     with pytest.raises(InfeasibleTargetError, match=r"accepts at least min_coverage=0.7 .* 0.5 of"):
-        select_threshold(low, objective="cwsa_plus", min_coverage=0.7, threshold_range=(0.5, 1))
+        select_threshold(
+            low, objective=Best("cwsa_plus", min_coverage=0.7, threshold_range=(0.5, 1))
+        )
     with pytest.raises(InfeasibleTargetError, match=r"constraint risk 0.01 .* smallest risk there"):
         select_threshold(
-            Outcomes([1, 0, 0], [0.9, 0.8, 0.3]), objective="cwsa", constraint=("risk", 0.01)
+            Outcomes([1, 0, 0], [0.9, 0.8, 0.3]), objective=Best("cwsa", constraint=("risk", 0.01))
         )
 
 
 def test_one_warning_at_most_about_a_metric():
     rows = Outcomes([0, 0, 1, 1], [0.99, 0.9, 0.2, 0.1])
     with pytest.warns(UserWarning, match="min_coverage=1 binds") as caught:
-        select_threshold(rows, objective="cwsa_plus", min_coverage=1, threshold_range=(0, 1))
+        select_threshold(rows, objective=Best("cwsa_plus", min_coverage=1, threshold_range=(0, 1)))
     assert len(caught) == 1
 
 

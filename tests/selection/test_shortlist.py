@@ -13,9 +13,13 @@ from sklearn.ensemble import RandomForestClassifier
 from benchmarks.tables import load_dataset
 from skselect import (
     AbstentionPolicy,
+    Cost,
+    Coverage,
     Outcomes,
     Predictions,
+    Risk,
     RiskCoverageCurve,
+    Subgroups,
     select_threshold,
 )
 from skselect._notebook import unwrap
@@ -122,13 +126,9 @@ def test_what_makes_it_an_estimate_is_said(predictions):
     assert "these rows also chose the threshold" in str(same.shortlist)
     assert "Shortlist(0.9, share=0.5)" in str(same.shortlist)
     apart = Shortlist(0.9, share=0.5)
-    looks = select_threshold(
-        predictions, objective="risk", target=0.05, max_analyses=2, shortlist=apart
-    )
+    looks = select_threshold(predictions, objective=Risk(0.05, max_analyses=2), shortlist=apart)
     assert looks.shortlist.caveats == ("several analyses of growing rows are planned",)
-    chow = select_threshold(
-        predictions, objective="cost", target=0.2, method="chow", shortlist=0.9
-    )  # fmt: skip
+    chow = select_threshold(predictions, objective=Cost(0.2, method="chow"), shortlist=0.9)  # fmt: skip
     assert chow.threshold == 0.8
     assert chow.shortlist.is_exact
 
@@ -155,7 +155,11 @@ def test_subgroups_share_one_list(predictions, rng):
     ]  # fmt: skip
     # Rows without a site are refused later, so that they are not handed over.
     stern = select_threshold(
-        predictions, objective="risk", target=0.1, subgroups=site, unseen="raise", shortlist=0.9
+        predictions,
+        objective="risk",
+        target=0.1,
+        subgroups=Subgroups(site, unseen="raise"),
+        shortlist=0.9,
     )
     known = np.array([one is not None for one in site])
     assert stern.shortlist.n == np.sum(handed_over & known)
@@ -175,9 +179,7 @@ def test_subgroups_with_rows_set_apart(predictions):
 
 def test_a_promise_about_some_rows_leaves_the_list_to_all(predictions):
     half = Shortlist(0.9, share=0.5, random_state=0)
-    found = select_threshold(
-        predictions, objective="risk", target=0.2, among=("predicted", 2), shortlist=half
-    )
+    found = select_threshold(predictions, objective=Risk(0.2, given_prediction=2), shortlist=half)
     apart = half.set_apart(2000)
     assert found.certificate.n == np.sum(~apart & (predictions.y_pred == 2))
     handed_over = apart & (predictions.y_proba.max(axis=1) < found.threshold)
@@ -233,11 +235,7 @@ def test_what_a_shortlist_cannot_do_is_refused(predictions, rng):
     with pytest.raises(ValueError, match=r"shortlist must be a number in \(0, 1\), got 1\.0"):
         select_threshold(predictions, objective="selective_accuracy", shortlist=1)
     with pytest.raises(ValueError, match=r"share=0\.9 leaves none of these rows to choose"):
-        select_threshold(
-            Predictions.from_proba([0] + [1] * 9, np.eye(3)[[0] + [1] * 9], labels=range(3)),
-            objective="coverage", target=0.5, among=("true", 0),
-            shortlist=Shortlist(0.5, share=0.9, random_state=0),
-        )  # fmt: skip
+        select_threshold(Predictions.from_proba([0] + [1] * 9, np.eye(3)[[0] + [1] * 9], labels=range(3)), objective=Coverage(0.5, given_class=0), shortlist=Shortlist(0.5, share=0.9, random_state=0))  # fmt: skip
 
 
 # What it is worth: simulated --------------------------------------------------------------------
