@@ -63,7 +63,8 @@ def counted_fully(state, confidence, wrong):
 
 def first_call(outcomes, target, method="auto"):
     """Select a threshold at a delta for which no band is known yet."""
-    return select_threshold(outcomes, objective=Risk(target, method=method, delta=next(DELTAS)), on_infeasible="abstain")  # fmt: skip
+    risk = Risk(target, method=method, delta=next(DELTAS))
+    return select_threshold(outcomes, objective=risk, on_infeasible="abstain")
 
 
 def mask_plainly(y_true, y_proba, threshold=0.8):

@@ -134,7 +134,8 @@ def drawn_thresholds(everyone, n_rows, target):
             Outcomes(everyone.loss[drawn], everyone.confidence[drawn])
         )
         for name, method in [("plug_in", "empirical"), ("exact", "binomial")]:
-            found = select_threshold(sample, objective=GeneralizedRisk(target, delta=DELTA, method=method), on_infeasible="abstain")  # fmt: skip
+            risk = GeneralizedRisk(target, delta=DELTA, method=method)
+            found = select_threshold(sample, objective=risk, on_infeasible="abstain")
             thresholds[name].append(found.threshold)
     oracle = curve.coverage_at_reliability(1 - target)
     values = {"oracle_coverage": oracle}

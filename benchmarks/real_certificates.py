@@ -71,9 +71,11 @@ def do_runs(folder, name, kind, split):
         fresh = model.predict_proba(X.iloc[test])
         seen = Predictions.from_proba(codes[train], inside, labels=model.classes_)
         thresholds = {
-            method: select_threshold(seen, objective=Risk(TARGET, delta=DELTA, method=method), on_infeasible="abstain").threshold
+            method: select_threshold(
+                seen, objective=Risk(TARGET, delta=DELTA, method=method), on_infeasible="abstain"
+            ).threshold
             for method in METHODS
-        }  # fmt: skip
+        }
     new = Outcomes.from_proba(codes[test], fresh, labels=model.classes_)
     about = {
         "table": name, "model": kind, "split": split, "rows": len(train), "judged": len(test),

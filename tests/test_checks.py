@@ -404,7 +404,7 @@ DOORS = {
     "objective": lambda x: select_threshold(OUTCOMES, objective=x),
     "target": lambda x: select_threshold(OUTCOMES, objective="risk", target=x),
     "delta": lambda x: select_threshold(OUTCOMES, objective="risk", target=0.1, delta=x),
-    "among": lambda x: select_threshold(PREDICTIONS, objective="risk", target=0.1, among=x),
+    "given_class": lambda x: select_threshold(PREDICTIONS, objective=Risk(0.1, given_class=x)),
     "constraint": lambda x: select_threshold(OUTCOMES, objective=Best("cwsa", constraint=x)),
     "policy": POLICY.decide,
     "policy threshold": lambda x: AbstentionPolicy(classes=np.array([0, 1]), threshold=x),

@@ -18,12 +18,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from skselect.selection.goal import METHODS, Goal
 
 from skselect import (
     LearnedConfidence,
     Outcomes,
     PrecomputedClassifier,
+    Risk,
     RiskCoverageCurve,
     SelectiveClassifier,
     ThresholdTuner,
@@ -83,7 +83,7 @@ def profiles(r):
 
 
 CERTIFYING = {
-    name: METHODS["risk"][name] for name in ("band", "combined", "fixed_sequence", "bonferroni")
+    name: Risk.methods[name].find for name in ("band", "combined", "fixed_sequence", "bonferroni")
 } | {
     "sparse": thresholds.Combined(0.2, sparse=True),
     "sparse, later": thresholds.Combined(0.4, 0.5, sparse=True),
@@ -129,8 +129,8 @@ def test_quick_path_is_the_public_one(rng):
             options = {"target": 0.05, "delta": 0.1, "method": method}
             quick = quick_threshold(curve, **options)
             if quick < np.inf:
-                named = options | {"method": method if method in METHODS["risk"] else rule}
-                public = select_threshold(outcomes, objective="risk", **named)
+                named = method if method in Risk.methods else rule
+                public = select_threshold(outcomes, objective=Risk(method=named, **options))
                 assert public.threshold == quick
 
 
@@ -270,13 +270,12 @@ def test_calibrating_on_the_certifying_rows_is_never_called_exact(rng):
 def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
     """Return how often one of several analyses of growing rows certifies a risk just above r."""
     rng = np.random.default_rng(seed_of("max_analyses", n_looks))
-    goal = Goal("risk", delta, "combined", target=r, min_coverage=0.1, max_analyses=looks)
     flat, broken = profiles(r)["flat"], 0
     for _ in range(draws):
         drawn = flat.draw(n_looks * rows, rng)
         for n in range(rows, n_looks * rows + 1, rows):
             curve = RiskCoverageCurve.from_outcomes(drawn.take(np.arange(n)))
-            if thresholds.combined_risk(curve, r, goal.level, goal.min_coverage):
+            if thresholds.combined_risk(curve, r, delta / looks, 0.1):
                 broken += 1
                 break
     return broken / draws
@@ -322,10 +321,10 @@ def test_negative_control_calibrating_on_the_certifying_rows_breaks_it():
 def broken_promises(draws, cv, n, kind="isotonic"):
     """Return how often a tuner certifies "at most 45 % wrong" of coin flips."""
     rng, broken = np.random.default_rng(seed_of(cv, n, kind)), 0
-    base = SelectiveClassifier(PrecomputedClassifier([0, 1]), calibration=kind)
+    base = SelectiveClassifier(PrecomputedClassifier([0, 1]), calibration=kind, abstain_label=-1)
     tuner = ThresholdTuner(
         base, objective="risk", target=0.45, delta=0.05, cv=cv, refit=cv == 5,
-        on_infeasible="abstain", abstain_label=-1,
+        on_infeasible="abstain",
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "No threshold", UserWarning)
@@ -378,7 +377,14 @@ def count_broken_promises(n_models, n_draws, *, delta=0.1, target=0.1):
         confidence, wrong = model.predict_confidence(X), model.predict(X) != y
         for _ in range(n_draws):
             rows = rng.integers(0, len(y), 400)
-            tuner = ThresholdTuner(FrozenEstimator(model), objective="risk", target=target, delta=delta, on_infeasible="abstain", assume="independent").fit(X.iloc[rows], y[rows])  # fmt: skip
+            tuner = ThresholdTuner(
+                FrozenEstimator(model),
+                objective="risk",
+                target=target,
+                delta=delta,
+                on_infeasible="abstain",
+                assume="independent",
+            ).fit(X.iloc[rows], y[rows])
             assert tuner.certificate_.exact
             accepted = confidence >= tuner.threshold_
             certified += bool(accepted.any())

@@ -26,6 +26,7 @@ from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.metrics import evaluate
+from skselect.objectives import Risk
 from skselect.predictions.predictions import Predictions
 
 # Shares of the rows; the other 45 % train the classifier and its calibration.
@@ -110,14 +111,16 @@ def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: st
     raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
     say("train it again with out-of-fold temperature scaling")
     folds = _count_folds(y_train, options.target)
-    model = SelectiveClassifier(booster, calibration="temperature", cv=folds).fit(X_train, y_train)
+    model = SelectiveClassifier(
+        booster, calibration="temperature", cv=folds, abstain_label=_find_free_label(y)
+    ).fit(X_train, y_train)
 
     say(f"certify risk <= {options.max_risk:g} on {len(y_fresh)} fresh rows")
-    shared = {"on_infeasible": "abstain", "abstain_label": _find_free_label(y)}
-    certified = ThresholdTuner(FrozenEstimator(model), objective="risk", target=options.max_risk, delta=options.delta, **shared)  # fmt: skip
+    risk = Risk(options.max_risk, delta=options.delta)
+    certified = ThresholdTuner(FrozenEstimator(model), risk, on_infeasible="abstain")
     told = _fit_and_listen(certified, X_fresh, y_fresh)
     say("tune the threshold for the best CWSA+ on the same rows")
-    sharpest = ThresholdTuner(FrozenEstimator(model), objective="cwsa_plus", **shared)
+    sharpest = ThresholdTuner(FrozenEstimator(model), "cwsa_plus")
     _fit_and_listen(sharpest, X_fresh, y_fresh)
 
     say(f"evaluate everything on {len(y_test)} test rows")

@@ -240,8 +240,8 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--method"], {"metavar": "NAME",
                         "help": "how the threshold is found and certified, such as band"}),
         (["--min-coverage"], {"type": _share, "metavar": "SHARE",
-                              "help": "smallest share of accepted rows (default: 0.1 for risk, 0.5 for "
-                                      "a metric)"}),
+                              "help": "smallest share of accepted rows (default: 0.1 for "
+                                      "risk, 0.5 for a metric)"}),
         (["--threshold-range"], {"type": float, "nargs": 2,
                                  "metavar": ("LOW", "HIGH"),
                                  "help": "for cwsa and cwsa_plus: try thresholds from LOW on and "

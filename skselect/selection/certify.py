@@ -143,17 +143,20 @@ def certify(
 
 def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> Goal:
     """Return what is to be certified; without a target it is nan, and the bound is measured."""
-    measured = isinstance(objective, str) and objective in GUARANTEES and target is None
-    kind, own, level = read_guarantee(objective, loss.unit / 4 if measured else target, delta)
+    stated = objective
+    if isinstance(objective, str) and objective in GUARANTEES:
+        options = {} if delta is None else {"delta": delta}
+        stated, target, delta = GUARANTEES[objective](target, **options), None, None
+    kind, own, _ = read_guarantee(stated, target, delta)
     assert kind is not None
-    fixed = copy.copy(objective) if isinstance(objective, Guarantee) else kind(own)
-    fixed.target = kind.check_bound(own, loss)
-    fixed.delta = check_delta(0.05 if level is None else level)
+    fixed = copy.copy(stated)
+    fixed.target = math.nan if own is None else kind.check_bound(own, loss)
+    fixed.delta = check_delta(fixed.delta)
     fixed.max_analyses = check_count("max_analyses", fixed.max_analyses)
     fixed.min_coverage = 0.0
     # A property of the cost matrix, not of these rows, decides between counting and betting.
     fixed.method = "betting" if loss.is_graded and "betting" in kind.methods else FIXED_METHOD
-    return Goal(fixed, loss, fixed.method, fixed.delta, math.nan if measured else fixed.target)
+    return Goal(fixed, loss, fixed.method, fixed.delta, fixed.target)
 
 
 def _find_reused(

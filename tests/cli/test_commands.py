@@ -16,7 +16,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, Outcomes, Predictions, _files, check_policy, select_threshold
+from skselect import (
+    AbstentionPolicy,
+    Best,
+    Outcomes,
+    Predictions,
+    Risk,
+    _files,
+    check_policy,
+    select_threshold,
+)
 from skselect.calibration import ClassCalibration
 from skselect.cli import commands, tables
 from skselect.cli.main import BROKEN, UNDECIDED, main
@@ -70,16 +79,16 @@ def predictions_of(frame):
     ("options", "arguments"),
     [
         ({"objective": "risk", "target": 0.1}, ["--target", "0.1"]),
-        ({"objective": "risk", "target": 0.1, "delta": 0.2, "method": "band"},
+        ({"objective": Risk(0.1, delta=0.2, method="band")},
          ["--target", "0.1", "--delta", "0.2", "--method", "band"]),
-        ({"objective": "risk", "target": 0.1, "max_analyses": 3},
+        ({"objective": Risk(0.1, max_analyses=3)},
          ["--target", "0.1", "--max-analyses", "3"]),
         ({"objective": "coverage", "target": 0.6}, ["--objective", "coverage", "--target", ".6"]),
-        ({"objective": "cwsa_plus", "min_coverage": 0.3},
+        ({"objective": Best("cwsa_plus", min_coverage=0.3)},
          ["--objective", "cwsa_plus", "--min-coverage", "0.3"]),
-        ({"objective": "cwsa", "threshold_range": (0.6, 0.8), "min_coverage": 0.1},
+        ({"objective": Best("cwsa", threshold_range=(0.6, 0.8), min_coverage=0.1)},
          ["--objective", "cwsa", "--threshold-range", "0.6", ".8", "--min-coverage", ".1"]),
-        ({"objective": "selective_accuracy", "method": "lower_bound"},
+        ({"objective": Best("selective_accuracy", method="lower_bound")},
          ["--objective", "selective_accuracy", "--method", "lower_bound"]),
     ],
 )  # fmt: skip

@@ -9,13 +9,16 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from skselect import (
+    Best,
     Outcomes,
     Predictions,
+    Risk,
     RiskCoverageCurve,
     RiskCoverageDisplay,
     SelectiveClassifier,
     select_threshold,
 )
+from skselect.objectives import GUARANTEES
 from skselect.thresholds import simultaneous_band
 
 
@@ -112,7 +115,7 @@ def legend_of(display):
 def test_a_selection_is_drawn_with_what_is_promised(rng, objective, target, method, said):
     confidence = rng.random(3000)
     outcomes = Outcomes(rng.random(3000) < 0.2 * (1 - confidence), confidence)
-    selection = select_threshold(outcomes, objective=objective, target=target, method=method)
+    selection = select_threshold(outcomes, objective=GUARANTEES[objective](target, method=method))
     drawn = legend_of(RiskCoverageDisplay.from_selection(selection, name="model"))
     x, y = selection.coverage, selection.risk
     limit = {"risk": [x, target], "generalized_risk": [x, target / x], "coverage": [target, y]}
@@ -157,9 +160,10 @@ def test_where_nothing_is_accepted_the_legend_says_so(rng):
 def test_graded_and_metric_selections_are_drawn_without_what_they_lack(rng):
     confidence = rng.random(500)
     graded = Outcomes(0.5 * (rng.random(500) < 0.2), confidence)
-    bets = {"objective": "risk", "target": 0.3, "method": "betting"}
-    for options in (bets, {"objective": "selective_accuracy"}):
-        selection = select_threshold(graded, min_coverage=0.3, **options)
+    bets = {"objective": Risk(0.3, method="betting")}
+    bets["objective"].min_coverage = 0.3
+    for options in (bets, {"objective": Best("selective_accuracy", min_coverage=0.3)}):
+        selection = select_threshold(graded, **options)
         labels = RiskCoverageDisplay.from_selection(
             selection, band=True
         ).ax_.get_legend_handles_labels()[1]

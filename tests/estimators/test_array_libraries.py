@@ -8,6 +8,7 @@ from skselect import (
     Outcomes,
     PrecomputedClassifier,
     RiskCoverageCurve,
+    SelectiveClassifier,
     SelectiveState,
     ThresholdTuner,
     metrics,
@@ -93,6 +94,10 @@ def test_a_table_of_arrow_is_read_by_its_names(batch, rng):
     if batch:  # scikit-learn takes no rows of it
         return
     tuner = ThresholdTuner(
-        answers, objective="coverage", target=0.5, delta=0.2, group_by="site", abstain_label=-1
+        SelectiveClassifier(answers, abstain_label=-1),
+        objective="coverage",
+        target=0.5,
+        delta=0.2,
+        group_by="site",
     ).fit(table(site=["a", "b"] * 50), y)
     assert sorted(tuner.thresholds_) == ["a", "b"]

@@ -324,7 +324,14 @@ def test_the_cheapest_answer_from_the_estimator(people):
 
 def test_a_cost_target_is_kept_in_its_units(people):
     X, y = people
-    tuner = ThresholdTuner(SelectiveClassifier(model(), decision="min_cost", cost_matrix=COSTS), objective="risk", target=0.3, cv=0.5, refit=False, random_state=0).fit(X, y)  # fmt: skip
+    tuner = ThresholdTuner(
+        SelectiveClassifier(model(), decision="min_cost", cost_matrix=COSTS),
+        objective="risk",
+        target=0.3,
+        cv=0.5,
+        refit=False,
+        random_state=0,
+    ).fit(X, y)
     assert tuner.certificate_.is_certified
     assert "cost at most 0.3 each on average" in unwrap(str(tuner.certificate_))
     decided = tuner.decide(X)
@@ -344,13 +351,25 @@ def test_folds_that_lack_a_class_keep_the_costs_apart(rng, decision):
     costs = np.array([[0, 1, 2], [4, 0, 1], [9, 9, 0]])
     halves = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
     order = np.r_[0:15, 29:44, 15:29, 44:60]  # the last class in one half only
-    tuner = ThresholdTuner(SelectiveClassifier(GaussianNB(var_smoothing=1.0), decision=decision, cost_matrix=costs), objective="cost", target=0.5, cv=halves).fit(X[order], y[order])  # fmt: skip
+    tuner = ThresholdTuner(
+        SelectiveClassifier(GaussianNB(var_smoothing=1.0), decision=decision, cost_matrix=costs),
+        objective="cost",
+        target=0.5,
+        cv=halves,
+    ).fit(X[order], y[order])
     assert tuner.classes_.tolist() == [0, 1, 2]
     assert tuner.curve_.n_rows == 60
     assert tuner.curve_.thresholds.max() <= 1
     first, rest = np.arange(10, 35), np.r_[0:10, 35:60]
     one = [(np.arange(10), first), (np.r_[0:20, 29:60], rest)]  # the first trains on one class
-    lonely = ThresholdTuner(SelectiveClassifier(DummyClassifier(strategy="prior"), decision=decision, cost_matrix=costs), objective="cost", target=0.5, cv=one)  # fmt: skip
+    lonely = ThresholdTuner(
+        SelectiveClassifier(
+            DummyClassifier(strategy="prior"), decision=decision, cost_matrix=costs
+        ),
+        objective="cost",
+        target=0.5,
+        cv=one,
+    )
     with pytest.warns(UserWarning, match="6 of 60 rows .*; they count as wrong answers"):
         lonely.fit(X, y)
     assert lonely.curve_.n_rows == 60
@@ -428,7 +447,7 @@ def test_weights_of_a_fixed_classifier_may_be_importance_weights(people, rng):
     X, y = people
     fitted = FrozenEstimator(model().fit(X[:1000], y[:1000]))
     weight = rng.uniform(0.5, 1.0, 3500)
-    tuner = ThresholdTuner(fitted, objective=Risk(0.2, method=Betting(largest_weight=1.0)), cv=5)  # fmt: skip
+    tuner = ThresholdTuner(fitted, objective=Risk(0.2, method=Betting(largest_weight=1.0)), cv=5)
     tuner.fit(X[1000:], y[1000:], sample_weight=weight)
     assert tuner.certificate_.is_certified
     kept = tuner.accepts(X[1000:])

@@ -138,7 +138,15 @@ def test_searches_choose_among_calibrations(answers):
 
 def test_a_tuner_certifies_stored_answers_and_saves_them(answers, tmp_path):
     logits, y = answers
-    tuner = ThresholdTuner(PrecomputedClassifier(CLASSES, kind="logit"), objective="risk", target=0.3, delta=0.1, cv=0.5, refit=False, random_state=0).fit(logits, y)  # fmt: skip
+    tuner = ThresholdTuner(
+        PrecomputedClassifier(CLASSES, kind="logit"),
+        objective="risk",
+        target=0.3,
+        delta=0.1,
+        cv=0.5,
+        refit=False,
+        random_state=0,
+    ).fit(logits, y)
     assert str(tuner.certificate_).startswith("CERTIFIED")
     path = tmp_path / "policy.json"
     tuner.policy_.to_json(path)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from skselect import AbstentionPolicy, Best, SelectiveClassifier, ThresholdTuner
+from skselect import AbstentionPolicy, Best, Cost, SelectiveClassifier, ThresholdTuner
 from skselect._notebook import unwrap
 from skselect.estimators.fitting import holdout
 from skselect.thresholds import Shortlist
@@ -46,7 +46,7 @@ APART = Shortlist(0.9, share=0.5)
         ({"shortlist": APART, "max_analyses": 2}, ["several analyses"]),
         ({"objective": "selective_accuracy", "target": None, "shortlist": APART, "cv": 0.5,
           "refit": False}, []),
-        ({"objective": "cost", "method": "chow", "cv": 0.5, "refit": False}, []),
+        ({"objective": Cost(None, method="chow"), "cv": 0.5, "refit": False}, []),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:min_coverage")

@@ -32,10 +32,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skselect import (
     AbstentionPolicy,
+    Best,
     Coverage,
     InfeasibleTargetError,
     LearnedConfidence,
     Predictions,
+    Risk,
     SelectiveClassifier,
     ThresholdTuner,
     _checks,
@@ -68,10 +70,10 @@ def risk(estimator, **options):
     "goal",
     [
         {"objective": "cwsa_plus"},
-        {"objective": "cwsa", "min_coverage": 0.3},
+        {"objective": Best("cwsa", min_coverage=0.3)},
         {"objective": "selective_accuracy"},
         {"objective": "risk", "target": 0.1},
-        {"objective": "risk", "target": 0.1, "method": "empirical"},
+        {"objective": Risk(0.1, method="empirical")},
         {"objective": "coverage", "target": 0.7},
         {"objective": "generalized_risk", "target": 0.05},
         {"objective": "cost", "target": 0.2},
@@ -178,7 +180,7 @@ def test_held_out_rows_keep_the_classifier_only_for_a_promise(data, share):
     for goal in (
         {"objective": "cwsa_plus"},
         {"objective": "cost", "target": 0.2},
-        {"objective": "risk", "target": 0.2, "method": "empirical"},
+        {"objective": Risk(0.2, method="empirical")},
         {"objective": "risk", "target": 0.2, "refit": True},
     ):
         tuner = ThresholdTuner(GaussianNB(), cv=share, random_state=0, **goal).fit(X, y)
@@ -191,7 +193,7 @@ def test_held_out_rows_keep_the_classifier_only_for_a_promise(data, share):
     [
         {"objective": "selective_accuracy"},
         {"objective": "cost", "target": 0.2},
-        {"objective": "risk", "target": 0.2, "method": "empirical"},
+        {"objective": Risk(0.2, method="empirical")},
         {"objective": "risk", "target": 0.2, "refit": True},
     ],
 )
@@ -291,7 +293,7 @@ def test_no_certificate_where_nothing_is_promised(data):
     for goal in (
         {"objective": "cwsa_plus"},
         {"objective": "cost", "target": 0.1},
-        {"objective": "risk", "target": 0.1, "method": "empirical"},
+        {"objective": Risk(0.1, method="empirical")},
     ):
         tuner = ThresholdTuner(GaussianNB(), **goal).fit(*data)
         assert tuner.certificate_ is None
@@ -948,7 +950,7 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
         ({"cv": "all"}, "cv must be an integer, a share of the rows, 'auto', a splitter"),
         ({"refit": False}, "refit=False needs one fitted classifier to keep"),
         (
-            {"objective": "risk", "target": 0.1, "max_analyses": 1.5},
+            {"objective": Risk(0.1, max_analyses=1.5)},
             "max_analyses must be an integer",
         ),
         ({"group_by": "sex"}, "group_by='sex': X has no column"),

@@ -15,6 +15,7 @@ from skselect import (
     Certificate,
     PolicyCheck,
     Predictions,
+    Risk,
     SelectiveState,
     ThresholdTuner,
     certify,
@@ -23,6 +24,7 @@ from skselect import (
 )
 from skselect._notebook import unwrap
 from skselect.bounds import critical_counts, log_evidence_below
+from skselect.objectives import GUARANTEES
 from skselect.policy.certificate import percent
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
@@ -46,11 +48,22 @@ def rows_with(n_errors, n_accepted, n):
 
 def certificate(**facts):
     known = {
-        "objective": "risk", "target": 0.03, "delta": 0.05, "method": "combined",
-        "guarantee": "high_probability", "exact": True, "caveats": (), "threshold": 0.9,
-        "n": 500, "n_accepted": 400, "n_errors": 2, "coverage": 0.8, "risk": 0.005,
-        "pointwise_bound": 0.02, "rows_needed": 99,
-    }  # fmt: skip
+        "objective": "risk",
+        "target": 0.03,
+        "delta": 0.05,
+        "method": "combined",
+        "guarantee": "high_probability",
+        "exact": True,
+        "caveats": (),
+        "threshold": 0.9,
+        "n": 500,
+        "n_accepted": 400,
+        "n_errors": 2,
+        "coverage": 0.8,
+        "risk": 0.005,
+        "pointwise_bound": 0.02,
+        "rows_needed": 99,
+    }
     return Certificate(**known | facts)
 
 
@@ -252,7 +265,9 @@ def test_a_promise_about_one_class_is_checked_on_its_rows(rng, among):
         return Predictions.from_proba(np.where(wrong, 1 - y, y), proba)
 
     objective = "risk" if among[0] == "predicted" else "generalized_risk"
-    tuned = select_threshold(table(4000, 0), objective=objective, target=0.1, among=among).policy
+    given = {"given_prediction" if among[0] == "predicted" else "given_class": among[1]}
+    stated = GUARANTEES[objective](0.1, **given)
+    tuned = select_threshold(table(4000, 0), objective=stated).policy
     fresh = table(3000, 0.4)
     check = check_policy(tuned, fresh)
     decided = tuned.decide(fresh.y_proba)
@@ -364,11 +379,13 @@ def test_a_certificate_and_a_check_agree(policy):
     """A check holds from the same bound on that certifies a target."""
     rows = rows_with(7, 400, 500)
     for most in (1, 4):
-        edge = certify(policy, rows, max_analyses=most, assume="independent").target
+        bound = certify(policy, rows, objective=Risk(None, max_analyses=most), assume="independent")
+        edge = bound.target
         for target in (edge * (1 + 1e-9), edge * (1 - 1e-9)):
-            asked = {"target": target, "max_analyses": most}
-            holds = check_policy(policy, rows, **asked).verdict == "holds"
-            assert holds == certify(policy, rows, **asked, assume="independent").is_certified
+            holds = check_policy(policy, rows, target=target, max_analyses=most).verdict == "holds"
+            risk = Risk(target, max_analyses=most)
+            certificate = certify(policy, rows, objective=risk, assume="independent")
+            assert holds == certificate.is_certified
 
 
 # Both verdicts keep their level ------------------------------------------------------------------

@@ -318,7 +318,13 @@ def test_only_drawn_cases_enter_weighed_by_their_chance():
 
 def promising(rng, **options):
     P, y = rows(rng, 3000, risk=0.01)
-    return select_threshold(Predictions.from_proba(y, P, labels=CLASSES), objective="risk", target=0.05, delta=0.1, **options).policy  # fmt: skip
+    return select_threshold(
+        Predictions.from_proba(y, P, labels=CLASSES),
+        objective="risk",
+        target=0.05,
+        delta=0.1,
+        **options,
+    ).policy
 
 
 def test_target_and_delta_are_those_of_the_certificate(rng):

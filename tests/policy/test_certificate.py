@@ -24,17 +24,21 @@ from skselect import (
     select_threshold,
 )
 from skselect._notebook import unwrap
+from skselect.objectives import GUARANTEES
 from skselect.policy.certificate import _percent_kept, percent, rounded
 from tests import brute
 
 LOG_20 = math.log(20)  # what bets must win at delta=0.05
 
 
-def make(rng, n=1000, **options):
+def make(rng, n=1000, *, kind="risk", target=0.05, on_infeasible="raise", **options):
     confidence = rng.random(n)
     wrong = rng.random(n) < 0.2 * (1 - confidence) ** 3
-    goal = {"objective": "risk", "target": 0.05} | options
-    return select_threshold(Outcomes(wrong, confidence), **goal).certificate
+    return select_threshold(
+        Outcomes(wrong, confidence),
+        objective=GUARANTEES[kind](target, **options),
+        on_infeasible=on_infeasible,
+    ).certificate
 
 
 CERTIFICATE_OF_RISK = Certificate(
@@ -112,7 +116,7 @@ def test_least_target_lies_between_pointwise_bound_and_target(rng, method):
 
 @pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
 def test_storage_keeps_everything(rng, objective):
-    certificate = make(rng, objective=objective, target=0.5 if objective == "coverage" else 0.05)
+    certificate = make(rng, kind=objective, target=0.5 if objective == "coverage" else 0.05)
     assert Certificate.from_dict(json.loads(certificate.to_json())) == certificate
 
 
@@ -138,7 +142,7 @@ def test_pointwise_bound_is_clopper_pearson(rng):
 @pytest.mark.parametrize(("n", "target", "delta"), [(200, 0.8, 0.05), (2000, 0.3, 0.1)])
 def test_bounds_of_a_promised_coverage_are_binomial(rng, n, target, delta):
     """The largest coverage at which so many accepted rows come with a chance of only delta."""
-    certificate = make(rng, n, objective="coverage", target=target, delta=delta)
+    certificate = make(rng, n, kind="coverage", target=target, delta=delta)
     k = certificate.n_accepted
     bound = brute.edge(lambda share: binom.sf(k - 1, n, share) >= delta)
     assert target <= bound < k / n
@@ -174,7 +178,9 @@ def test_numbers_where_nothing_is_accepted(objective, method, bound, least, unit
     )  # fmt: skip
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
         certificate = select_threshold(
-            rows, objective=objective, target=0.01 * unit, method=method, on_infeasible="abstain"
+            rows,
+            objective=GUARANTEES[objective](0.01 * unit, method=method),
+            on_infeasible="abstain",
         ).certificate
     assert (certificate.n_accepted, certificate.n_errors, certificate.coverage) == (0, 0, 0.0)
     assert certificate.pointwise_bound == pytest.approx(unit * bound)
@@ -195,7 +201,7 @@ def test_certificate_of_losses_and_weights_that_bets_read(rng, objective, target
     weight = rng.choice([4.0, 2.0, 1.0], n) if weighted else None
     outcomes = Outcomes(loss, confidence, weight)
     certificate = select_threshold(
-        outcomes, objective=objective, target=target, method="betting"
+        outcomes, objective=GUARANTEES[objective](target, method="betting")
     ).certificate
     share = np.ones(n) if weight is None else weight / 4
     kept = confidence >= certificate.threshold
@@ -271,7 +277,11 @@ def test_rows_have_the_digest_that_stored_policies_know_them_by(confidence, stor
     assert hashlib.sha256(packed).hexdigest()[:16] == digest
     weights = {None: None, 3.0: [3.0] * n, "own": np.arange(1.0, n + 1)}[weight]
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        found = select_threshold(Outcomes([1] * n, confidence, weights), objective=Risk(0.1, method="betting"), on_infeasible="abstain")  # fmt: skip
+        found = select_threshold(
+            Outcomes([1] * n, confidence, weights),
+            objective=Risk(0.1, method="betting"),
+            on_infeasible="abstain",
+        )
     assert found.certificate.fingerprints == {"data": digest}
 
 
@@ -333,7 +343,7 @@ def test_how_often_it_holds_is_printed_rounded_down(delta):
 
 
 def test_a_coverage_just_below_80_percent_is_not_called_80_percent(rng):
-    text = unwrap(str(make(rng, objective="coverage", target=0.79996)))
+    text = unwrap(str(make(rng, kind="coverage", target=0.79996)))
     assert "it decides at least 79.99 % of all cases alone in the long run" in text
     assert percent(0.79996) == "80 %"  # what was merely counted is rounded to the nearest
 

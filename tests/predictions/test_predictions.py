@@ -463,7 +463,8 @@ POLICY = AbstentionPolicy(classes=WORDS, threshold=0.6)
 #: Each takes (y_true, y_proba), or Predictions.
 DOORS = {
     "evaluate": evaluate,
-    "select_threshold": lambda *rows: select_threshold(*rows, objective=Best("cwsa", threshold_range=(0, 1), min_coverage=0)).threshold,
+    "select_threshold": lambda *rows: select_threshold(
+        *rows, objective=Best("cwsa", threshold_range=(0, 1), min_coverage=0)).threshold,
     "check_policy": lambda *rows: check_policy(POLICY, *rows, target=0.3).to_dict(),
     "certify": lambda *rows: certify(POLICY, *rows, target=0.3).to_dict(),
     "from_policy": lambda *rows: SelectiveConfusionDisplay.from_policy(

@@ -10,6 +10,7 @@ from skselect import (
     AbstentionPolicy,
     Outcomes,
     Predictions,
+    Risk,
     check_policy,
     select_threshold,
     selective_report,
@@ -179,7 +180,7 @@ def test_rows_that_chose_the_threshold_are_certified_or_test_nothing(rng):
         in_order = select_threshold(rows, **goal).policy
     assert verdict_on(in_order, rows)[0] == "undecided"
     rows = draw(rng, 3000, 0.1)
-    estimate = select_threshold(rows, method="empirical", **goal).policy
+    estimate = select_threshold(rows, objective=Risk(goal["target"], method="empirical")).policy
     assert verdict_on(estimate, rows)[0] in ("undecided", "nothing")
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import skselect
-from skselect import AbstentionPolicy, Certificate, Predictions, select_threshold
+from skselect import AbstentionPolicy, Certificate, Predictions, Risk, select_threshold
 from skselect._notebook import unwrap
 from skselect.policy.certificate import NOT_MET, percent
 from skselect.policy.subgroups import GroupThresholds
@@ -89,8 +89,10 @@ def test_a_target_is_certified_from_the_exact_bound_on(policy, n_errors, n_accep
 def test_rows_needed_are_those_that_certify_without_any_error(policy):
     for target, delta, looks in ((0.02, 0.05, 1), (0.2, 0.05, 1), (0.02, 0.1, 4)):
         needed = next(n for n in range(999) if (1 - target) ** n <= delta / looks)
-        options = {"target": target, "delta": delta, "max_analyses": looks}
-        enough, few = (certify(policy, rows_with(0, n, n), **options) for n in (needed, needed - 1))
+        risk = Risk(target, delta=delta, max_analyses=looks)
+        enough, few = (
+            certify(policy, rows_with(0, n, n), objective=risk) for n in (needed, needed - 1)
+        )
         assert enough.rows_needed == few.rows_needed == needed
         assert enough.is_certified
         assert not few.is_certified
@@ -113,7 +115,7 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
     costly, level = replace(policy, rule=rows.rule), 0.05 / looks
     edge = 10 * brute.edge(lambda r: brute.log_wealth(losses, r, level) >= math.log(1 / level))
     assert 0.2 < edge < 0.5  # the mean cost is 0.14
-    good = certify(costly, rows, target=edge * 1.0001, max_analyses=looks)
+    good = certify(costly, rows, objective=Risk(edge * 1.0001, max_analyses=looks))
     assert good.is_certified
     assert (good.method, good.unit, good.n_errors, good.n_accepted) == ("betting", 10.0, 34, 500)
     assert good.risk == pytest.approx(0.14)
@@ -121,7 +123,7 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
     bound = 10 * brute.betting_bound(losses, level)
     assert good.pointwise_bound == pytest.approx(bound)
     for target in (edge * 0.9999, 0.15, 0.01):
-        missed = certify(costly, rows, target=target, max_analyses=looks)
+        missed = certify(costly, rows, objective=Risk(target, max_analyses=looks))
         assert not missed.is_certified
         assert missed.guarantee == "none"
         assert missed.promise not in unwrap(str(missed))
@@ -130,7 +132,9 @@ def test_a_target_in_costs_is_certified_where_bets_against_it_win(policy, looks)
                         unwrap(str(missed)))  # fmt: skip
         assert float(said[1]) == pytest.approx(target, rel=1e-5)
         assert float(said[2]) == pytest.approx(bound, rel=1e-5)
-    least = certify(costly, rows, max_analyses=looks)  # no target: the bound takes its place
+    least = certify(
+        costly, rows, objective=Risk(None, max_analyses=looks)
+    )  # no target: the bound takes its place
     assert least.guarantee == "measured"
     assert least.target == pytest.approx(bound)
 
@@ -201,11 +205,11 @@ def test_certify_refuses_what_would_promise_nothing(policy, predictions):
 
 
 def test_looks_divide_the_delta_of_a_check(policy, predictions):
-    look = certify(policy, predictions, delta=0.1, max_analyses=4)
+    look = certify(policy, predictions, objective=Risk(None, delta=0.1, max_analyses=4))
     assert look.target == certify(policy, predictions, delta=0.025).target
     assert (look.delta, look.max_analyses) == (0.1, 4)
     with pytest.raises(ValueError, match="max_analyses must be an integer"):
-        certify(policy, predictions, max_analyses=0)
+        certify(policy, predictions, objective=Risk(0.1, max_analyses=0))
 
 
 # The policy's own promise -------------------------------------------------------------------------
@@ -222,11 +226,22 @@ def rows_with(n_errors, n_accepted, n, site="east"):
 def promising(policy, **facts):
     """Return the policy with a promise: at most 3 % wrong, but for what is said."""
     known = {
-        "objective": "risk", "target": 0.03, "delta": 0.05, "method": "combined",
-        "guarantee": "high_probability", "exact": True, "caveats": (), "threshold": 0.9,
-        "n": 500, "n_accepted": 400, "n_errors": 2, "coverage": 0.8, "risk": 0.005,
-        "pointwise_bound": 0.02, "rows_needed": 99,
-    }  # fmt: skip
+        "objective": "risk",
+        "target": 0.03,
+        "delta": 0.05,
+        "method": "combined",
+        "guarantee": "high_probability",
+        "exact": True,
+        "caveats": (),
+        "threshold": 0.9,
+        "n": 500,
+        "n_accepted": 400,
+        "n_errors": 2,
+        "coverage": 0.8,
+        "risk": 0.005,
+        "pointwise_bound": 0.02,
+        "rows_needed": 99,
+    }
     return replace(policy, certificate=Certificate(**known | facts))
 
 

@@ -17,6 +17,7 @@ from skselect import (
     select_threshold,
 )
 from skselect._notebook import unwrap
+from skselect.objectives import GUARANTEES
 from skselect.thresholds import Betting, Combined, FixedSequence
 
 COSTS = [[0, 1], [10, 0]]
@@ -148,12 +149,17 @@ def test_subgroups_of_weight_zero_do_not_exist():
             r"missing: \['a'\], without rows: \['b'\]",
         ),
         (
-            {"subgroups": ["a"] * 4000, "among": ("true", "sick")},
-            "among does not go with subgroups",
+            {"subgroups": ["a"] * 4000, "objective": Risk(0.1, given_class="sick"), "target": None},
+            "given_class does not go with subgroups",
         ),
-        ({"subgroups": ["a"] * 4000, "unseen": "guess"}, "unseen must be one of"),
-        ({"among": ("true", "dead")}, "among must be .* with one of the classes"),
-        ({"among": "sick"}, "among must be"),
+        (
+            {"objective": Risk(0.1, given_class="dead"), "target": None},
+            "given_class must be one of the classes",
+        ),
+        (
+            {"objective": Risk(0.1, given_class=0, given_prediction=1), "target": None},
+            "pass one of the two",
+        ),
     ],
 )
 def test_bad_subgroups_are_named(table, options, message):
@@ -170,7 +176,8 @@ def test_bad_subgroups_are_named(table, options, message):
 def test_a_promise_about_some_rows_reads_these_rows(table, side, objective):
     rows = table[2] != "hopeless"
     predictions = predictions_of(table, rows)
-    found = select_threshold(predictions, objective=objective, target=0.05, among=(side, "sick"))
+    given = {"given_prediction" if side == "predicted" else "given_class": "sick"}
+    found = select_threshold(predictions, objective=GUARANTEES[objective](0.05, **given))
     codes = predictions.y_pred if side == "predicted" else predictions.y_true
     part = predictions_of((table[0][rows][codes == 1], table[1][rows][codes == 1], None))
     alone = select_threshold(part, objective=objective, target=0.05)
@@ -215,12 +222,13 @@ def test_costs_of_one_kind_are_counted_exactly(table):
 
 def test_metrics_count_errors_although_there_are_costs(table):
     rows = table[2] != "hopeless"
-    found = select_threshold(predictions_of(table, rows, cost_matrix=COSTS), objective=Best("selective_accuracy", constraint=("risk", 0.2), min_coverage=0.2))  # fmt: skip
+    found = select_threshold(
+        predictions_of(table, rows, cost_matrix=COSTS),
+        objective=Best("selective_accuracy", constraint=("risk", 0.2), min_coverage=0.2),
+    )
     kept = table[1][rows].max(axis=1) >= found.threshold
     answer = np.array(["healthy", "sick"])[table[1][rows].argmax(axis=1)]
     assert found.value == pytest.approx(np.mean(answer[kept] == table[0][rows][kept]))
-    with pytest.raises(ValueError, match="loss='cost' does not go with objective"):
-        select_threshold(predictions_of(table, cost_matrix=COSTS), objective="cwsa", loss="cost")
 
 
 def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
@@ -228,15 +236,15 @@ def test_importance_weights_need_bets_and_are_assumed_true(table, rng):
     weighted = predictions_of(table, sample_weight=weight)
     with pytest.raises(ValueError, match="use method='betting' if they are importance weights"):
         select_threshold(weighted, objective="risk", target=0.2)
-    options = {"objective": "risk", "target": 0.2, "method": "betting"}
-    found = select_threshold(weighted, **options | {"method": Betting(largest_weight=1.0)})
+    options = {"objective": Risk(0.2, method="betting")}
+    found = select_threshold(weighted, objective=Risk(0.2, method=Betting(1.0)))
     assert found.certificate.is_certified
     assert "no case weighs more than 1" in found.certificate.assumptions
     unknown = select_threshold(weighted, **options)
     assert "rows may weigh more than the heaviest of these" in unwrap(str(unknown.certificate))
     assert not unknown.certificate.is_certified
     with pytest.raises(ValueError, match=r"largest_weight=0.9, but sample_weight goes up to"):
-        select_threshold(weighted, **options | {"method": Betting(largest_weight=0.9)})
+        select_threshold(weighted, objective=Risk(0.2, method=Betting(0.9)))
     graded = select_threshold(
         predictions_of(table), objective=Risk(0.2, loss=lambda y, a: 0.5 * (y != a))
     )
@@ -282,7 +290,9 @@ def test_errors_at_the_threshold_itself_are_among_the_accepted(lowest, n_below, 
     around = [np.nextafter(lowest, 1), lowest, np.nextafter(lowest, -1)]
     confidence, loss = np.repeat(around, [190, 10, n_below]), np.zeros(200 + n_below)
     loss[[195, 196]] = loss[200:] = 1
-    found = select_threshold(Outcomes(loss, confidence), objective=Risk(0.1, method=method), assume="independent")  # fmt: skip
+    found = select_threshold(
+        Outcomes(loss, confidence), objective=Risk(0.1, method=method), assume="independent"
+    )
     assert found.threshold == (lowest if n_below else 0)
     assert (found.certificate.n_accepted, found.certificate.n_errors) == (200, 2)
 
@@ -303,7 +313,11 @@ def test_chow_takes_one_minus_the_cost_of_an_honest_confidence(table):
     assert cost[0] == pytest.approx(cost[1], abs=0.003)
     for options, confidence in (({}, "margin"), ({"cost_matrix": COSTS}, None)):
         with pytest.raises(ValueError, match="only right for a confidence that is one minus"):
-            select_threshold(predictions_of(table, rows, **options), objective=Cost(0.2, method="chow"), confidence=confidence)  # fmt: skip
+            select_threshold(
+                predictions_of(table, rows, **options),
+                objective=Cost(0.2, method="chow"),
+                confidence=confidence,
+            )
 
 
 def test_several_starts_share_delta(good):
@@ -367,7 +381,12 @@ def test_certify_counts_costs_and_subgroups_of_a_fixed_policy(table):
 def test_rows_that_chose_are_known_again_whatever_the_loss(table, loss, rng):
     graded = loss == "half"
     weight = None if graded else rng.uniform(0.5, 1, 4000)
-    found = select_threshold(predictions_of(table, sample_weight=weight), objective=Risk(0.2, method="betting", loss=(lambda y, a: 0.5 * (y != a)) if graded else loss))  # fmt: skip
+    found = select_threshold(
+        predictions_of(table, sample_weight=weight),
+        objective=Risk(
+            0.2, method="betting", loss=(lambda y, a: 0.5 * (y != a)) if graded else loss
+        ),
+    )
     again = certify(found.policy, predictions_of(table), target=0.5)
     assert not again.is_certified
     assert "also chose the threshold" in unwrap(str(again))

@@ -9,14 +9,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, Certificate, Outcomes, Predictions, certify, select_threshold
+from skselect import (
+    AbstentionPolicy,
+    Certificate,
+    Outcomes,
+    Predictions,
+    Risk,
+    certify,
+    select_threshold,
+)
 from skselect._notebook import unwrap
+from skselect.objectives import first_of, read_objective
 from skselect.selection.order import LEVEL, TAKE_LATEST, find_order, order_p_value
 
 
 def reason(outcomes, objective="risk"):
     """Return what is said about the order, "" for nothing."""
-    return "".join(caveat.reason for caveat in find_order(outcomes, objective, TAKE_LATEST))
+    return "".join(
+        caveat.reason
+        for caveat in find_order(outcomes, first_of(read_objective(objective, 0.5)), TAKE_LATEST)
+    )
 
 
 def p_value_by_definition(values):
@@ -167,7 +179,10 @@ def test_every_objective_warns(objective, rng):
 def test_the_rows_that_a_promise_is_about_are_tested():
     """Of 2 % of the rows the risk rises along them; among all rows that is rarely seen."""
     goal, found = {"objective": "risk", "target": 0.35}, {"all": 0, "among": 0, "by answer": 0}
-    more = {"among": {"among": ("predicted", 0)}, "by answer": {"subgroups": "predicted_class"}}
+    more = {
+        "among": {"objective": Risk(0.35, given_prediction=0), "target": None},
+        "by answer": {"subgroups": "predicted_class"},
+    }
     n, some = 20_000, np.arange(20_000) % 50 == 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -179,7 +194,7 @@ def test_the_rows_that_a_promise_is_about_are_tested():
         for how in found:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The order of the rows matters")
-                chosen = select_threshold(rows, **goal, **more.get(how, {}))
+                chosen = select_threshold(rows, **(goal | more.get(how, {})))
             issued = chosen.certificates.values()
             found[how] += any("along their order" in " ".join(one.caveats) for one in issued)
     assert found["all"] <= 4

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from skselect import (
 )
 from skselect._notebook import unwrap
 from skselect.metrics import cwsa_plus_score
+from skselect.objectives import GUARANTEES
 from skselect.thresholds import Betting, FixedSequence, Shortlist
 
 
@@ -100,7 +102,7 @@ def test_a_refusal_counts_rows_that_certify_and_all_rows(looks, rng):
     answers = rng.integers(0, 3, 600)
     truth = np.where(rng.random(600) < 0.05, (answers + 1) % 3, answers)
     rows = Predictions.from_proba(truth, 0.1 + 0.7 * np.eye(3)[answers])
-    asked = {"objective": "risk", "target": 0.04, "max_analyses": looks}
+    asked = {"objective": Risk(0.04, max_analyses=looks)}
     for more, name in (({}, ""), ({"subgroups": np.repeat(["a", "b"], 300)}, "subgroup")):
         with pytest.raises(InfeasibleTargetError) as caught:
             select_threshold(rows, shortlist=Shortlist(0.9, share=0.5), **asked, **more)
@@ -220,65 +222,71 @@ def test_counting_methods_refuse_graded_losses(good):
         ({"objective": "risk", "target": 0.1, "delta": 0.95}, "delta must be.*Did you mean 0.05?"),
         ({"objective": "risk", "target": 0.98}, "target must be .*98 % .*Did you mean 0.02?"),
         ({"objective": "generalized_risk", "target": 0.98}, "Did you mean 0.02?"),
-        ({"objective": "risk", "target": 0.98, "method": "betting"}, "Did you mean 0.02?"),
-        ({"objective": "risk", "target": 0.98, "method": "empirical"}, "Did you mean 0.02?"),
+        ({"objective": Risk(0.98, method="betting")}, "Did you mean 0.02?"),
+        ({"objective": Risk(0.98, method="empirical")}, "Did you mean 0.02?"),
         ({"objective": "coverage", "target": 0}, r"target must be a number in \(0, 1\]"),
         (
             {"objective": "risk", "target": {0: 0.1, 1: 0.9}, "subgroups": [0, 1] * 1000},
             "Did you mean 0.1?",
         ),
         (
-            {"objective": "cwsa_plus", "constraint": [("coverage", 0.5), ("risk", 0.9)]},
+            {"objective": Best("cwsa_plus", constraint=[("coverage", 0.5), ("risk", 0.9)])},
             "constraint 'risk' must be at most 0.5, got 0.9.*Did you mean 0.1?",
         ),
         (
-            {"objective": "cwsa_plus", "constraint": ("generalized_risk", 0.9)},
+            {"objective": Best("cwsa_plus", constraint=("generalized_risk", 0.9))},
             "constraint 'generalized_risk' must be at most 0.5",
         ),
         (
-            {"objective": "cwsa_plus", "constraint": ("selective_accuracy", 0.02)},
+            {"objective": Best("cwsa_plus", constraint=("selective_accuracy", 0.02))},
             r"constraint 'selective_accuracy' must be a number in \[0.5, 1\], got 0.02",
         ),
         (
-            {"objective": "risk", "target": 0.1, "max_analyses": 0},
+            {"objective": Risk(0.1, max_analyses=0)},
             "max_analyses must be an integer",
         ),
         (
-            {"objective": "risk", "target": 0.1, "max_analyses": 1.5},
+            {"objective": Risk(0.1, max_analyses=1.5)},
             "max_analyses must be an integer",
         ),
+        ({"objective": "cwsa_plus", "delta": 0.1}, "delta goes with an objective that guarantees"),
+        ({"objective": "cost", "target": 0.1, "delta": 0.1}, "delta goes with an objective that"),
+        ({"objective": Risk(0.1), "target": 0.1}, "target goes with the word of an objective"),
+        ({"objective": Risk(0.1), "delta": 0.1}, "delta goes with the word of an objective"),
+        ({"objective": {}, "subgroups": [0, 1] * 1000}, "objective is an empty mapping"),
         (
-            {"objective": "cwsa_plus", "max_analyses": 2},
-            "max_analyses=2 divides delta, which objective='cwsa",
+            {"objective": {0: Risk(0.1), 1: 0.1}, "subgroups": [0, 1] * 1000},
+            r"the subgroup 1 must have an objective such as Risk\(0.02\), got 0.1",
         ),
-        ({"objective": "cost", "target": 0.1, "max_analyses": 2}, "max_analyses=2 divides delta"),
         (
-            {"objective": "risk", "target": 0.1, "max_analyses": 2, "method": "mean"},
+            {"objective": {0: Risk(0.1), 1: Risk(0.1, delta=0.1)}, "subgroups": [0, 1] * 1000},
+            r"the subgroups share .*Risk\(0.1, delta=0.1\) stands beside Risk\(0.1\)",
+        ),
+        ({"objective": {0: Risk(0.1), 1: Risk(0.1)}}, "say what these subgroups are with"),
+        (
+            {"objective": Risk(0.1, max_analyses=2, method="mean")},
             "max_analyses=2 divides delta",
         ),
-        ({"objective": "risk", "target": 0.1, "method": "magic"}, "method .*must be one of"),
-        ({"objective": "risk", "target": 0.1, "min_coverage": 2}, "min_coverage must be a number"),
-        ({"objective": "coverage", "target": 0.1, "min_coverage": 0.2}, "min_coverage goes with"),
-        ({"objective": "risk", "target": 0.1, "threshold_range": (0, 1)}, "threshold_range goes"),
-        ({"objective": "selective_accuracy", "threshold_range": (0, 1)}, "threshold_range goes"),
-        ({"objective": "cwsa", "threshold_range": 0.5}, "threshold_range must be two numbers"),
-        ({"objective": "cwsa", "threshold_range": (0.5, 0.5)}, r"threshold_range\[1\] must be"),
-        ({"objective": "cwsa", "threshold_range": (-0.1, 0.5)}, r"threshold_range\[0\] must be"),
+        ({"objective": Risk(0.1, method="magic")}, "method .*must be one of"),
+        ({"objective": Risk(0.1, min_coverage=2)}, "min_coverage must be a number"),
+        ({"objective": Best("selective_accuracy", threshold_range=(0, 1))}, "threshold_range goes"),
+        ({"objective": Best("cwsa", threshold_range=0.5)}, "threshold_range must be two numbers"),
+        ({"objective": Best("cwsa", threshold_range=(0.5, 0.5))}, r"threshold_range\[1\] must be"),
+        ({"objective": Best("cwsa", threshold_range=(-0.1, 0.5))}, r"threshold_range\[0\] must be"),
         ({"objective": "cwsa_plus", "on_infeasible": "hope"}, "on_infeasible must be one of"),
-        ({"objective": "cwsa_plus", "constraint": ("hope", 0.1)}, "constraint must be one of"),
-        ({"objective": "cwsa_plus", "constraint": 0.1}, "constraint must be a pair"),
-        ({"objective": "risk", "target": 0.1, "constraint": ("risk", 0.1)}, "constraint goes with"),
-        ({"objective": "risk", "target": 0.1, "method": "lower_bound"}, "method .*must be one of"),
+        ({"objective": Best("cwsa_plus", constraint=("hope", 0.1))}, "constraint must be one of"),
+        ({"objective": Best("cwsa_plus", constraint=0.1)}, "constraint must be a pair"),
+        ({"objective": Risk(0.1, method="lower_bound")}, "method .*must be one of"),
         (
-            {"objective": "coverage", "target": 0.1, "method": FixedSequence(0.3)},
+            {"objective": Coverage(0.1, method=FixedSequence(0.3))},
             r"method \(of objective='coverage'\) must be one of .*got FixedSequence\(starts=\(0.3",
         ),
-        ({"objective": "cwsa_plus", "method": Betting(2)}, "method .*got Betting"),
-        ({"objective": "risk", "target": 0.1, "method": Betting}, "method .*got <class"),
-        ({"objective": "coverage", "target": 0.1, "method": "chow"}, "method .*must be one of"),
-        ({"objective": "risk", "target": {1: 0.1}}, "one entry per subgroup"),
-        ({"objective": "risk", "target": 0.1, "loss": "hinge"}, "loss must be one of"),
-        ({"objective": "risk", "target": 0.1, "among": ("true", 1)}, "among needs Predictions"),
+        ({"objective": Best("cwsa_plus", method=Betting(2))}, "method .*got Betting"),
+        ({"objective": Risk(0.1, method=Betting)}, "method .*got <class"),
+        ({"objective": Coverage(0.1, method="chow")}, "method .*must be one of"),
+        ({"objective": "risk", "target": {1: 0.1}}, "has one entry for each of"),
+        ({"objective": Risk(0.1, loss="hinge")}, "loss must be one of"),
+        ({"objective": Risk(0.1, given_class=1)}, "given_class needs Predictions"),
         ({"objective": "cwsa_plus", "subgroups": [1]}, "subgroups"),
     ],
 )
@@ -337,15 +345,14 @@ def test_targets_that_promise_something_are_taken(good, target):
 def test_mean_losses_may_be_large(good):
     """At most 70 % wrong is no promise; a mean loss of at most 0.7 may be one."""
     graded = Outcomes(good.loss / 2, good.confidence)
-    options = {"objective": "risk", "target": 0.7, "method": "betting"}
+    options = {"objective": Risk(0.7, method="betting")}
     assert select_threshold(graded, **options).certificate.is_certified
 
 
 @pytest.mark.parametrize("method", ["combined", "band", "fixed_sequence", "betting"])
 def test_each_look_spends_its_share_of_delta(good, method):
-    options = {"objective": "risk", "target": 0.04, "method": method}
-    share = select_threshold(good, delta=0.025, **options)
-    look = select_threshold(good, delta=0.1, max_analyses=4, **options)
+    share = select_threshold(good, objective=Risk(0.04, delta=0.025, method=method))
+    look = select_threshold(good, objective=Risk(0.04, delta=0.1, max_analyses=4, method=method))
     assert look.threshold == share.threshold
     assert look.certificate.pointwise_bound == share.certificate.pointwise_bound
     assert look.certificate.rows_needed == share.certificate.rows_needed
@@ -355,16 +362,17 @@ def test_each_look_spends_its_share_of_delta(good, method):
 
 @pytest.mark.parametrize("objective", ["generalized_risk", "coverage"])
 def test_looks_divide_the_other_promises_too(good, objective):
-    options = {"objective": objective, "target": 0.01 if objective != "coverage" else 0.8}
-    share = select_threshold(good, delta=0.025, **options)
-    assert select_threshold(good, delta=0.1, max_analyses=4, **options).threshold == share.threshold
+    stated = partial(GUARANTEES[objective], 0.01 if objective != "coverage" else 0.8)
+    share = select_threshold(good, objective=stated(delta=0.025))
+    planned = select_threshold(good, objective=stated(delta=0.1, max_analyses=4))
+    assert planned.threshold == share.threshold
 
 
 def test_looks_and_subgroups_divide_delta_together(good):
     site = np.arange(2000) % 2
-    options = {"objective": "risk", "target": 0.05, "subgroups": site}
-    looks = select_threshold(good, delta=0.08, max_analyses=2, **options)
-    share = select_threshold(good, delta=0.04, **options)
+    planned = Risk(0.05, delta=0.08, max_analyses=2)
+    looks = select_threshold(good, objective=planned, subgroups=site)
+    share = select_threshold(good, objective=Risk(0.05, delta=0.04), subgroups=site)
     assert looks.thresholds == share.thresholds
     assert looks.certificates[0].delta == 0.04  # over both looks
     alone = Outcomes(good.loss[site == 0], good.confidence[site == 0])
@@ -380,7 +388,7 @@ def test_looks_and_subgroups_divide_delta_together(good):
     ],
 )
 def test_a_refusal_says_what_asking_again_does(good, looks, said):
-    options = {"objective": "risk", "target": 0.0001, "max_analyses": looks}
+    options = {"objective": Risk(0.0001, max_analyses=looks)}
     with pytest.raises(InfeasibleTargetError, match=said) as caught:
         select_threshold(good, **options)
     assert said in caught.value.reason  # the command line prints this part
@@ -418,9 +426,9 @@ def test_losses_at_hand_do_not_choose_the_method(predictions):
     """A function's losses may be graded: it is bets, whether these rows show it or not."""
     zero_one = lambda y, a: (y != a).astype(float)  # noqa: E731 - as a user writes it
     options = {"objective": "risk", "target": 0.3}
-    found = select_threshold(predictions, loss=zero_one, **options)
+    found = select_threshold(predictions, objective=Risk(0.3, loss=zero_one))
     assert found.certificate.method == "betting"
-    named = select_threshold(predictions, loss=zero_one, method="combined", **options)
+    named = select_threshold(predictions, objective=Risk(0.3, loss=zero_one, method="combined"))
     assert named.certificate.method == "combined"
     # Outcomes are counted, so that graded ones have to name their bets.
     outcomes = Outcomes.from_predictions(predictions)
@@ -429,7 +437,7 @@ def test_losses_at_hand_do_not_choose_the_method(predictions):
     for objective in ("risk", "generalized_risk"):
         with pytest.raises(ValueError, match="method='betting'"):
             select_threshold(graded, objective=objective, target=0.3)
-        bets = select_threshold(graded, objective=objective, target=0.3, method="betting")
+        bets = select_threshold(graded, objective=GUARANTEES[objective](0.3, method="betting"))
         assert bets.certificate.is_certified
 
 
@@ -469,9 +477,11 @@ def test_cwsa_looks_where_the_paper_does_unless_told_otherwise(predictions):
     for objective in ("cwsa", "cwsa_plus"):
         found = select_threshold(low, objective=objective)
         assert found.threshold >= 0.5
-        wide = select_threshold(low, objective=objective, threshold_range=(0, 1))
+        wide = select_threshold(low, objective=Best(objective, threshold_range=(0, 1)))
         assert wide.threshold == np.nextafter(0.45, 1)
-        more = select_threshold(low, objective=objective, min_coverage=0.7)  # 0.5 accepts half
+        more = select_threshold(
+            low, objective=Best(objective, min_coverage=0.7)
+        )  # 0.5 accepts half
         assert 0.3 < more.threshold <= 0.45
     with pytest.raises(InfeasibleTargetError, match=r"the threshold 0.95 accepts 0 of them"):
         select_threshold(low, objective=Best("cwsa_plus", threshold_range=(0.95, 1)))

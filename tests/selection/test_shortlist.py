@@ -128,7 +128,7 @@ def test_what_makes_it_an_estimate_is_said(predictions):
     apart = Shortlist(0.9, share=0.5)
     looks = select_threshold(predictions, objective=Risk(0.05, max_analyses=2), shortlist=apart)
     assert looks.shortlist.caveats == ("several analyses of growing rows are planned",)
-    chow = select_threshold(predictions, objective=Cost(0.2, method="chow"), shortlist=0.9)  # fmt: skip
+    chow = select_threshold(predictions, objective=Cost(0.2, method="chow"), shortlist=0.9)
     assert chow.threshold == 0.8
     assert chow.shortlist.is_exact
 
@@ -235,7 +235,11 @@ def test_what_a_shortlist_cannot_do_is_refused(predictions, rng):
     with pytest.raises(ValueError, match=r"shortlist must be a number in \(0, 1\), got 1\.0"):
         select_threshold(predictions, objective="selective_accuracy", shortlist=1)
     with pytest.raises(ValueError, match=r"share=0\.9 leaves none of these rows to choose"):
-        select_threshold(Predictions.from_proba([0] + [1] * 9, np.eye(3)[[0] + [1] * 9], labels=range(3)), objective=Coverage(0.5, given_class=0), shortlist=Shortlist(0.5, share=0.9, random_state=0))  # fmt: skip
+        select_threshold(
+            Predictions.from_proba([0] + [1] * 9, np.eye(3)[[0] + [1] * 9], labels=range(3)),
+            objective=Coverage(0.5, given_class=0),
+            shortlist=Shortlist(0.5, share=0.9, random_state=0),
+        )
 
 
 # What it is worth: simulated --------------------------------------------------------------------

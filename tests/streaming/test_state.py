@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect import Outcomes, Predictions, SelectiveState, evaluate, select_threshold
+from skselect import Best, Outcomes, Predictions, Risk, SelectiveState, evaluate, select_threshold
 from skselect.metrics import SPECS, metric_interval
 from skselect.streaming import counters
 from tests.brute import assert_close, examples
@@ -215,14 +215,14 @@ def rows_with_an_atom(rng, n, atom, n_votes=None):
 
 OBJECTIVES = [
     {"objective": "risk", "target": 0.05},
-    {"objective": "risk", "target": 0.05, "method": "band"},
+    {"objective": Risk(0.05, method="band")},
     {"objective": "generalized_risk", "target": 0.02},
     {"objective": "coverage", "target": 0.6},
     {"objective": "cost", "target": 0.1},
     {"objective": "selective_accuracy"},
     {"objective": "cwsa_plus"},
     {"objective": "cwsa"},
-    {"objective": "cwsa_plus", "constraint": ("risk", 0.3)},
+    {"objective": Best("cwsa_plus", constraint=("risk", 0.3))},
 ]
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
-from skselect.selection.promise import counted_bound
 
 from skselect import GeneralizedRisk, Outcomes, Risk, select_threshold
 from skselect._notebook import unwrap
 from skselect.bounds import betting_upper, rows_for_betting
+from skselect.objectives import GUARANTEES
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from skselect.bounds import betting_upper, rows_for_betting
 def test_a_bound_is_the_largest_share_that_the_counts_do_not_rule_out(
     objective, n_trials, n_events
 ):
-    bound = counted_bound(objective, n=100, n_accepted=60, n_errors=3, delta=0.1)
+    bound = GUARANTEES[objective].counted_bound(n=100, n_accepted=60, n_errors=3, delta=0.1)
     share = 1 - bound if objective == "coverage" else bound
     assert binom.cdf(n_events, n_trials, share) == pytest.approx(0.1)
 
@@ -50,7 +50,7 @@ def test_silent_losses_are_certified_by_bets(good):
 )
 def test_where_nothing_is_accepted_every_reason_is_given(good, method, reasons):
     with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        found = select_threshold(good, objective=Risk(1e-4, method=method), on_infeasible="abstain")  # fmt: skip
+        found = select_threshold(good, objective=Risk(1e-4, method=method), on_infeasible="abstain")
     caveats = found.certificate.caveats
     assert len(caveats) == len(reasons)
     assert all(reason in said for reason, said in zip(reasons, caveats, strict=True))
