@@ -4,8 +4,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from skselect import (
     streaming,
     thresholds,
 )
+from tests.common import run_python
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = [
@@ -71,13 +70,13 @@ def test_completion_shows_what_users_need_and_no_modules(room):
     assert all(not inspect.ismodule(getattr(module, name)) for name in module.__all__)
 
 
-def test_import_is_light_and_makes_rooms_attributes():
+def test_import_is_light_and_makes_rooms_attributes(tmp_path):
     code = (
         "import skselect, sys; heavy = {'matplotlib', 'xgboost'} & set(sys.modules);"
         " assert not heavy, heavy; [getattr(skselect, room).__all__ for room in"
         " ('metrics', 'calibration', 'thresholds', 'bounds', 'datasets', 'losses')]"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python(code, folder=tmp_path)
     assert not hasattr(skselect, "dataset")
     assert not hasattr(skselect.metrics, "aurc")
 

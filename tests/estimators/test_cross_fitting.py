@@ -2,8 +2,6 @@
 
 import json
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -25,6 +23,7 @@ from skselect._notebook import unwrap
 from skselect.estimators.cross_fitting import check_decided_by_row, find_subgroups
 from skselect.metrics import selective_accuracy_score
 from skselect.thresholds import Betting
+from tests.common import run_python
 
 COSTS = [[0, 1], [10, 0]]
 RISK = {"objective": "risk", "target": 0.12, "on_infeasible": "abstain"}
@@ -164,9 +163,7 @@ def test_a_fresh_process_decides_the_same_for_a_tuned_policy(people, tmp_path):
         "policy = AbstentionPolicy.from_json(sys.argv[1] + '/policy.json');"
         "print(policy.decide(rows['scores'], subgroups=rows['site']).to_json())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True, text=True
-    )
+    done = run_python(code, tmp_path, folder=tmp_path)
     assert json.loads(done.stdout) == json.loads(tuner.decide(X).to_json())
 
 
