@@ -1,4 +1,4 @@
-"""What tests of several rooms share: other processes, the schema of policies."""
+"""What tests of several rooms share: other processes, the schema of policies, slow cases."""
 
 import json
 import multiprocessing
@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 import fastjsonschema
+import pytest
 
 # Processes are forked from one that has imported these, which would take each a second or two.
 FORKS = multiprocessing.get_context("forkserver")
@@ -37,6 +38,17 @@ def _execute(code, argv, *paths):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     sys.stdout, sys.stderr = (open(n, "w", closefd=False) for n in (1, 2))  # noqa: SIM115
     exec(code, {"__name__": "__main__"})
+
+
+def mostly_slow(cases, quick=1, *, unpack=False):
+    """Return cases for ``parametrize``: all but the first ones run with ``-m slow`` alone.
+
+    `unpack` belongs to several names of arguments.
+    """
+    return [
+        pytest.param(*(case if unpack else [case]), marks=[pytest.mark.slow] * (k >= quick))
+        for k, case in enumerate(cases)
+    ]
 
 
 @cache
