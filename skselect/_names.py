@@ -12,7 +12,7 @@ from skselect.display import (
     WorkloadDisplay,
 )
 from skselect.estimators.classifier import SelectiveClassifier
-from skselect.estimators.learned_confidence import LearnedConfidence
+from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.precomputed import PrecomputedClassifier
 from skselect.estimators.scoring import (
     get_scorer,

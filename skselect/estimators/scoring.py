@@ -26,7 +26,7 @@ from skselect._sklearn import (
 )
 from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.estimators.abstaining import decide_rows, find_abstainer
+from skselect.estimators.base import decide_rows, find_abstainer
 from skselect.metrics import SPECS, MetricSpec
 from skselect.metrics._arguments import Judged, judge
 from skselect.metrics._evaluate import kernel_value

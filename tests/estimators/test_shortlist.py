@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
 from skselect._notebook import unwrap
-from skselect.estimators.fitting import holdout
+from skselect.estimators.out_of_fold import holdout
 from skselect.thresholds import Shortlist
 
 

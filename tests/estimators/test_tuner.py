@@ -534,15 +534,15 @@ def drifting(rng, n=3000, change=None):
     return X, (signal + 0.3 * rng.normal(size=n) > 0).astype(int)
 
 
-@pytest.mark.parametrize("form", ["positions", "masks", "list of one", "PredefinedSplit"])
-def test_one_pair_certifies_like_a_frozen_classifier(form, data):
+@pytest.mark.parametrize("form", ["positions", "masks", "arrays", "PredefinedSplit"])
+def test_one_split_certifies_like_a_frozen_classifier(form, data):
     X, y = data
     train, test = np.arange(100, 600), np.arange(600, 900)
     masks = np.isin(np.arange(900), train), np.isin(np.arange(900), test)
     cv = {
-        "positions": (train.tolist(), pd.Series(test, index=test)),
-        "masks": masks,
-        "list of one": [(train, test)],
+        "positions": [(train.tolist(), pd.Series(test, index=test))],
+        "masks": [masks],
+        "arrays": [(train, test)],
         "PredefinedSplit": PredefinedSplit(np.where(masks[1], 0, -1)),
     }[form]
     first = train[0] if form != "PredefinedSplit" else 0
@@ -567,8 +567,8 @@ def test_one_pair_certifies_like_a_frozen_classifier(form, data):
 
 
 @pytest.mark.parametrize("cv", [
-    (slice(0, 1500), slice(1500, None)),
-    [(np.arange(1500), np.arange(1500, 3000))],
+    [(slice(0, 1500), slice(1500, None))],
+    ((np.arange(1500), np.arange(1500, 3000)),),
     PredefinedSplit(np.where(np.arange(3000) < 1500, -1, 0)),
 ])  # fmt: skip
 def test_a_frozen_classifier_is_judged_by_the_test_rows_alone(cv, rng):
@@ -604,7 +604,7 @@ def test_cv_that_names_no_rows_leaves_a_frozen_classifier_all(data):
 
 def test_a_pair_beside_a_frozen_classifier_with_groups_weights_and_seen_rows(data):
     X, y = data
-    pair = np.arange(300), np.arange(899, 599, -1)
+    pair = [(np.arange(300), np.arange(899, 599, -1))]
     site = np.hstack([X, (np.arange(900) % 2).reshape(-1, 1)])
     weight = np.linspace(1, 2, 900)
     frozen = FrozenEstimator(GaussianNB().fit(site[:300], y[:300]))
@@ -624,11 +624,11 @@ def test_a_pair_beside_a_frozen_classifier_with_groups_weights_and_seen_rows(dat
 def test_rows_that_are_not_the_last_are_not_called_so(data):
     X, y = data
     order = np.random.default_rng(0).permutation(900)
-    for cv in ((order[:500], order[500:]), ShuffleSplit(1, test_size=400, random_state=0)):
+    for cv in ([(order[:500], order[500:])], ShuffleSplit(1, test_size=400, random_state=0)):
         certificate = risk(GaussianNB(), target=0.2, cv=cv).fit(X, y).certificate_
         assert certificate.is_certified
         assert certificate.rests_on == "400 of 900 rows, which cv holds out"
-    later_train = np.arange(300, 900), np.arange(300)
+    later_train = [(np.arange(300, 900), np.arange(300))]
     certificate = risk(GaussianNB(), target=0.2, cv=later_train).fit(X, y).certificate_
     assert certificate.rests_on == "300 of 900 rows, which cv holds out"
     assert risk(GaussianNB(), target=0.2, cv=0.4).fit(X, y).certificate_.rests_on == ""
@@ -636,7 +636,7 @@ def test_rows_that_are_not_the_last_are_not_called_so(data):
 
 def test_groups_costs_and_weights_with_a_pair(data):
     X, y = data
-    pair = np.arange(500), np.arange(500, 900)
+    pair = [(np.arange(500), np.arange(500, 900))]
     grouped = risk(GaussianNB(), cv=pair).fit(X, y, groups=np.arange(900) // 2)
     assert "groups= was given" in str(grouped.certificate_)
     weight = np.linspace(1, 2, 900)
@@ -657,7 +657,7 @@ def test_groups_costs_and_weights_with_a_pair(data):
     assert [c.n for c in by_site.certificates_.values()] == [200, 200]
     assert all("the last 44.44 %" in str(c) for c in by_site.certificates_.values())
     with pytest.raises(ValueError, match=r"cv holds out 5 of 900 rows, .* at least 10"):
-        clone(tuner).set_params(cv=(np.arange(500), np.arange(895, 900))).fit(X, y)
+        clone(tuner).set_params(cv=[(np.arange(500), np.arange(895, 900))]).fit(X, y)
 
 
 @pytest.mark.parametrize("calibration", [None, "platt"])
@@ -681,7 +681,7 @@ def test_time_series_split_decides_later_rows_by_earlier_models(calibration, dat
     assert tuner.cv_results_["n_rows"].tolist() == [180] * 4
     whole = clone(model).fit(X, y)
     np.testing.assert_array_equal(tuner.predict_proba(X), whole.predict_proba(X))
-    with pytest.raises(ValueError, match=r"refit=False needs .* one \(train, test\) pair"):
+    with pytest.raises(ValueError, match=r"refit=False needs .* cv=\[\(train, test\)\]"):
         risk(model, cv=TimeSeriesSplit(4), refit=False).fit(X, y)
 
 
@@ -708,7 +708,7 @@ def test_predefined_split_trains_on_fold_minus_one(data):
 def test_a_class_that_only_the_held_out_rows_have_counts_as_wrong(data):
     X, y = data
     y = np.where(np.arange(900) < 890, y, 3)
-    pair = np.arange(500), np.arange(500, 900)
+    pair = [(np.arange(500), np.arange(500, 900))]
     with pytest.warns(UserWarning, match="10 of 900 rows .* they count as wrong answers"):
         tuner = risk(GaussianNB(), target=0.3, cv=pair, assume="independent").fit(X, y)
     assert tuner.curve_.arrays("selective_risk")["selective_risk"][-1] >= 10 / 400
@@ -720,7 +720,7 @@ def test_a_kept_classifier_is_certified_by_its_own_confidence(confidence, data):
     y = np.where(np.arange(900) < 899, y % 2, 2)  # the kept classifier never sees class 2
     train, test = np.arange(500), np.arange(500, 900)
     model = SelectiveClassifier(GaussianNB(), confidence=confidence)
-    tuner = ThresholdTuner(model, objective="coverage", target=0.3, cv=(train, test))
+    tuner = ThresholdTuner(model, objective="coverage", target=0.3, cv=[(train, test)])
     with pytest.warns(UserWarning, match=r"1 of 900 rows belong to the classes \[2\]"):
         tuner.fit(X, y)
     accepted = tuner.decide(X[test])["accepted"]
@@ -732,7 +732,7 @@ def test_a_kept_classifier_without_a_class_of_the_cost_matrix_is_refused(data):
     X, y = data
     y = np.where(np.arange(900) < 899, y % 2, 2)
     model = SelectiveClassifier(GaussianNB(), decision="min_cost", cost_matrix=20 - 20 * np.eye(3))
-    pair = np.arange(500), np.arange(500, 900)
+    pair = [(np.arange(500), np.arange(500, 900))]
     with pytest.raises(ValueError, match=r"classes \[2\] .* cost matrix does not fit it"):
         ThresholdTuner(model, objective="coverage", target=0.3, cv=pair).fit(X, y)
 
@@ -749,7 +749,7 @@ def test_held_out_rows_that_a_frozen_classifier_knows_certify_nothing(data):
         )
     assert not seen.is_certified
     assert "also trained the classifier" in unwrap(str(seen))
-    pair = np.arange(600, 750), np.arange(750, 900)
+    pair = [(np.arange(600, 750), np.arange(750, 900))]
     assert risk(model, target=0.3, cv=pair).fit(X, y).certificate_.is_certified
 
 
@@ -770,11 +770,11 @@ def test_the_training_part_of_a_share_keeps_the_order_of_its_rows(data):
 def test_the_order_of_rows_is_tested_by_their_positions(rng):
     model = LogisticRegression()
     X, y = drifting(rng, change=2000)
-    latest = np.arange(1000), np.arange(1000, 3000)
+    latest = [(np.arange(1000), np.arange(1000, 3000))]
     frozen = FrozenEstimator(LogisticRegression().fit(X[:1000], y[:1000]))
     for tuner, rows, advice in (
-        (risk(model, target=0.4), slice(None), "by cv=(train, test)"),
-        (risk(model, target=0.4, cv=5), slice(None), "by cv=(train, test)"),
+        (risk(model, target=0.4), slice(None), "by cv=[(train, test)]"),
+        (risk(model, target=0.4, cv=5), slice(None), "by cv=[(train, test)]"),
         (risk(model, target=0.4, cv=latest), slice(None), "these rows are the latest already"),
         (risk(frozen, target=0.4), slice(1000, None), "take the latest of them alone"),
     ):
@@ -788,7 +788,7 @@ def test_the_order_of_rows_is_tested_by_their_positions(rng):
         assert any("overruled by assume='independent'" in caveat for caveat in vouched.caveats)
     mixed = rng.permutation(3000)
     assert risk(model, target=0.4).fit(X[mixed], y[mixed]).certificate_.caveats == ()
-    settled = risk(model, target=0.4, cv=(np.arange(2300), np.arange(2300, 3000))).fit(X, y)
+    settled = risk(model, target=0.4, cv=[(np.arange(2300), np.arange(2300, 3000))]).fit(X, y)
     assert settled.certificate_.is_certified
     assert settled.certificate_.caveats == ()
     # The models of a splitter's folds may differ along the rows.
