@@ -54,8 +54,7 @@ COMPARISON = "For comparison with published values"
 HEADINGS = {
     "skselect": {
         "Estimators": (
-            "estimators.classifier estimators.tuner estimators.learned "
-            "estimators.precomputed"
+            "estimators.classifier estimators.tuner estimators.learned estimators.precomputed"
         ),
         "Thresholds, certificates and policies": "selection policy exceptions",
         "Predictions": "predictions curve",

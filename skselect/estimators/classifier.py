@@ -523,8 +523,8 @@ class SelectiveClassifier(
         will be; a model that is `kept` is the final one.
         """
         # The parameters of a clone were checked; those of a fitted classifier may be new.
-        policy = model.policy_ if model is self else model._policy  # noqa: SLF001 - the same class
-        said = _as_said(apply_policy(policy, *model._read_rows(X)))  # noqa: SLF001
+        policy = model.policy_ if model is self else model._policy
+        said = _as_said(apply_policy(policy, *model._read_rows(X)))
         if len(model.classes_) == len(rows.classes):
             return said
         columns = np.flatnonzero(np.isin(rows.classes, model.classes_))
