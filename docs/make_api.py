@@ -23,10 +23,12 @@ ROOMS = (
     "skselect.predictions",
     "skselect.losses",
     "skselect.selection",
-    "skselect.estimators",
+    "skselect.policy",
+    "skselect.scoring",
     "skselect.streaming",
     "skselect.monitoring",
     "skselect.report",
+    "skselect.display",
     "skselect.datasets",
     "skselect.dask",
 )

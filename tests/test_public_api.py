@@ -12,10 +12,12 @@ import skselect
 import skselect.metrics
 from skselect import (
     calibration,
-    estimators,
+    display,
     losses,
     monitoring,
+    policy,
     report,
+    scoring,
     selection,
     streaming,
     thresholds,
@@ -33,7 +35,7 @@ PUBLIC = [
     *(getattr(calibration, name) for name in calibration.__all__ if name.endswith("tor")),
     *(
         getattr(room, name)
-        for room in (estimators, losses, monitoring, report, selection, streaming)
+        for room in (display, losses, monitoring, policy, report, scoring, selection, streaming)
         for name in room.__all__
         if name not in skselect.__all__
     ),

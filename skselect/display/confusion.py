@@ -54,7 +54,7 @@ class SelectiveConfusionDisplay:
 
     Examples
     --------
-    >>> from skselect import SelectiveConfusionDisplay
+    >>> from skselect.display import SelectiveConfusionDisplay
     >>> y, y_proba = ["no", "yes", "yes", "no"], [[.9, .1], [.1, .9], [.4, .6], [.3, .7]]
     >>> display = SelectiveConfusionDisplay.from_predictions(y, y_proba, threshold=.65)
     >>> display.confusion_matrix

@@ -56,7 +56,8 @@ class MonitorDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import AbstentionPolicy, MonitorDisplay, SelectiveRiskMonitor
+    >>> from skselect import AbstentionPolicy, SelectiveRiskMonitor
+    >>> from skselect.display import MonitorDisplay
     >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
     >>> monitor = SelectiveRiskMonitor(policy, target=.05, batch=100)
     >>> y = np.append(np.zeros(300), np.arange(200) % 4 == 0).astype(int)

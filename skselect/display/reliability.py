@@ -52,7 +52,7 @@ class ReliabilityDisplay(CurveDisplay):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from skselect import ReliabilityDisplay
+    >>> from skselect.display import ReliabilityDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = GaussianNB().fit(X[:300], y[:300])
     >>> display = ReliabilityDisplay.from_estimator(model, X[300:], y[300:], n_bins=5)
@@ -141,7 +141,7 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
 
     Examples
     --------
-    >>> from skselect import ConfidenceWeightedRocDisplay
+    >>> from skselect.display import ConfidenceWeightedRocDisplay
     >>> display = ConfidenceWeightedRocDisplay.from_predictions(
     ...     [0, 1, 1, 0], [.25, .875, .625, .75])
     >>> round(display.cw_auc, 4)

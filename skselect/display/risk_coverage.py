@@ -254,7 +254,8 @@ class WorkloadDisplay(CurveDisplay):
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import Outcomes, RiskCoverageCurve, WorkloadDisplay
+    >>> from skselect import Outcomes, RiskCoverageCurve
+    >>> from skselect.display import WorkloadDisplay
     >>> rng = np.random.default_rng(0)
     >>> confidence = rng.uniform(.5, 1, 2000)
     >>> outcomes = Outcomes(rng.random(2000) < (1 - confidence) / 4, confidence)

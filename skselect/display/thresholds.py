@@ -82,7 +82,8 @@ class ThresholdDisplay(CurveDisplay):
 
     Examples
     --------
-    >>> from skselect import Outcomes, RiskCoverageCurve, ThresholdDisplay
+    >>> from skselect import Outcomes, RiskCoverageCurve
+    >>> from skselect.display import ThresholdDisplay
     >>> outcomes = Outcomes(loss=[0, 0, 1, 0, 1], confidence=[.95, .9, .9, .7, .6])
     >>> display = ThresholdDisplay(RiskCoverageCurve.from_outcomes(outcomes), threshold=.65)
     >>> sorted(display.plot().lines_)
@@ -192,7 +193,7 @@ class ConfidenceHistogramDisplay(RowsDisplay):
 
     Examples
     --------
-    >>> from skselect import ConfidenceHistogramDisplay
+    >>> from skselect.display import ConfidenceHistogramDisplay
     >>> y_proba = [[.95, .05], [.1, .9], [.2, .8], [.7, .3], [.55, .45]]
     >>> display = ConfidenceHistogramDisplay.from_predictions([0, 1, 1, 0, 1], y_proba, n_bins=5)
     >>> display.right, display.wrong

@@ -20,7 +20,6 @@ from skselect import (
     RiskCoverageCurve,
     SelectiveClassifier,
     ThresholdTuner,
-    get_scorer,
 )
 from skselect.calibration import (
     CALIBRATORS,
@@ -32,6 +31,7 @@ from skselect.calibration import (
 )
 from skselect.calibration._scopes import SCOPES, restore_calibration
 from skselect.predictions.confidence import CONFIDENCES
+from skselect.scoring import get_scorer
 from tests.calibration.cases import profile
 from tests.calibration.test_labels import rows
 from tests.common import check_schema, run_python

@@ -366,7 +366,8 @@ def test_frozen_without_calibration_predicts_without_fit(data):
 
 
 def test_never_fitted_frozen_classifier_is_complete(data):
-    from skselect import RiskCoverageDisplay, get_scorer
+    from skselect import RiskCoverageDisplay
+    from skselect.scoring import get_scorer
 
     X, y = data
     fitted = GaussianNB().fit(pd.DataFrame(X, columns=list("abcdef")), y)

@@ -15,13 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from skselect import SelectiveClassifier, get_scorer
+from skselect import SelectiveClassifier
 from skselect.calibration import CALIBRATORS
 from skselect.estimators.fitting import (
     TrainingRows,
     wants_codes,
     wrap_fitted,
 )
+from skselect.scoring import get_scorer
 
 
 @pytest.fixture

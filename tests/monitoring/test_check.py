@@ -12,8 +12,6 @@ from sklearn.linear_model import LogisticRegression
 
 from skselect import (
     AbstentionPolicy,
-    Certificate,
-    PolicyCheck,
     Predictions,
     SelectiveState,
     ThresholdTuner,
@@ -23,6 +21,8 @@ from skselect import (
 )
 from skselect._notebook import unwrap
 from skselect.bounds import critical_counts, log_evidence_below
+from skselect.monitoring import PolicyCheck
+from skselect.policy import Certificate
 from skselect.policy.certificate import percent
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds

@@ -14,15 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from skselect import (
-    Certificate,
-    Outcomes,
-    PrecomputedClassifier,
-    Predictions,
-    ThresholdTuner,
-    select_threshold,
-)
+from skselect import Outcomes, PrecomputedClassifier, Predictions, ThresholdTuner, select_threshold
 from skselect._notebook import unwrap
+from skselect.policy import Certificate
 from skselect.policy.certificate import _percent_kept, percent, rounded
 from tests import brute
 

@@ -25,7 +25,6 @@ from skselect import (
     Predictions,
     SelectiveClassifier,
     ThresholdTuner,
-    get_scorer,
     select_threshold,
 )
 from skselect._files import digest_json
@@ -34,6 +33,7 @@ from skselect.policy import policy as policy_module
 from skselect.policy.policy import VERSION, apply_policy, count_at_quantiles, warn_if_far
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
+from skselect.scoring import get_scorer
 from tests.brute import named
 from tests.common import check_schema, run_python
 

@@ -11,13 +11,13 @@ from skselect import (
     AbstentionPolicy,
     Outcomes,
     Predictions,
-    SelectiveConfusionDisplay,
     SelectiveState,
     certify,
     check_policy,
     evaluate,
     select_threshold,
 )
+from skselect.display import SelectiveConfusionDisplay
 
 NAN = float("nan")
 TRUTH = np.array([0, 1, 1, 0, 1, 0])

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, Certificate, Outcomes, Predictions, certify, select_threshold
+from skselect import AbstentionPolicy, Outcomes, Predictions, certify, select_threshold
 from skselect._notebook import unwrap
+from skselect.policy import Certificate
 from skselect.selection.order import LEVEL, TAKE_LATEST, find_order, order_p_value
 
 
