@@ -18,8 +18,8 @@ import pytest
 
 from skselect import AbstentionPolicy, Outcomes, Predictions, _files, check_policy, select_threshold
 from skselect.calibration import ClassCalibration
-from skselect.cli import commands, tables
-from skselect.cli.main import BROKEN, UNDECIDED, main
+from skselect.cli import BROKEN, UNDECIDED, commands, tables
+from skselect.cli.main import main
 from skselect.policy.shortlist import PolicyShortlist
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.learned import LearnedScore
@@ -359,7 +359,7 @@ def test_classes_of_numbers(frame, capsys):
 def test_out_of_reach_exits_with_three_and_writes_nothing(frame, capsys, tmp_path):
     before = sorted(tmp_path.iterdir())
     assert main(["tune", "t.csv", *PROBA, "--target", "0.0001"]) == 3
-    assert "No threshold meets --target 0.0001 for --objective 'risk'" in capsys.readouterr().err
+    assert "No threshold meets target=0.0001 for objective='risk'" in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
 
 
