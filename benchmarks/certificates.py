@@ -24,10 +24,10 @@ import pandas as pd
 from joblib import Parallel, delayed
 from scipy import special
 from sklearn.isotonic import IsotonicRegression
-from skselect.selection.goal import METHODS as RULES
 from tqdm import tqdm
 
 from skselect import Outcomes, RiskCoverageCurve, bounds, thresholds
+from skselect.objectives import Risk
 
 GRID = np.linspace(0, 1, 200_001)
 MIDDLES = (GRID[1:] + GRID[:-1]) / 2
@@ -222,7 +222,7 @@ def ltt_of_mapie(fwer_method):
 
 
 METHODS = {
-    **{name: own(rule) for name, rule in RULES["risk"].items()},
+    **{name: own(method.find) for name, method in Risk.methods.items()},
     "betting": betting,
     "pointwise": own(pointwise),
 }

@@ -32,12 +32,12 @@ from skselect import (
     RiskCoverageCurve,
     SelectiveState,
     evaluate,
-    get_scorer,
     select_threshold,
 )
 from skselect.inference.influence import find_influence
 from skselect.metrics import SPECS, coverage_score, cwsa_plus_score
 from skselect.metrics._arguments import Judged
+from skselect.scoring import get_scorer
 
 METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
 CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]

@@ -23,10 +23,12 @@ ROOMS = (
     "skselect.predictions",
     "skselect.losses",
     "skselect.selection",
-    "skselect.estimators",
+    "skselect.policy",
+    "skselect.scoring",
     "skselect.streaming",
     "skselect.monitoring",
     "skselect.report",
+    "skselect.display",
     "skselect.datasets",
     "skselect.dask",
 )
@@ -54,8 +56,7 @@ COMPARISON = "For comparison with published values"
 HEADINGS = {
     "skselect": {
         "Estimators": (
-            "estimators.classifier estimators.tuner estimators.learned_confidence "
-            "estimators.precomputed"
+            "estimators.classifier estimators.tuner estimators.learned estimators.precomputed"
         ),
         "Thresholds, certificates and policies": "selection policy exceptions",
         "Predictions": "predictions curve",

@@ -5,6 +5,7 @@ import argparse
 import re
 from pathlib import Path
 
+from skselect import cli
 from skselect.cli import main
 
 HEAD = f"""
@@ -21,15 +22,15 @@ the same as this page, which is written from the program.
      - meaning
    * - 0
      - done: written, the promise holds, no alarm
-   * - {main.WRONG_INPUT}
+   * - {cli.WRONG_INPUT}
      - wrong input; a message says what, and nothing is written
-   * - {main.INFEASIBLE}
+   * - {cli.INFEASIBLE}
      - *tune*: no threshold meets the target; nothing is written
-   * - {main.BROKEN}
+   * - {cli.BROKEN}
      - *evaluate*, *monitor*: the promise is broken
-   * - {main.UNDECIDED}
+   * - {cli.UNDECIDED}
      - *evaluate*: undecided; *monitor*: it cannot go on without labels that are overdue
-   * - {main.INTERRUPTED}
+   * - {cli.INTERRUPTED}
      - interrupted; nothing is written
 
 """

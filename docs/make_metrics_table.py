@@ -45,7 +45,7 @@ In the formulas c is the confidence, l the loss, a = 1 - l, w the weight and W i
 S(t) the accepted rows, n the rows, h the normalised entropy. In the second table of each section:
 
 - *scoring string*: works as `scoring="..."` in scikit-learn after `import skselect`; every other
-  metric is a scorer through `skselect.get_scorer(name, ...)`, where losses are called `neg_...`.
+  metric is a scorer through `skselect.scoring.get_scorer(name, ...)`, where losses are called `neg_...`.
 - *weights' scale*: whether multiplying all weights by a constant changes the value.
 - *without a value*: when the metric is undefined, what the function returns, and what the scorer
   returns where that differs. A scorer never rewards abstaining on everything.

@@ -14,7 +14,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import ConfidenceHistogramDisplay, RiskCoverageCurve, RiskCoverageDisplay
+from skselect import RiskCoverageCurve, RiskCoverageDisplay
+from skselect.display import ConfidenceHistogramDisplay
 
 X, y = load_digits(return_X_y=True)
 models = {

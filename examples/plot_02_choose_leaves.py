@@ -12,7 +12,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from skselect import SelectiveClassifier, get_scorer
+from skselect import SelectiveClassifier
+from skselect.scoring import get_scorer
 
 X, y = load_digits(return_X_y=True)
 X_search, X_new, y_search, y_new = train_test_split(X, y, test_size=0.3, random_state=0)

@@ -13,7 +13,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import ReliabilityDisplay, SelectiveClassifier
+from skselect import SelectiveClassifier
+from skselect.display import ReliabilityDisplay
 from skselect.metrics import csr_test, expected_calibration_error
 
 # Is a handwritten digit 5 or more? That is hard for a linear model.

@@ -12,14 +12,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_predict
 from sklearn.neural_network import MLPClassifier
 
-from skselect import (
-    ConfidenceHistogramDisplay,
-    PrecomputedClassifier,
-    Predictions,
-    ThresholdTuner,
-    evaluate,
-    select_threshold,
-)
+from skselect import PrecomputedClassifier, Predictions, ThresholdTuner, evaluate, select_threshold
+from skselect.display import ConfidenceHistogramDisplay
 
 # %%
 # Some net read handwritten digits, and somebody kept its answers: ten probabilities per row, the

@@ -13,7 +13,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import Outcomes, RiskCoverageCurve, ThresholdDisplay
+from skselect import Outcomes, RiskCoverageCurve
+from skselect.display import ThresholdDisplay
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import ConfidenceWeightedRocDisplay
+from skselect.display import ConfidenceWeightedRocDisplay
 from skselect.metrics import cw_accuracy_score, cw_auc_score
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)

@@ -16,7 +16,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import ReliabilityDisplay, SelectiveClassifier, ThresholdTuner, selective_report
+from skselect import SelectiveClassifier, ThresholdTuner, selective_report
+from skselect.display import ReliabilityDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X[["mean radius", "mean texture", "mean smoothness"]]

@@ -14,7 +14,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
-from skselect import MonitorDisplay, SelectiveClassifier, SelectiveRiskMonitor, ThresholdTuner
+from skselect import SelectiveClassifier, SelectiveRiskMonitor, ThresholdTuner
+from skselect.display import MonitorDisplay
 
 X, y = load_digits(return_X_y=True)
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=500, random_state=0)

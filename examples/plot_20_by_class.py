@@ -13,12 +13,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import (
-    SelectiveClassifier,
-    SelectiveConfusionDisplay,
-    ThresholdTuner,
-    WorkloadDisplay,
-)
+from skselect import SelectiveClassifier, ThresholdTuner
+from skselect.display import SelectiveConfusionDisplay, WorkloadDisplay
 from skselect.metrics import metrics_by_class
 
 table = load_breast_cancer(as_frame=True)

@@ -1,37 +1,22 @@
 """The public names of the package, and its metrics as scoring strings of scikit-learn."""
 
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.display import (
-    ConfidenceHistogramDisplay,
-    ConfidenceWeightedRocDisplay,
-    MonitorDisplay,
-    ReliabilityDisplay,
-    RiskCoverageDisplay,
-    SelectiveConfusionDisplay,
-    ThresholdDisplay,
-    WorkloadDisplay,
-)
+from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
-from skselect.estimators.learned_confidence import LearnedConfidence
+from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.precomputed import PrecomputedClassifier
-from skselect.estimators.scoring import (
-    get_scorer,
-    on_accepted,
-    register_scorers,
-    selective_scoring,
-)
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics import evaluate
-from skselect.monitoring.check import PolicyCheck, check_policy
+from skselect.monitoring.check import check_policy
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk
-from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report import calibration_report, selective_report
+from skselect.scoring import register_scorers
 from skselect.selection.certify import certify
 from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet
@@ -40,41 +25,29 @@ from skselect.streaming.state import SelectiveState
 __all__ = [
     "AbstentionPolicy",
     "Best",
-    "Certificate",
-    "ConfidenceHistogramDisplay",
-    "ConfidenceWeightedRocDisplay",
     "Cost",
     "Coverage",
     "GeneralizedRisk",
     "InfeasibleTargetError",
     "LearnedConfidence",
-    "MonitorDisplay",
     "Outcomes",
-    "PolicyCheck",
     "PrecomputedClassifier",
     "Predictions",
-    "ReliabilityDisplay",
     "Risk",
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "SelectiveClassifier",
-    "SelectiveConfusionDisplay",
     "SelectiveRiskMonitor",
     "SelectiveState",
     "Subgroups",
-    "ThresholdDisplay",
     "ThresholdTuner",
-    "WorkloadDisplay",
     "calibration_report",
     "certify",
     "check_policy",
     "evaluate",
     "evaluate_parquet",
-    "get_scorer",
-    "on_accepted",
     "select_threshold",
     "selective_report",
-    "selective_scoring",
 ]
 
 register_scorers()

@@ -1,9 +1,28 @@
-"""Errors of the library: a target that cannot be met, a data set that is not found."""
+"""Errors of the library: an argument that cannot be used, a target that cannot be met."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+
+class ArgumentError(ValueError):
+    """An argument cannot be used.
+
+    Parameters
+    ----------
+    argument : str
+        Its name, with which the message begins; the command line puts its option there.
+    message : str
+        What it is, and what would be right.
+    """
+
+    def __init__(self, argument: str, message: str) -> None:
+        super().__init__(argument, message)
+        self.argument = argument
+
+    def __str__(self) -> str:
+        return str(self.args[1])
 
 
 class InfeasibleTargetError(ValueError):

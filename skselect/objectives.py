@@ -36,7 +36,7 @@ from skselect.bounds import (
     rows_for_certificate,
 )
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.exceptions import InfeasibleTargetError
+from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import LOSSES, Outcomes
 from skselect.thresholds import (
@@ -167,9 +167,10 @@ class Objective:
         """
         for name, value in params.items():
             if name not in vars(self):
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {list(vars(self))}."
-                    f"{did_you_mean(name, list(vars(self)))}"
+                raise ArgumentError(
+                    name,
+                    f"{name}: {type(self).__name__} has no such parameter; it has "
+                    f"{list(vars(self))}.{did_you_mean(name, list(vars(self)))}",
                 )
             setattr(self, name, value)
         return self
@@ -220,9 +221,10 @@ class Objective:
         given = self.method
         name = given.name if isinstance(given, FixedSequence | Combined | Betting) else given
         if not isinstance(name, str) or name not in known:
-            raise ValueError(
+            raise ArgumentError(
+                "method",
                 f"method (of objective={self.name!r}) must be one of {known}, got {shown(given)}."
-                f"{did_you_mean(name, known)}"
+                f"{did_you_mean(name, known)}",
             )
         return name
 
@@ -286,7 +288,7 @@ class Guarantee(Objective):
     @classmethod
     def check_bound(cls, target: Any, loss: Loss) -> float:
         """Check a target in the user's units."""
-        return check_risk_target(target, "zero_one" if loss.is_error else "", loss.unit)
+        return check_risk_target(target, loss.unit, is_share=loss.is_error)
 
     @classmethod
     def unit_of(cls, loss: Loss) -> float:
@@ -343,10 +345,11 @@ class Guarantee(Objective):
         self.delta = check_delta(self.delta)
         self.max_analyses = check_count("max_analyses", self.max_analyses)
         if self.max_analyses > 1 and self.plan.guarantee != "high_probability":
-            raise ValueError(
+            raise ArgumentError(
+                "max_analyses",
                 f"max_analyses={self.max_analyses} divides delta, which objective={self.name!r} "
                 f"with method={self._method_name()!r} does not use: it gives no guarantee that "
-                "holds with high probability. Leave it out."
+                "holds with high probability. Leave it out.",
             )
         if self.given_prediction is not None and self.given_class is not None:
             raise ValueError(
@@ -489,7 +492,7 @@ class Risk(Guarantee):
     Examples
     --------
     >>> from skselect import Outcomes, Risk, select_threshold
-    >>> outcomes = Outcomes([0] * 299 + [1], [.9] * 200 + [.8] * 100)
+    >>> outcomes = Outcomes([0] * 299 + [1], [.9, .9, .8] * 100)
     >>> found = select_threshold(outcomes, objective=Risk(.05, delta=.1, method="band"))
     >>> found.threshold < .8, found.certificate.is_certified
     (True, True)
@@ -595,7 +598,7 @@ class GeneralizedRisk(Guarantee):
     Examples
     --------
     >>> from skselect import GeneralizedRisk, Outcomes, select_threshold
-    >>> outcomes = Outcomes([0] * 299 + [1], [.9] * 200 + [.8] * 100)
+    >>> outcomes = Outcomes([0] * 299 + [1], [.9, .9, .8] * 100)
     >>> select_threshold(outcomes, objective=GeneralizedRisk(.02)).coverage
     1.0
     """
@@ -656,7 +659,7 @@ class Coverage(Guarantee):
     Examples
     --------
     >>> from skselect import Coverage, Outcomes, select_threshold
-    >>> outcomes = Outcomes([0] * 299 + [1], [.9] * 200 + [.8] * 100)
+    >>> outcomes = Outcomes([0] * 299 + [1], [.9, .9, .8] * 100)
     >>> select_threshold(outcomes, objective=Coverage(.6)).threshold > .8
     True
     """
@@ -778,11 +781,12 @@ class Cost(Objective):
         cost = check_number("target", self.abstention_cost, 0.0, np.inf, closed="left")
         if cost > loss.unit:
             meant = f" Did you mean {1 / cost:.6g} (an error costs {cost:g} times as much)?"
-            raise ValueError(
+            raise ArgumentError(
+                "target",
                 f"target must be at most {loss.unit:g}, the cost of "
                 f"{'an' if loss.unit == 1 else 'the worst'} error, got {cost:g}: it is the cost of "
                 "abstaining on one row, and at this one every row would be accepted without "
-                f"looking.{meant if loss.unit == 1 else ''}"
+                f"looking.{meant if loss.unit == 1 else ''}",
             )
         self.abstention_cost = cost
 
@@ -838,9 +842,10 @@ class Best(Objective):
     Examples
     --------
     >>> from skselect import Best, Outcomes, select_threshold
-    >>> outcomes = Outcomes([0, 0, 0, 1], [.9, .8, .7, .6])
-    >>> select_threshold(outcomes, objective=Best("cwsa", constraint=("risk", .1))).coverage
-    0.75
+    >>> outcomes = Outcomes([0, 0, 1, 0], [.9, .8, .7, .6])
+    >>> best = Best("selective_accuracy", min_coverage=.75, constraint=("risk", .4))
+    >>> select_threshold(outcomes, objective=best).coverage
+    1.0
     """
 
     methods: ClassVar[Mapping[str, Method]] = dict.fromkeys(
@@ -861,6 +866,11 @@ class Best(Objective):
         return self.metric
 
     @property
+    def bounds_luck(self) -> bool:
+        """Whether the value less some standard errors is to be largest."""
+        return bool(self.method == "lower_bound")
+
+    @property
     def sweeps(self) -> bool:
         """Whether the metric depends on the threshold itself, and not on what it accepts alone."""
         return self.metric != "selective_accuracy"
@@ -870,9 +880,10 @@ class Best(Objective):
         self.min_coverage = _check_min_coverage(self.min_coverage, 0.5)
         if not isinstance(self.threshold_range, str):
             if not self.sweeps:
-                raise ValueError(
+                raise ArgumentError(
+                    "threshold_range",
                     "threshold_range goes with the metrics 'cwsa' and 'cwsa_plus', not with "
-                    f"{self.metric!r}; leave it out."
+                    f"{self.metric!r}; leave it out.",
                 )
             self.threshold_range = check_range("threshold_range", self.threshold_range)
         else:
@@ -883,7 +894,7 @@ class Best(Objective):
         """Find the threshold where the metric is best."""
         best = thresholds.best_metric(
             curve, self.metric, self.min_coverage, self.constraint,
-            method=goal.method, threshold_range=self.range_on(curve),
+            bounds_luck=self.bounds_luck, threshold_range=self.range_on(curve),
         )  # fmt: skip
         if best is None:
             return Found(np.inf, 0)
@@ -1139,29 +1150,32 @@ def read_objective(
     if isinstance(objective, Objective | Mapping):
         for name, value in (("target", target), ("delta", delta)):
             if value is not None:
-                raise ValueError(
+                raise ArgumentError(
+                    name,
                     f"{name} goes with the word of an objective, such as 'risk', and not with "
-                    f"{shown(objective)}, which has its own; leave {name}={shown(value)} out."
+                    f"{shown(objective)}, which has its own; leave {name}={shown(value)} out.",
                 )
         return objective if isinstance(objective, Objective) else _check_alike(objective)
     check_choice("objective", objective, WORDS)
     kind = _KINDS[objective]
     options = {} if delta is None else {"delta": delta}
     if delta is not None and objective not in GUARANTEES:
-        raise ValueError(
+        raise ArgumentError(
+            "delta",
             f"delta goes with an objective that guarantees something ({', '.join(GUARANTEES)}), "
-            f"not with {objective!r}; leave it out."
+            f"not with {objective!r}; leave it out.",
         )
     if objective in TUNABLE_METRICS:
         if target is not None:
-            raise ValueError(
+            raise ArgumentError(
+                "target",
                 f"target: the objective {objective!r} takes the best value there is, so it has no "
-                f"target (got {shown(target)}). Leave it out, or use objective='risk'."
+                f"target (got {shown(target)}). Leave it out, or use objective='risk'.",
             )
         return kind()
     if target is None:
         means = cast("type[Objective]", kind).target_means
-        raise ValueError(f"target is missing: objective={objective!r} needs {means}.")
+        raise ArgumentError("target", f"target is missing: objective={objective!r} needs {means}.")
     if isinstance(target, Mapping):
         if not target:
             raise ValueError("target is an empty mapping; give each subgroup its target.")
@@ -1213,11 +1227,13 @@ def read_guarantee(
 ) -> tuple[type[Guarantee] | None, Any, Any]:
     """Return the kind, target and delta that a policy is tested for.
 
-    The kind is None where the policy's certificate says it. The other parameters of an object
-    choose a threshold, and do not count for a policy, which has one.
+    The kind is None where the policy's certificate says it, the target where nothing does. The
+    other parameters of an object choose a threshold, and do not count for a policy, which has one.
     """
     if objective is None:
         return None, target, delta
+    if isinstance(objective, str) and objective in GUARANTEES and target is None:
+        return GUARANTEES[objective], None, delta
     stated = read_objective(objective, target, delta)
     if not isinstance(stated, Guarantee):
         raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument

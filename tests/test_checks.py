@@ -30,10 +30,7 @@ from skselect import (
     certify,
     check_policy,
     evaluate,
-    get_scorer,
-    on_accepted,
     select_threshold,
-    selective_scoring,
 )
 from skselect.calibration import VennAbersCalibrator
 from skselect.metrics import (
@@ -50,6 +47,7 @@ from skselect.metrics import (
     selective_risk_score,
 )
 from skselect.policy.subgroups import GroupThresholds
+from skselect.scoring import get_scorer, on_accepted, selective_scoring
 
 Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
 X, Y_MANY = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2

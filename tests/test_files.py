@@ -3,8 +3,6 @@
 import errno
 import os
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from skselect import _files
 from skselect._files import whole_file, write_together, write_whole
+from tests.common import run_python
 
 
 def mode_of(path):
@@ -116,7 +115,7 @@ with whole_file(Path({str(tmp_path / "t")!r})) as part:
     part.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    subprocess.run([sys.executable, "-c", code], check=False)
+    run_python(code, folder=tmp_path.parent, check=False)
     assert len(list(tmp_path.iterdir())) == 1
     with whole_file(tmp_path / "a") as one:
         one.write_text("a")

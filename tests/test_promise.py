@@ -134,13 +134,16 @@ def test_quick_path_is_the_public_one(rng):
                 assert public.threshold == quick
 
 
-@pytest.mark.parametrize("name", profiles(0.05))
-@pytest.mark.parametrize("n", [300, 1000])
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [("flat", 300), ("bad start", 300), ("tied crossing", 300), ("overconfident top", 300),
+     ("flat", 1000), ("tied in and out", 1000)],
+)  # fmt: skip
 def test_certificates_keep_their_promise(name, n):
     methods = ["band", "combined", "fixed_sequence", "bonferroni", "sparse"]
     seed = seed_of("short", name, n)
-    rates = violations(profiles(0.05)[name], n, 0.05, 0.1, 500, seed, methods)
-    assert max(rates.values()) <= allowed(0.1, 500), rates
+    rates = violations(profiles(0.05)[name], n, 0.05, 0.1, 400, seed, methods)
+    assert max(rates.values()) <= allowed(0.1, 400), rates
 
 
 @pytest.mark.slow
@@ -209,15 +212,15 @@ def test_how_much_it_answers_of_a_calibrated_population(n, least):
 def test_the_flat_profile_uses_most_of_delta():
     # Otherwise the test above could not fail: the worst case must come near delta.
     methods, seed = ["band", "combined"], seed_of("tight")
-    rates = violations(profiles(0.05)["flat"], 1000, 0.05, 0.1, 500, seed, methods)
+    rates = violations(profiles(0.05)["flat"], 1000, 0.05, 0.1, 300, seed, methods)
     assert min(rates.values()) >= 0.05, rates
 
 
 def test_negative_control_the_empirical_rule_fails():
     for name in ("flat", "sharp", "overconfident top", "tied flat"):
         population, seed = profiles(0.05)[name], seed_of("control", name)
-        rates = violations(population, 1000, 0.05, 0.1, 300, seed, ["empirical"])
-        assert rates["empirical"] > allowed(0.1, 300) + 0.1
+        rates = violations(population, 1000, 0.05, 0.1, 100, seed, ["empirical"])
+        assert rates["empirical"] > allowed(0.1, 100) + 0.1
 
 
 def test_negative_control_training_rows_certify_nonsense(rng):
@@ -235,7 +238,7 @@ def test_negative_control_training_rows_certify_nonsense(rng):
 
 @pytest.mark.parametrize("objective", ["coverage", "generalized_risk"])
 def test_other_certificates_keep_their_promise(objective):
-    population, draws, delta = profiles(0.05)["sharp"], 600, 0.1
+    population, draws, delta = profiles(0.05)["sharp"], 300, 0.1
     rng = np.random.default_rng(seed_of(objective))
     target = 0.7 if objective == "coverage" else 0.02
     broken = 0
@@ -281,13 +284,9 @@ def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
     return broken / draws
 
 
-@pytest.mark.parametrize("n_looks", [2, 6])
-def test_planned_looks_keep_the_promise_together(n_looks):
-    assert any_look_certifies(n_looks, n_looks, 400) <= allowed(0.05, 400)
-
-
-def test_negative_control_looks_without_a_plan_break_it():
-    assert any_look_certifies(6, 1, 400) > allowed(0.05, 400)
+def test_planned_looks_keep_the_promise_together_and_others_break_it():
+    assert any_look_certifies(4, 4, 300) <= allowed(0.05, 300)
+    assert any_look_certifies(4, 1, 300) > allowed(0.05, 300)
 
 
 @pytest.mark.slow
@@ -339,7 +338,7 @@ def broken_promises(draws, cv, n, kind="isotonic"):
 
 @pytest.mark.parametrize("cv", [0.5, 5], ids=["a separate part", "inside the folds"])
 def test_a_calibrated_classifier_keeps_its_promise(cv):
-    assert broken_promises(60, cv, 400) <= 0.05
+    assert broken_promises(20, cv, 400) <= 0.05
 
 
 @pytest.mark.slow

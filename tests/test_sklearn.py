@@ -3,7 +3,6 @@
 import gc
 import importlib
 import pkgutil
-import subprocess
 import sys
 import warnings
 
@@ -17,8 +16,9 @@ from sklearn.preprocessing import StandardScaler
 
 import skselect
 from skselect import _sklearn
-from skselect.estimators import register_scorers, unregister_scorers
 from skselect.estimators.scoring import registered_names
+from skselect.scoring import register_scorers, unregister_scorers
+from tests.common import run_python
 
 
 def test_every_site_holds_a_list_of_scoring_strings():
@@ -78,23 +78,23 @@ def test_a_name_of_scikit_learn_is_never_replaced():
     assert "accuracy" in get_scorer_names()
 
 
-def test_a_missing_private_name_never_breaks_the_import():
+def test_a_missing_private_name_never_breaks_the_import(tmp_path):
     code = (
         "import sklearn.model_selection, sklearn.metrics._scorer as s; del s._SCORERS\n"
-        "import skselect; print(skselect.get_scorer('cwsa_plus'))"
+        "import skselect; print(skselect.scoring.get_scorer('cwsa_plus'))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "get_scorer('cwsa_plus')", done.stderr
+    assert run_python(code, folder=tmp_path).stdout.strip() == "get_scorer('cwsa_plus')"
 
 
-def test_sites_loaded_after_us_know_the_names():
+def test_sites_loaded_after_us_know_the_names(tmp_path):
     code = (
-        "import skselect, sklearn.feature_selection as f\n"
+        "import skselect, sys; assert 'sklearn.feature_selection' not in sys.modules\n"
+        "import sklearn.feature_selection as f\n"
         "from sklearn.linear_model import LogisticRegression as L\n"
         "f.SequentialFeatureSelector(L(), scoring='cwsa_plus', n_features_to_select=1)"
         ".fit([[0, 1], [1, 0], [0, 2], [1, 3]] * 5, [0, 1, 0, 1] * 5)"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    run_python(code, folder=tmp_path)
 
 
 @pytest.mark.parametrize(

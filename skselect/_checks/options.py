@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from skselect._checks import as_array, did_you_mean, shown, warn_user
 from skselect._checks.labels import plain_labels
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.exceptions import ArgumentError
 
 
 def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
@@ -20,7 +21,7 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     options = list(options)
     if not isinstance(value, str) or value not in options:
         meant = did_you_mean(value, options)
-        raise ValueError(f"{name} must be one of {options}, got {shown(value)}.{meant}")
+        raise ArgumentError(name, f"{name} must be one of {options}, got {shown(value)}.{meant}")
     return value
 
 
@@ -38,12 +39,12 @@ def check_number(
     wanted = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
     hint = _write_as_share(value) if low >= 0 and high == 1 else ""
     if not _is_number(value):
-        raise ValueError(f"{wanted}, got {shown(value)}.{hint}")
+        raise ArgumentError(name, f"{wanted}, got {shown(value)}.{hint}")
     number = float(value)
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
     if not (above and below):
-        raise ValueError(f"{wanted}, got {number!r}.{hint}")
+        raise ArgumentError(name, f"{wanted}, got {number!r}.{hint}")
     return number
 
 
@@ -63,7 +64,9 @@ def check_range(name: str, value: Any) -> tuple[float, float]:
     try:
         low, high = value
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be two numbers (low, high), got {shown(value)}.") from None
+        raise ArgumentError(
+            name, f"{name} must be two numbers (low, high), got {shown(value)}."
+        ) from None
     low = check_number(f"{name}[0]", low, 0.0, 1.0, closed="left")
     return low, check_number(f"{name}[1]", high, low, 1.0, closed="right")
 
@@ -82,7 +85,8 @@ def _is_number(value: Any) -> bool:
 def check_count(name: str, value: Any, low: int = 1) -> int:
     """Return `value` as an integer that is at least `low`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
-        raise ValueError(f"{name} must be an integer of at least {low}, got {shown(value)}.")
+        message = f"{name} must be an integer of at least {low}, got {shown(value)}."
+        raise ArgumentError(name, message)
     return int(value)
 
 
@@ -120,18 +124,19 @@ def check_risk_limit(value: float, name: str = "target") -> float:
     ))  # fmt: skip
 
 
-def check_risk_target(target: Any, loss: str, unit: float) -> float:
+def check_risk_target(target: Any, unit: float, *, is_share: bool) -> float:
     """Return a largest risk: a share of errors, or a mean cost in units of a cost matrix."""
     number = check_number("target", target, 0.0, unit, closed="neither")
-    return check_risk_limit(number) if loss == "zero_one" else number
+    return check_risk_limit(number) if is_share else number
 
 
 def _check_at_most_half(value: float, name: str, meaning: str) -> float:
     """Refuse a value above 0.5: the user probably means one minus it."""
     if value > 0.5:
-        raise ValueError(
+        raise ArgumentError(
+            name,
             f"{name} must be at most 0.5, got {value:g}: it is {meaning}. Did you mean "
-            f"{1.0 - value:.6g}?"
+            f"{1.0 - value:.6g}?",
         )
     return value
 

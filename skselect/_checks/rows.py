@@ -14,6 +14,7 @@ import pandas as pd
 from skselect._array_ops import are_constant, is_graded
 from skselect._checks import as_array, did_you_mean, warn_user
 from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect.exceptions import ArgumentError
 
 #: Sums of weights above this may overflow, and sums of weights below its inverse may underflow.
 _LARGEST = 1e200
@@ -250,4 +251,5 @@ def check_same_rows(tables: Mapping[str, tuple[IntArray, LabelArray]]) -> IntArr
 def refuse_threshold_and_policy(threshold: float | None) -> None:
     """Refuse a threshold given with a policy, which has its own."""
     if threshold is not None:
-        raise ValueError("threshold: a policy has its own; pass one of the two.")
+        message = "threshold: a policy has its own; pass one of the two."
+        raise ArgumentError("threshold", message)

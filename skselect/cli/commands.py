@@ -31,7 +31,7 @@ from skselect._files import (
 )
 from skselect._notebook import count, wrap
 from skselect._typing import LabelArray
-from skselect.cli.main import BROKEN, UNDECIDED
+from skselect.cli import BROKEN, UNDECIDED
 from skselect.cli.tables import (
     COMMAS,
     PARQUET,
@@ -49,6 +49,7 @@ from skselect.cli.tables import (
     parse_times,
     read_booleans,
     read_known_labels,
+    read_layout,
     read_names,
     read_outcomes,
     read_predictions,
@@ -100,7 +101,7 @@ def evaluate(given: Namespace) -> int:
     policy = None if given.policy is None else _read_policy(given.policy)
     if policy is not None:
         refuse_threshold_and_policy(given.threshold)
-    file = TableFile.open(given.table, layout=_read_layout(given))
+    file = TableFile.open(given.table, layout=read_layout(given))
     columns, classes = _resolve(file, given, policy)
     names, features = _read_cases(file, given)
     predictions, groups = read_predictions(file, columns, classes)
@@ -118,7 +119,7 @@ def evaluate(given: Namespace) -> int:
         report.to_html(given.html)
     if given.csv is not None:
         with whole_file(given.csv) as part:
-            report.to_frame().to_csv(part, index=False, **_read_layout(given).writes(given.csv))
+            report.to_frame().to_csv(part, index=False, **read_layout(given).writes(given.csv))
     print(report)
     return _say_if_kept(report, _subgroups(groups))
 
@@ -156,7 +157,7 @@ def tune(given: Namespace) -> int:
     _check_outputs(
         [given.table], {"--out": (given.out, [".json"]), "--python": (given.python, [".py"])}
     )
-    file = TableFile.open(given.table, layout=_read_layout(given))
+    file = TableFile.open(given.table, layout=read_layout(given))
     columns, classes = _resolve(file, given, None)
     _refuse_misplaced_options(given, columns, classes)
     objective = name_options(
@@ -238,11 +239,11 @@ def apply(given: Namespace) -> int:
     policy = _read_policy(given.policy)
     if given.python is not None:
         _check_twin(given.python, given.policy)
-    file = TableFile.open(given.table, layout=_read_layout(given))
+    file = TableFile.open(given.table, layout=read_layout(given))
     columns, _ = _resolve(file, given, policy)
     n_rows = n_accepted = n_rated = 0
     counts = count_at_quantiles(policy, np.empty(0))
-    with _writer(given.out, _read_layout(given)) as write:
+    with _writer(given.out, read_layout(given)) as write:
         for piece in file.rows():
             if len(piece) == 0:
                 continue
@@ -263,7 +264,7 @@ def apply(given: Namespace) -> int:
             n_rows += len(piece)
             n_accepted += int(decided[f"{given.prefix}accepted"].sum())
         check_any_rows(n_rows, file.path.name)
-    warn_if_far(policy, counts, n_rated)
+    warn_if_far(policy, counts, n_rated, "--proba")
     share = 100 * n_accepted / n_rows
     print(
         f"{count(n_rows, 'row')}: {n_accepted:,} decided alone ({share:.1f} %), "
@@ -283,7 +284,7 @@ def monitor(given: Namespace, clock: Callable[[], float] = time.time) -> int:
     saved = _content(given.state)
     watched = _open_state(given, policy)
     before = watched.status_
-    file = TableFile.open(given.table, layout=_read_layout(given))
+    file = TableFile.open(given.table, layout=read_layout(given))
     columns, _ = _resolve(file, given, policy)
     if columns.answer is not None:
         _refuse_uncalibrated_answers(policy)
@@ -578,10 +579,6 @@ def _check_remembered_columns(stored: Any) -> None:
 
 
 # Reading --------------------------------------------------------------------------------------
-
-
-def _read_layout(given: Namespace) -> CsvLayout:
-    return CsvLayout(given.separator, given.decimal, given.encoding)
 
 
 def _resolve(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from dataclasses import dataclass
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,14 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from skselect._checks.labels import check_labels
-from skselect._checks.options import check_delta, check_number, check_risk_limit
+from skselect._checks.options import (
+    check_abstain_label,
+    check_delta,
+    check_number,
+    check_risk_limit,
+)
 from skselect._files import whole_file
-from skselect.cli.tables import COMMAS, CsvLayout, always_enough, read_table
+from skselect.cli.tables import always_enough, read_layout, read_table
 from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
@@ -39,55 +46,25 @@ _SMALL = 1_000_000
 _FOLDS = 5
 
 
-@dataclass(frozen=True)
-class DemoOptions:
-    """The options of the command line.
-
-    Parameters
-    ----------
-    data : path or None
-        A CSV or Parquet table; None takes the digits of scikit-learn.
-    target : str or None
-        The column to predict.
-    max_risk, delta : float
-        Largest selective risk, and the probability that its certificate fails.
-    out : path
-        Folder for the results.
-    seed : int
-        For the splits and the classifier.
-    layout : CsvLayout
-        How a CSV table is written.
-    """
-
-    data: Path | None
-    target: str | None
-    max_risk: float
-    delta: float
-    out: Path
-    seed: int
-    layout: CsvLayout = COMMAS
-
-
-def run(options: DemoOptions) -> int:
+def demo(given: Namespace) -> int:
     """Run the demo, print what it finds, write the results; return the exit code."""
-    _check_options(options)
-    say = _Progress(6)
-    X, y, what = load(options)
-    options.out.mkdir(parents=True, exist_ok=True)
+    _check_options(given)
+    X, y, what = load(given)
+    given.out.mkdir(parents=True, exist_ok=True)
     # On a busy machine many threads may take minutes for what one thread does in seconds.
     with threadpool_limits(1 if X.size <= _SMALL else None):
-        return _run(options, say, X, y, what)
+        return _run(given, X, y, what)
 
 
-def _check_options(options: DemoOptions) -> None:
+def _check_options(given: Namespace) -> None:
     """Check the options before anything is trained."""
-    max_risk = check_number("--max-risk", options.max_risk, 0.0, 1.0, closed="neither")
+    max_risk = check_number("--max-risk", given.max_risk, 0.0, 1.0, closed="neither")
     check_risk_limit(max_risk, "--max-risk")
-    check_delta(options.delta, "--delta")
-    if options.target is not None and options.data is None:
+    check_delta(given.delta, "--delta")
+    if given.target is not None and given.data is None:
         raise ValueError("--target goes with --data FILE; without it the demo reads digits.")
-    if options.out.exists() and not options.out.is_dir():
-        raise ValueError(f"--out must be a folder, but {str(options.out)!r} is a file.")
+    if given.out.exists() and not given.out.is_dir():
+        raise ValueError(f"--out must be a folder, but {str(given.out)!r} is a file.")
     try:
         import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
@@ -97,44 +74,45 @@ def _check_options(options: DemoOptions) -> None:
         ) from error
 
 
-def _run(options: DemoOptions, say: _Progress, X: pd.DataFrame, y: Any, what: str) -> int:
+def _run(given: Namespace, X: pd.DataFrame, y: Any, what: str) -> int:
     """Split, train, certify, compare and save."""
-    say(f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
-    trivial = always_enough(*np.unique(y, return_counts=True), options.max_risk)
-    X, X_test, y, y_test = _split(X, y, _TEST, options.seed)
-    X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), options.seed)
+    step = count(1)
+    _say(step, f"{what}: {len(y)} rows, {X.shape[1]} features, {len(np.unique(y))} classes")
+    trivial = always_enough(*np.unique(y, return_counts=True), given.max_risk)
+    X, X_test, y, y_test = _split(X, y, _TEST, given.seed)
+    X_train, X_fresh, y_train, y_fresh = _split(X, y, _CERTIFY / (1 - _TEST), given.seed)
 
-    booster, kind = make_booster(options.seed)
+    booster, kind = make_booster(given.seed)
     if X.size <= _SMALL and "n_jobs" in booster.get_params():
         booster.set_params(n_jobs=1)
-    say(f"train {kind} on {len(y_train)} rows, without calibration")
+    _say(step, f"train {kind} on {len(y_train)} rows, without calibration")
     raw = SelectiveClassifier(clone(booster)).fit(X_train, y_train)
-    say("train it again with out-of-fold temperature scaling")
-    folds = _count_folds(y_train, options.target)
+    _say(step, "train it again with out-of-fold temperature scaling")
+    folds = _count_folds(y_train, given.target)
     model = SelectiveClassifier(
         booster, calibration="temperature", cv=folds, abstain_label=_find_free_label(y)
     ).fit(X_train, y_train)
 
-    say(f"certify risk <= {options.max_risk:g} on {len(y_fresh)} fresh rows")
-    risk = Risk(options.max_risk, delta=options.delta)
+    _say(step, f"certify risk <= {given.max_risk:g} on {len(y_fresh)} fresh rows")
+    risk = Risk(given.max_risk, delta=given.delta)
     certified = ThresholdTuner(FrozenEstimator(model), risk, on_infeasible="abstain")
     told = _fit_and_listen(certified, X_fresh, y_fresh)
-    say("tune the threshold for the best CWSA+ on the same rows")
+    _say(step, "tune the threshold for the best CWSA+ on the same rows")
     sharpest = ThresholdTuner(FrozenEstimator(model), "cwsa_plus")
     _fit_and_listen(sharpest, X_fresh, y_fresh)
 
-    say(f"evaluate everything on {len(y_test)} test rows")
+    _say(step, f"evaluate everything on {len(y_test)} test rows")
     columns = {
         "raw": raw, "calibrated": model, "best CWSA+": sharpest,
-        f"risk <= {options.max_risk:g}": certified,
+        f"risk <= {given.max_risk:g}": certified,
     }  # fmt: skip
     table = compare(columns, X_test, y_test)
-    _save(options, certified, table, X_test, y_test)
+    _save(given, certified, table, X_test, y_test)
     print(f"\n{table.to_string(float_format=lambda v: f'{v:.4g}', na_rep='-')}\n")
     print(told or certified.certificate_)
     if trivial is not None:
         print(f"\nNote: {trivial}")
-    print(f"\nWritten to {options.out}: policy.json, risk_coverage.png, metrics.csv")
+    print(f"\nWritten to {given.out}: policy.json, risk_coverage.png, metrics.csv")
     return 0
 
 
@@ -146,11 +124,9 @@ def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
         own = {"threshold": model.policy_.threshold}
         # CWSA+ needs a threshold; without one take 0.5, as the scorers do.
         at = own if model.abstains else {"threshold": 0.5}
-        answers = model.policy_.threshold < np.inf
-        metrics: dict[str, dict[str, Any]] = {"coverage": own}
-        if answers and evaluate(predictions, metrics)["coverage"] > 0:
+        metrics: dict[str, Any] = {"coverage": own, "augrc": {}, "csr": {}, "ece": {}}
+        if evaluate(predictions, metrics)["coverage"] > 0:
             metrics |= {"selective_accuracy": own, "cwsa_plus": at}
-        metrics |= {"augrc": {}, "csr": {}, "ece": {}}
         values = evaluate(predictions, metrics)
         right = predictions.y_pred == predictions.y_true
         table[name] = {
@@ -165,45 +141,38 @@ def compare(models: dict[str, Any], X: pd.DataFrame, y: Any) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-class _Progress:
-    """Prints one line per step on standard error."""
-
-    def __init__(self, steps: int) -> None:
-        self.step, self.steps = 0, steps
-
-    def __call__(self, text: str) -> None:
-        self.step += 1
-        print(f"[{self.step}/{self.steps}] {text}", file=sys.stderr, flush=True)
+def _say(step: Iterator[int], text: str) -> None:
+    print(f"[{next(step)}/6] {text}", file=sys.stderr, flush=True)
 
 
 # Data --------------------------------------------------------------------------------------
 
 
-def load(options: DemoOptions) -> tuple[pd.DataFrame, Any, str]:
+def load(given: Namespace) -> tuple[pd.DataFrame, Any, str]:
     """Return features, labels and a name for the table."""
-    if options.data is None:
+    if given.data is None:
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
-    frame = read_table(options.data, "--data", options.layout)
-    if options.target is None or options.target not in frame.columns:
+    frame = read_table(given.data, "--data", read_layout(given))
+    if given.target is None or given.target not in frame.columns:
         names = list(map(str, frame.columns))
-        near = difflib.get_close_matches(str(options.target), names) or names[:20]
+        near = difflib.get_close_matches(str(given.target), names) or names[:20]
         raise ValueError(
-            f"--target must name a column of {options.data.name}, got {options.target!r}; among "
+            f"--target must name a column of {given.data.name}, got {given.target!r}; among "
             f"its {len(names)} columns are {near}."
         )
-    known = frame[options.target].notna()
+    known = frame[given.target].notna()
     if not known.all():
-        print(f"{int((~known).sum())} rows without a {options.target!r} are left out.")
+        print(f"{int((~known).sum())} rows without a {given.target!r} are left out.")
         frame = frame[known]
-    y = check_labels(frame[options.target], "--target")
+    y = check_labels(frame[given.target], "--target")
     if len(np.unique(y)) < 2:
-        raise ValueError(f"--target: column {options.target!r} has one class only.")
-    _refuse_measurements(y, options.target)
-    features = frame.drop(columns=options.target)
+        raise ValueError(f"--target: column {given.target!r} has one class only.")
+    _refuse_measurements(y, given.target)
+    features = frame.drop(columns=given.target)
     if features.shape[1] == 0:
-        raise ValueError(f"{options.data.name} has no columns besides the target.")
-    return prepare(features), y, options.data.name
+        raise ValueError(f"{given.data.name} has no columns besides the target.")
+    return prepare(features), y, given.data.name
 
 
 def _refuse_measurements(y: Any, target: str) -> None:
@@ -221,49 +190,36 @@ def prepare(X: pd.DataFrame) -> pd.DataFrame:
 
     The columns are named by numbers: XGBoost refuses names such as "Glucose [mg/dL]".
     """
-    empty = [str(name) for name in X.columns if X[name].isna().all()]
-    if empty:
-        print(f"Columns without any value are left out: {', '.join(empty[:10])}.")
-    found = [_prepare_column(X[name]) for name in X.columns if str(name) not in empty]
-    if not found:
+    is_empty = X.isna().all()
+    if is_empty.any():
+        names = map(str, X.columns[is_empty][:10])
+        print(f"Columns without any value are left out: {', '.join(names)}.")
+    if is_empty.all():
         raise ValueError("--data: no column besides the target holds any value.")
+    found = [_prepare_column(X[name]) for name in X.columns[~is_empty]]
     return pd.concat(found, axis=1, keys=map(str, range(len(found))))
 
 
 def _prepare_column(column: pd.Series) -> pd.Series:
-    if isinstance(column.dtype, pd.CategoricalDtype) or _is_text(column):
-        return _as_category(column)
+    """Return dates and numbers as floats, and what else can be told apart as categories."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return column.astype("int64").astype("float64").where(column.notna())
-    numbers = pd.to_numeric(column).astype("float64")
-    too_large = numbers.abs() > np.finfo(np.float32).max  # XGBoost uses float32
-    if too_large.any():
-        n = int(too_large.sum())
-        print(f"{n} infinite values of the column {column.name!r} are taken as missing.")
-    return numbers.mask(too_large)
-
-
-def _as_category(column: pd.Series) -> pd.Series:
-    """Return text, or other values that are not numbers, as categories."""
-    try:
-        values = column.astype("category")
-    except TypeError as error:
-        kind = type(column.dropna().iloc[0]).__name__
+    if pd.api.types.is_numeric_dtype(column):  # or booleans
+        numbers = column.astype("float64")
+        too_large = numbers.abs() > np.finfo(np.float32).max  # XGBoost uses float32
+        if too_large.any():
+            n = int(too_large.sum())
+            print(f"{n} infinite values of the column {column.name!r} are taken as missing.")
+        return numbers.mask(too_large)
+    first = column.dropna().iloc[0]
+    if not pd.api.types.is_hashable(first):
         raise ValueError(
-            f"--data: column {column.name!r} holds values of the type {kind}; features are "
-            "numbers, text, booleans or dates. Leave this column out."
-        ) from error
-    if len(values.cat.categories) > _MAX_LEVELS:
-        return values.cat.codes.astype("float64")
-    return column.astype(str).where(column.notna()).astype("category")  # for XGBoost
-
-
-def _is_text(column: pd.Series) -> bool:
-    return not (
-        pd.api.types.is_numeric_dtype(column)
-        or pd.api.types.is_bool_dtype(column)
-        or pd.api.types.is_datetime64_any_dtype(column)
-    )
+            f"--data: column {column.name!r} holds values of the type {type(first).__name__}; "
+            "features are numbers, text, booleans or dates. Leave this column out."
+        )
+    values = column.astype(str).where(column.notna()).astype("category")  # XGBoost takes text
+    few = len(values.cat.categories) <= _MAX_LEVELS
+    return values if few else values.cat.codes.astype("float64")
 
 
 def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
@@ -279,17 +235,14 @@ def _split(X: pd.DataFrame, y: Any, share: float, seed: int) -> Any:
 
 def _find_free_label(y: Any) -> Any:
     """Return an abstain label that is not a class: mostly "auto"."""
-    classes = set(np.unique(y).tolist())
-    if y.dtype.kind == "U":
-        label = "abstain"
-        while label in classes:
-            label += "_"
-        return label
-    if y.dtype.kind == "u":
-        return next((n for n in range(255, 0, -1) if n not in classes), "auto")
-    if y.dtype.kind == "b" or classes <= {-1, 1} or -1 in classes:
-        return min(-9, min(classes, default=0) - 1)
-    return "auto"
+    classes = np.unique(y)
+    longer = "abstain" + "_" * max(len(str(label)) for label in classes)
+    numbers = [*range(-9, -10 - len(classes), -1), *range(len(classes) + 1)]
+    for label in ["auto", longer, *numbers]:
+        with suppress(ValueError):
+            check_abstain_label(label, classes)
+            return label
+    raise ValueError("--target: no value is left that is not one of the classes.")
 
 
 def _count_folds(y: Any, target: str | None) -> int:
@@ -328,15 +281,15 @@ def _fit_and_listen(tuner: ThresholdTuner, X: pd.DataFrame, y: Any) -> str:
     return "\n".join(str(w.message) for w in caught)
 
 
-def _save(options: DemoOptions, tuner: ThresholdTuner, table: pd.DataFrame, X: Any, y: Any) -> None:
+def _save(given: Namespace, tuner: ThresholdTuner, table: pd.DataFrame, X: Any, y: Any) -> None:
     import matplotlib as mpl  # noqa: PLC0415 - an extra
 
     mpl.use("Agg")
-    tuner.policy_.to_json(options.out / "policy.json")
-    with whole_file(options.out / "metrics.csv") as part:
+    tuner.policy_.to_json(given.out / "policy.json")
+    with whole_file(given.out / "metrics.csv") as part:
         table.to_csv(part)
     display = RiskCoverageDisplay.from_estimator(
-        tuner, X, y, name="test rows", target=options.max_risk
+        tuner, X, y, name="test rows", target=given.max_risk
     )
-    with whole_file(options.out / "risk_coverage.png") as part:
+    with whole_file(given.out / "risk_coverage.png") as part:
         display.figure_.savefig(part, dpi=120, format="png")

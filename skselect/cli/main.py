@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 from skselect import __version__
 from skselect._files import naming_output
+from skselect.cli import INFEASIBLE, INTERRUPTED, WRONG_INPUT
 from skselect.exceptions import InfeasibleTargetError
-
-#: Exit codes besides 0.
-WRONG_INPUT, INFEASIBLE, BROKEN, UNDECIDED, INTERRUPTED = 2, 3, 4, 5, 130
-
-#: What the library calls what a command takes by an option of another name.
-_OTHER_NAMES = {
-    "labels": "--classes", "y_true": "--label", "y_pred": "--answer", "y_proba": "--proba",
-    "level": "--shortlist", "share": "--shortlist",
-}  # fmt: skip
 
 _DEMO = """examples:
   skselect demo
@@ -196,7 +187,7 @@ _COMMANDS: dict[str, tuple[str, str, Options]] = {
         (["--target"], {"metavar": "COLUMN", "help": "the column to predict, with --data"}),
         (["--max-risk"], {"type": float, "default": 0.02, "metavar": "R",
                           "help": "largest share of wrong answers (default: %(default)s)"}),
-        (["--delta"], {"type": float,
+        (["--delta"], {"type": float, "default": 0.05,
                        "help": "probability that the certificate fails (default: 0.05)"}),
         (["--out"], {"type": Path, "default": Path("skselect-demo"), "metavar": "DIR",
                      "help": "folder for the results (default: %(default)s)"}),
@@ -345,44 +336,33 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    is_closed = _open_closed_streams()
+    is_closed = sys.stdout is None
+    for name in ("stdout", "stderr"):  # closed by >&-
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     given = make_parser().parse_args(arguments)
     try:
         with _stopped_by_signals(), naming_output("standard output"):
-            _check_has_output(given, is_closed)
-            code = _run(given)
+            code = _run(given, is_closed)
             sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         _abandon_output()
         return 0
     except KeyboardInterrupt:
-        print("skselect: interrupted.", file=sys.stderr)
+        _say("interrupted.")
         return INTERRUPTED
     except InfeasibleTargetError as error:
-        remedy = "Take fresh rows, for this target or for a larger one, or improve the model."
-        _say(f"{error.reason} Nothing is written. {remedy}", given)
+        _say(
+            f"{error.reason} Nothing is written. Take fresh rows, for this --target or for a "
+            "larger one, or improve the model."
+        )
         return INFEASIBLE
     except (ValueError, ImportError, OSError) as error:
-        _say(error, given)
+        _say(_name_option(error, given))
         if isinstance(error, OSError):
             _abandon_output()
         return WRONG_INPUT
     return code
-
-
-def _open_closed_streams() -> bool:
-    """Send output that was closed by ``>&-`` to os.devnull; tell whether stdout was closed."""
-    is_closed = sys.stdout is None
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-    return is_closed
-
-
-def _check_has_output(given: argparse.Namespace, is_closed: bool) -> None:
-    """Refuse to decide a table whose result would be lost."""
-    if is_closed and given.command == "apply" and given.out is None:
-        raise ValueError("standard output is closed; name a file: --out decided.csv.")
 
 
 def _abandon_output() -> None:
@@ -396,20 +376,15 @@ def _abandon_output() -> None:
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
     """Stop at SIGTERM and SIGHUP as at Ctrl-C, so that partial files are removed."""
-    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    deadly = [
-        number
-        for number in numbers
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL
-    ]
-    if threading.current_thread() is not threading.main_thread():
-        deadly = []  # only the main thread may set handlers
-    for number in deadly:
+    both = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
+    is_main = threading.current_thread() is threading.main_thread()  # it alone may set handlers
+    numbers = [one for one in both if is_main and signal.getsignal(one) is signal.SIG_DFL]
+    for number in numbers:
         signal.signal(number, _stop)
     try:
         yield
     finally:
-        for number in deadly:
+        for number in numbers:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -417,56 +392,29 @@ def _stop(number: int, _: object) -> None:
     sys.exit(128 + number)
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(given: argparse.Namespace, is_closed: bool) -> int:
     """Call the command, which is imported late to keep --help fast."""
+    if is_closed and given.command == "apply" and given.out is None:
+        raise ValueError("standard output is closed; name a file: --out decided.csv.")
     if given.command == "demo":
-        from skselect.cli.demo import DemoOptions, run  # noqa: PLC0415
-        from skselect.cli.tables import CsvLayout  # noqa: PLC0415
+        from skselect.cli.demo import demo  # noqa: PLC0415
 
-        return run(
-            DemoOptions(
-                given.data,
-                given.target,
-                given.max_risk,
-                given.delta,
-                given.out,
-                given.seed,
-                CsvLayout(given.separator, given.decimal, given.encoding),
-            )
-        )
+        return demo(given)
     from skselect.cli import commands  # noqa: PLC0415
 
-    command: Callable[[argparse.Namespace], int] = getattr(commands, given.command)
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: _say(f"note: {message}", given)
-        return command(given)
+        warnings.showwarning = lambda message, *_, **__: _say(f"note: {message}")
+        return int(getattr(commands, given.command)(given))
 
 
-def _say(message: object, given: argparse.Namespace) -> None:
-    """Print an error or a warning as one line that names options."""
-    print(f"skselect: {name_options(str(message), given)}", file=sys.stderr)
+def _say(message: object) -> None:
+    print(f"skselect: {message}", file=sys.stderr)
 
 
-def name_options(message: str, given: argparse.Namespace) -> str:
-    """Return a message of the library with the options of a command for its arguments.
-
-    What is quoted stays as it is, and so do Python calls.
-    """
-    options = {name: f"--{name.replace('_', '-')}" for name in vars(given)} | _OTHER_NAMES
-    plain = "|".join(options)
-    unusual = "|".join(name for name in options if "_" in name)
-    pattern = (
-        r"(?<!\w)'[^']*'(?!\w)|\w+\((?:[^()]|\([^()]*\))*\)"
-        rf"|(?<![\w.-])(?P<value>{plain})=(?P<end>(?=[\s)]))?"
-        rf"|(?:^|(?<=[.:] ))(?P<subject>{plain})(?=:| (?:must|is|has|needs|goes|lists|\(of)\b)"
-        rf"|(?<![\w.-])(?P<word>{unusual})\b"
-    )
-
-    def replace(found: re.Match[str]) -> str:
-        name = found["value"] or found["subject"] or found["word"]
-        if name is None:
-            return found[0]
-        return options[name] + (" " if found["value"] and found["end"] is None else "")
-
-    return re.sub(pattern, replace, message)
+def _name_option(error: Exception, given: argparse.Namespace) -> str:
+    """Return the message of an error with the option for the argument that it begins with."""
+    argument = getattr(error, "argument", None)
+    if argument not in vars(given):
+        return str(error)
+    return f"--{argument.replace('_', '-')}{str(error).removeprefix(argument)}"

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -81,6 +82,11 @@ class CsvLayout:
 
 #: Files with commas, decimal points and UTF-8; those with the ending .tsv have tabs.
 COMMAS = CsvLayout()
+
+
+def read_layout(given: Namespace) -> CsvLayout:
+    """Return what the command line says about CSV files."""
+    return CsvLayout(given.separator, given.decimal, given.encoding)
 
 
 def read_table(path: Path, argument: str = "TABLE", layout: CsvLayout = COMMAS) -> pd.DataFrame:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from skselect._files import import_extra
 from skselect._typing import FloatArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.curve.scan import evenly
+from skselect.estimators.scoring import judge_estimator
+from skselect.metrics._arguments import DoorOptions, Judged, judge_proba, share_options
 from skselect.objectives import Loss
 from skselect.policy.subgroups import subgroup_codes
 from skselect.predictions.predictions import Predictions
@@ -33,10 +37,104 @@ STYLE = {
 MAX_POINTS = 2000
 
 
-class CurveDisplay(ABC):
-    """A curve; those of several models or subgroups may share the axes."""
+class _WeightOptions(TypedDict, total=False):
+    """What `from_estimator` takes beside the options of a picture."""
+
+    sample_weight: Any
+
+
+class RowsDisplay(ABC):
+    """A picture of labelled rows: of class probabilities, or of what a fitted estimator says.
+
+    `_options` are the keywords of both constructors with their defaults; an estimator gives its own
+    threshold. `_draw_rows` is the hook of pictures that are not made from a curve.
+    """
 
     name: str | None
+    _options: ClassVar[dict[str, Any]] = {}
+    # What the constructor from class probabilities takes beside the options of the picture.
+    _reads: ClassVar[type[Any]] = DoorOptions
+    # Whether an estimator's class is the name that a picture shows by default.
+    _names_estimator: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        """Write the options of the picture into signature and docstring of both constructors."""
+        super().__init_subclass__()
+        fixed = {name: value for name, value in cls._options.items() if name != "threshold"}
+        if "from_predictions" not in vars(cls):
+            _write(cls, "from_predictions", cls._options, cls._reads)
+        _write(cls, "from_estimator", fixed, _WeightOptions)
+
+    @abstractmethod
+    def plot(self, ax: Any = None, *, name: str | None = None) -> Self:
+        """Draw."""
+
+    @classmethod
+    def _draw_rows(cls, rows: Judged, *, ax: Any, **options: Any) -> Self:
+        return cls(rows.curve, **options).plot(ax)  # type: ignore[call-arg]
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, y_proba: Any, *, name: str | None = None, ax: Any = None, **options: Any
+    ) -> Self:
+        """Draw class probabilities; keywords that are not named here are those of the class.
+
+        Parameters
+        ----------
+        %(data)s
+        %(options)s
+        """
+        own = {option: options.pop(option) for option in cls._options.keys() & options}
+        return cls._draw_rows(judge_proba(y_true, y_proba, **options), name=name, ax=ax, **own)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None,
+        **options: Any,
+    ) -> Self:  # fmt: skip
+        """Draw a fitted estimator, and mark its threshold if it has a single one.
+
+        Keywords that are not named here are those of the class.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : array-like of shape (n, d)
+            Features.
+        y : array-like of shape (n,)
+            True labels.
+        %(options)s
+        """
+        found = judge_estimator(estimator, X, y, options.pop("sample_weight", None))
+        if "threshold" in cls._options:
+            options["threshold"] = found.single_threshold
+        if name is None and cls._names_estimator:
+            name = type(estimator).__name__
+        return cls._draw_rows(found.judged, name=name, ax=ax, **options)
+
+
+def _write(cls: type[RowsDisplay], name: str, own: Mapping[str, Any], shared: type[Any]) -> None:
+    """Give a picture a constructor that shows its own keywords and the shared ones."""
+    function = getattr(RowsDisplay, name).__func__
+
+    @functools.wraps(function)
+    def constructor(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
+
+    signature = inspect.signature(function)
+    shown = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    shown += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=own[n]) for n in own]
+    constructor.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    constructor.__qualname__ = f"{cls.__name__}.{name}"
+    setattr(cls, name, classmethod(share_options(shared)(constructor)))
+
+
+class CurveDisplay(RowsDisplay):
+    """A curve; those of several models or subgroups may share the axes."""
+
+    # Where the legend stands.
+    _legend: ClassVar[str] = "best"
 
     def plot(
         self,
@@ -67,8 +165,24 @@ class CurveDisplay(ABC):
         """
         ax = new_axes(ax)
         self._draw(ax, self.name if name is None else name, full_names(curve_kwargs))
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False, loc=self._legend)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    @property
+    def _kind(self) -> str:
+        """By which the curves of this kind on the axes are known."""
+        return f"skselect {type(self).__name__}"
+
+    def _lines(self, ax: Any) -> list[Any]:
+        """Return the curves of this kind that are on the axes already."""
+        return [line for line in ax.lines if line.get_gid() == self._kind]
+
+    def _style(self, ax: Any, label: str | None, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the look of the next curve, which has a colour of its own."""
+        color = COLORS[len(self._lines(ax)) % len(COLORS)]
+        return {"color": color, "label": label, "gid": self._kind} | given
 
     @abstractmethod
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
@@ -104,9 +218,7 @@ class CurveDisplay(ABC):
             )
         shown: dict[str, Any] = {}
         for name in check_models("y_probas", y_probas, None):
-            shown[name] = cls.from_predictions(  # type: ignore[attr-defined]
-                y_true, y_probas[name], name=name, ax=ax, **options
-            )
+            shown[name] = cls.from_predictions(y_true, y_probas[name], name=name, ax=ax, **options)
             ax = shown[name].ax_
         return shown
 
@@ -155,7 +267,7 @@ class CurveDisplay(ABC):
         shown: dict[Any, Any] = {}
         for code, key in enumerate(keys):
             mine = codes == code
-            shown[key] = cls.from_predictions(  # type: ignore[attr-defined]
+            shown[key] = cls.from_predictions(
                 rows.classes[rows.y_true[mine]], proba[mine], labels=rows.classes,
                 pos_label=pos_label, name=f"{key} ({np.sum(mine):,})", ax=ax,
                 sample_weight=None if rows.sample_weight is None else rows.sample_weight[mine],
@@ -171,9 +283,12 @@ def legend_name(name: Any) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def count_lines(ax: Any, kind: str) -> int:
-    """Return how many curves of one kind are on the axes already."""
-    return sum(line.get_gid() == kind for line in ax.lines)
+def mark_point(ax: Any, point: tuple[float, float] | None, label: str) -> None:
+    """Mark what a threshold does; None: nothing, and only the legend says so."""
+    if point is None:
+        ax.scatter([], [], marker="x", color=MARK, label=label)
+    else:
+        ax.plot([point[0]], [point[1]], "o", color=MARK, markersize=8, zorder=3, label=label)
 
 
 def full_names(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:

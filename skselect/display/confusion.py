@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from skselect.selection.kept import decide_labelled
 _GREY = "0.92"
 
 
+@dataclass(eq=False, repr=False)
 class SelectiveConfusionDisplay:
     """Confusion matrix of what is decided, with a column "abstains" for what is handed over.
 
@@ -52,7 +54,7 @@ class SelectiveConfusionDisplay:
 
     Examples
     --------
-    >>> from skselect import SelectiveConfusionDisplay
+    >>> from skselect.display import SelectiveConfusionDisplay
     >>> y, y_proba = ["no", "yes", "yes", "no"], [[.9, .1], [.1, .9], [.4, .6], [.3, .7]]
     >>> display = SelectiveConfusionDisplay.from_predictions(y, y_proba, threshold=.65)
     >>> display.confusion_matrix
@@ -62,25 +64,26 @@ class SelectiveConfusionDisplay:
     ['no', 'yes', 'abstains']
     """
 
-    def __init__(
-        self, confusion_matrix: Any, *, display_labels: Any = None, normalize: str | None = None
-    ) -> None:
-        self.confusion_matrix = np.asarray(confusion_matrix)
+    confusion_matrix: Any
+    _: KW_ONLY
+    display_labels: Any = None
+    normalize: str | None = None
+
+    def __post_init__(self) -> None:
+        self.confusion_matrix = np.asarray(self.confusion_matrix)
         shape = self.confusion_matrix.shape
         if len(shape) != 2 or shape[0] not in (shape[1] - 1, shape[1]) or shape[1] < 2:
             raise ValueError(
                 "confusion_matrix must have a row per true class, and a column per class and one "
                 f"for the cases handed over, got the shape {shape}."
             )
-        if display_labels is not None and len(display_labels) != shape[1] - 1:
+        if self.display_labels is not None and len(self.display_labels) != shape[1] - 1:
             raise ValueError(
                 f"display_labels must name the {shape[1] - 1} classes (not the column of the cases "
-                f"handed over), got {len(display_labels)} names."
+                f"handed over), got {len(self.display_labels)} names."
             )
-        self.display_labels = display_labels
-        if normalize is not None:
-            check_choice("normalize", normalize, ["true", "all"])
-        self.normalize = normalize
+        if self.normalize is not None:
+            check_choice("normalize", self.normalize, ["true", "all"])
 
     @classmethod
     def from_predictions(
@@ -96,7 +99,7 @@ class SelectiveConfusionDisplay:
         normalize: str | None = None,
         display_labels: Any = None,
         **options: Any,
-    ) -> SelectiveConfusionDisplay:
+    ) -> Self:
         """Draw class probabilities; arguments as in the metrics, `options` as in :meth:`plot`."""
         threshold = check_threshold(threshold)
         rows = Predictions.from_proba(
@@ -116,7 +119,7 @@ class SelectiveConfusionDisplay:
         normalize: str | None = None,
         display_labels: Any = None,
         **options: Any,
-    ) -> SelectiveConfusionDisplay:
+    ) -> Self:
         """Draw a fitted estimator, which decides by its own threshold if it has one."""
         found = judge_estimator(estimator, X, y, sample_weight)
         rows, accepted = found.judged.predictions, None
@@ -133,7 +136,7 @@ class SelectiveConfusionDisplay:
         normalize: str | None = None,
         display_labels: Any = None,
         **options: Any,
-    ) -> SelectiveConfusionDisplay:
+    ) -> Self:
         """Draw what a policy decides; arguments as in :func:`skselect.check_policy`."""
         answered, accepted, _ = decide_labelled(policy, rows, subgroups, cls.__name__)
         return cls._draw_decisions(answered, accepted, normalize, display_labels, options)
@@ -146,7 +149,7 @@ class SelectiveConfusionDisplay:
         normalize: str | None,
         display_labels: Any,
         options: Mapping[str, Any],
-    ) -> SelectiveConfusionDisplay:
+    ) -> Self:
         """Count rows, turn the counts into shares where asked, and draw."""
         counts = count_decisions(
             rows.y_true, rows.y_pred, accepted, len(rows.classes), rows.sample_weight

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import pandas as pd
 
@@ -23,6 +24,7 @@ from skselect.objectives import Loss
 _HIGHEST = 1e4
 
 
+@dataclass(eq=False, repr=False)
 class MonitorDisplay:
     """The course of a monitor: the evidence with the alarm line, and below it the risk.
 
@@ -55,7 +57,8 @@ class MonitorDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import AbstentionPolicy, MonitorDisplay, SelectiveRiskMonitor
+    >>> from skselect import AbstentionPolicy, SelectiveRiskMonitor
+    >>> from skselect.display import MonitorDisplay
     >>> policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
     >>> monitor = SelectiveRiskMonitor(policy, target=.05, batch=100)
     >>> y = np.append(np.zeros(300), np.arange(200) % 4 == 0).astype(int)
@@ -64,23 +67,16 @@ class MonitorDisplay:
     [0.0, 0.0, 0.0, 0.25, 0.25]
     """
 
-    def __init__(
-        self,
-        course: pd.DataFrame,
-        *,
-        target: float | None = None,
-        is_share: bool = True,
-        name: str | None = None,
-    ) -> None:
-        self.course = course
-        self.target = target
-        self.is_share = is_share
-        self.name = name
+    course: pd.DataFrame
+    _: KW_ONLY
+    target: float | None = None
+    is_share: bool = True
+    name: str | None = None
 
     @classmethod
     def from_monitor(
         cls, monitor: SelectiveRiskMonitor, *, name: str | None = None, axes: Any = None
-    ) -> MonitorDisplay:
+    ) -> Self:
         """Draw a monitor; several promises share the lines, and that of the target if it is one."""
         status = monitor.status_
         targets = {promise.target for promise in status.promises}
@@ -99,7 +95,7 @@ class MonitorDisplay:
         name: str | None = None,
         evidence_kwargs: Mapping[str, Any] | None = None,
         risk_kwargs: Mapping[str, Any] | None = None,
-    ) -> MonitorDisplay:
+    ) -> Self:
         """Draw.
 
         Parameters

@@ -1,25 +1,31 @@
-"""Reliability diagram."""
+"""Is the confidence right? The reliability diagram, and the ROC curve weighted by confidence."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from skselect._checks.labels import check_both_kinds
+from skselect._checks.proba import check_has_proba, resolve_pos_label
+from skselect._typing import LabelArray
 from skselect.display.common import (
-    COLORS,
     CurveDisplay,
-    count_lines,
+    full_names,
     legend_name,
     show_percent,
+    thin,
 )
-from skselect.estimators.scoring import judge_estimator
 from skselect.metrics import evaluate
-from skselect.metrics._arguments import DoorOptions, judge_proba, share_options
+from skselect.metrics._arguments import CountOptions, Judged, judge_proba, share_options
 from skselect.metrics._binned_errors import reliability
+from skselect.metrics._confidence_weighted import roc_points, weigh_by_confidence
 from skselect.predictions.outcomes import Outcomes
 
-_CURVE = "skselect reliability curve"
 
-
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(CurveDisplay):
     """Reliability diagram: the share of right answers at each confidence.
 
@@ -46,7 +52,7 @@ class ReliabilityDisplay(CurveDisplay):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from skselect import ReliabilityDisplay
+    >>> from skselect.display import ReliabilityDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = GaussianNB().fit(X[:300], y[:300])
     >>> display = ReliabilityDisplay.from_estimator(model, X[300:], y[300:], n_bins=5)
@@ -58,51 +64,17 @@ class ReliabilityDisplay(CurveDisplay):
     3       1.000     1.000  0.966  1.000  0.398
     """
 
-    def __init__(self, curve: Any, *, name: str | None = None, error: float | None = None) -> None:
-        self.curve = curve
-        self.name = name
-        self.error = error
+    curve: Any
+    _: KW_ONLY
+    name: str | None = None
+    error: float | None = None
+
+    _legend: ClassVar = "upper left"
+    _options: ClassVar = {"n_bins": 15, "strategy": "quantile"}
 
     @classmethod
-    @share_options(DoorOptions)
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_proba: Any,
-        *,
-        n_bins: int = 15,
-        strategy: str = "quantile",
-        name: str | None = None,
-        ax: Any = None,
-        **options: Unpack[DoorOptions],
-    ) -> ReliabilityDisplay:
-        """Draw class probabilities; keywords that are not named here are those of the class.
-
-        Parameters
-        ----------
-        %(data)s
-        %(options)s
-        """
-        outcomes = judge_proba(y_true, y_proba, **options).claimed.outcomes
-        return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        n_bins: int = 15,
-        strategy: str = "quantile",
-        sample_weight: Any = None,
-        name: str | None = None,
-        ax: Any = None,
-    ) -> ReliabilityDisplay:
-        """Draw the claimed probabilities of being right of a fitted estimator."""
-        outcomes = judge_estimator(estimator, X, y, sample_weight).judged.claimed.outcomes
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_outcomes(outcomes, n_bins=n_bins, strategy=strategy, name=name, ax=ax)
+    def _draw_rows(cls, rows: Judged, **options: Any) -> Self:
+        return cls.from_outcomes(rows.claimed.outcomes, **options)
 
     @classmethod
     def from_outcomes(
@@ -113,7 +85,7 @@ class ReliabilityDisplay(CurveDisplay):
         strategy: str = "quantile",
         name: str | None = None,
         ax: Any = None,
-    ) -> ReliabilityDisplay:
+    ) -> Self:
         """Draw outcomes whose confidence is the claimed probability of being right."""
         error = float(evaluate(outcomes, ["smooth_ece"])["smooth_ece"])
         return cls(reliability(outcomes, n_bins, strategy), name=name, error=error).plot(ax)
@@ -122,14 +94,11 @@ class ReliabilityDisplay(CurveDisplay):
         curve, label = self.curve, None if name is None else legend_name(name)
         if self.error is not None:
             label = f"{label or 'classifier'}: smooth ECE {100 * self.error:.1f} %"
-        drawn = count_lines(ax, _CURVE)
+        drawn = self._lines(ax)
         if not drawn:
             ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
-        style = {
-            "color": COLORS[drawn % len(COLORS)], "marker": "o", "markersize": 4,
-            "label": label, "gid": _CURVE,
-        }  # fmt: skip
-        (self.line_,) = ax.plot(curve["confidence"], curve["accuracy"], **(style | given))
+        style = self._style(ax, label, {"marker": "o", "markersize": 4} | given)
+        (self.line_,) = ax.plot(curve["confidence"], curve["accuracy"], **style)
         color = self.line_.get_color()
         ax.vlines(curve["confidence"], curve["low"], curve["high"], color=color, alpha=0.35)
         lowest = float(curve[["confidence", "accuracy", "low"]].min(axis=None))
@@ -137,5 +106,155 @@ class ReliabilityDisplay(CurveDisplay):
         ax.set(xlabel="Confidence", ylabel="Share of right answers",
                xlim=(bottom, 1.02), ylim=(bottom, 1.02))  # fmt: skip
         show_percent(ax.yaxis)
-        if label:
-            ax.legend(frameon=False, loc="upper left")
+
+
+@dataclass(eq=False, repr=False)
+class ConfidenceWeightedRocDisplay(CurveDisplay):
+    """ROC curve in which each row is weighted by the confidence in its predicted class.
+
+    Where it lies above the unweighted curve (thin and dashed), the classifier is more confident
+    in the rows that it ranks well.
+
+    Parameters
+    ----------
+    fpr, tpr : array-like of shape (m,)
+        Confidence-weighted false and true positive rates, from (0, 0) to (1, 1).
+    cw_auc : float, default=None
+        The area under it, for the legend.
+    plain : tuple of array-like (fpr, tpr), default=None
+        The curve without weights, for comparison.
+    name : str, default=None
+        For the legend.
+    pos_label : label, default=None
+        The class that is called positive.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The confidence-weighted curve.
+
+    References
+    ----------
+    .. [1] arXiv 2605.01796, propositions 15 and 16.
+
+    Examples
+    --------
+    >>> from skselect.display import ConfidenceWeightedRocDisplay
+    >>> display = ConfidenceWeightedRocDisplay.from_predictions(
+    ...     [0, 1, 1, 0], [.25, .875, .625, .75])
+    >>> round(display.cw_auc, 4)
+    0.7917
+    """
+
+    _legend: ClassVar = "lower right"
+    _options: ClassVar = {"pos_label": None}
+    _reads: ClassVar = CountOptions
+
+    fpr: Any
+    tpr: Any
+    _: KW_ONLY
+    cw_auc: float | None = None
+    plain: tuple[Any, Any] | None = None
+    name: str | None = None
+    pos_label: Any = None
+
+    def __post_init__(self) -> None:
+        self.fpr, self.tpr = np.asarray(self.fpr), np.asarray(self.tpr)
+
+    @classmethod
+    @share_options(CountOptions)
+    def from_predictions(
+        cls, y_true: Any, y_proba: Any, *, name: str | None = None, ax: Any = None, **options: Any
+    ) -> Self:
+        """Draw class probabilities; of more than two classes, `pos_label` against the rest.
+
+        Parameters
+        ----------
+        %(data)s
+        %(options)s
+        """
+        pos_label, shape = options.get("pos_label"), np.shape(y_proba)
+        if len(shape) == 2 and shape[1] > 2:
+            options["pos_label"] = None
+        rows = judge_proba(y_true, y_proba, **options)
+        return cls._draw_rows(rows, name=name, ax=ax, pos_label=pos_label)
+
+    @classmethod
+    def _draw_rows(cls, rows: Judged, *, pos_label: Any = None, **options: Any) -> Self:
+        owner, predictions = "ConfidenceWeightedRocDisplay", rows.claimed.predictions
+        label = _resolve_one_class(predictions.classes, pos_label)
+        place = predictions.classes.tolist().index(label)
+        proba = check_has_proba(predictions.y_proba, owner)
+        score, positive = proba[:, place].astype(np.float64), predictions.y_true == place
+        mass, weight = weigh_by_confidence(predictions), predictions.sample_weight
+        check_both_kinds(mass, positive, owner)
+        fpr, tpr, _ = roc_points(score, positive, mass)
+        plain = roc_points(score, positive, np.ones(len(score)) if weight is None else weight)
+        area = float(np.trapezoid(tpr, fpr))
+        shown = cls(fpr, tpr, cw_auc=area, plain=plain[:2], name=options["name"], pos_label=label)
+        return shown.plot(options["ax"])
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
+        plain_kwargs: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the legend.
+        curve_kwargs, plain_kwargs : mapping, default=None
+            For the confidence-weighted curve, and for the one without weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        super().plot(ax, name=name, curve_kwargs=curve_kwargs)
+        if self.plain is not None:
+            fpr, tpr = self.plain
+            named = _prefix(self.name if name is None else name)
+            style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1,
+                     "label": f"{named}AUC {np.trapezoid(tpr, fpr):.3f}"}  # fmt: skip
+            self.ax_.plot(*thin(fpr, tpr), **(style | full_names(plain_kwargs)))
+            self.ax_.legend(frameon=False, loc=self._legend)
+        return self
+
+    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+        if not self._lines(ax):
+            ax.axline((0, 0), slope=1, color="0.6", linewidth=1, zorder=0)
+        value = "weighted" if self.cw_auc is None else f"cwAUC {self.cw_auc:.3f}"
+        style = self._style(ax, _prefix(name) + value, given)
+        (self.line_,) = ax.plot(*thin(self.fpr, self.tpr), **style)
+        of = "" if self.pos_label is None else f" of {legend_name(self.pos_label)}"
+        ax.set(xlabel=f"False positive rate{of}", ylabel=f"True positive rate{of}",
+               xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")  # fmt: skip
+        show_percent(ax.xaxis, ax.yaxis)
+
+
+def _prefix(name: str | None) -> str:
+    return f"{legend_name(name)}: " if name else ""
+
+
+def _resolve_one_class(classes: LabelArray, pos_label: Any) -> Any:
+    """Return the positive class: `pos_label`, or by default 1 where two classes are numbers."""
+    if pos_label is None and (len(classes) != 2 or classes.dtype.kind not in "biuf"):
+        raise ValueError(
+            f"pos_label must name the class to set against the rest, one of "
+            f"{classes[:20].tolist()}."
+        )
+    return resolve_pos_label(classes, pos_label)

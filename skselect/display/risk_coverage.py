@@ -1,36 +1,40 @@
-"""Risk against coverage, and what is certified about it."""
+"""Risk against coverage, what is certified about it, and what a risk target costs in deferrals."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skselect._checks.options import check_choice, check_threshold
-from skselect.curve.curve import RiskCoverageCurve
+from skselect._checks.options import check_choice, check_number, check_threshold
+from skselect._checks.rows import check_countable
+from skselect._notebook import percent
+from skselect._typing import FloatArray
+from skselect.curve.curve import RiskCoverageCurve, count_handed_over
 from skselect.display.common import (
-    COLORS,
     MARK,
     MAX_POINTS,
     CurveDisplay,
-    count_lines,
     draw_band,
     draw_target,
     legend_name,
+    mark_point,
     risk_interval,
     show_percent,
     thin,
 )
-from skselect.estimators.scoring import judge_estimator
-from skselect.metrics._arguments import DoorOptions, share_options
+from skselect.metrics._arguments import CountOptions
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
-_CURVE = "skselect risk-coverage curve"
+# Targets at which the workload is drawn.
+_TARGETS = 1001
 
 
+@dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(CurveDisplay):
     """Risk-coverage curve: the selective risk at every coverage.
 
@@ -75,28 +79,23 @@ class RiskCoverageDisplay(CurveDisplay):
     (4, 2)
     """
 
-    def __init__(
-        self,
-        curve: RiskCoverageCurve,
-        *,
-        name: str | None = None,
-        threshold: float | None = None,
-        target: float | None = None,
-        certificate: Certificate | None = None,
-        band: Any = None,
-        confidence_level: float | None = None,
-        loss: str = "zero_one",
-        unit: float = 1.0,
-    ) -> None:
-        self.curve = curve
-        self.name = name
-        self.threshold = None if threshold is None else check_threshold(threshold)
-        self.target = target
-        self.certificate = certificate
-        self.band = band
-        self.confidence_level = confidence_level
-        self.loss = check_choice("loss", loss, ["zero_one", "cost", "graded"])
-        self.unit = unit
+    _options: ClassVar = {"threshold": None, "target": None, "confidence_level": None}
+
+    curve: RiskCoverageCurve
+    _: KW_ONLY
+    name: str | None = None
+    threshold: float | None = None
+    target: float | None = None
+    certificate: Certificate | None = None
+    band: Any = None
+    confidence_level: float | None = None
+    loss: str = "zero_one"
+    unit: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None:
+            self.threshold = check_threshold(self.threshold)
+        check_choice("loss", self.loss, ["zero_one", "cost", "graded"])
 
     @classmethod
     def from_selection(
@@ -106,7 +105,7 @@ class RiskCoverageDisplay(CurveDisplay):
         name: str | None = None,
         band: bool = False,
         ax: Any = None,
-    ) -> RiskCoverageDisplay:
+    ) -> Self:
         """Draw the rows that chose a threshold, the target, and what is promised.
 
         Parameters
@@ -157,61 +156,11 @@ class RiskCoverageDisplay(CurveDisplay):
             unit=goal.loss.unit,
         ).plot(ax)
 
-    @classmethod
-    @share_options(DoorOptions)
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_proba: Any,
-        *,
-        name: str | None = None,
-        threshold: float | None = None,
-        target: float | None = None,
-        confidence_level: float | None = None,
-        ax: Any = None,
-        **options: Unpack[DoorOptions],
-    ) -> RiskCoverageDisplay:
-        """Draw the curve of class probabilities; other keywords are those of the class.
-
-        Parameters
-        ----------
-        %(data)s
-        %(options)s
-        """
-        curve = RiskCoverageCurve.from_proba(y_true, y_proba, **options)
-        return cls(
-            curve, name=name, threshold=threshold, target=target,
-            confidence_level=confidence_level,
-        ).plot(ax)  # fmt: skip
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        name: str | None = None,
-        target: float | None = None,
-        confidence_level: float | None = None,
-        ax: Any = None,
-    ) -> RiskCoverageDisplay:
-        """Draw the curve of a fitted estimator, and mark its threshold if it has a single one."""
-        found = judge_estimator(estimator, X, y, sample_weight)
-        name = type(estimator).__name__ if name is None else name
-        return cls(
-            found.judged.curve, name=name, threshold=found.single_threshold, target=target,
-            confidence_level=confidence_level,
-        ).plot(ax)  # fmt: skip
-
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         points = self.curve.arrays(
             "coverage", "selective_risk", "accepted_loss", "accepted_weight", max_points=MAX_POINTS
         )
-        label = None if name is None else legend_name(name)
-        color = COLORS[count_lines(ax, _CURVE) % len(COLORS)]
-        style = {"color": color, "label": label, "gid": _CURVE} | given
+        style = self._style(ax, None if name is None else legend_name(name), given)
         (self.line_,) = ax.plot(points["coverage"], self.unit * points["selective_risk"], **style)
         if self.confidence_level is not None:
             low, high = risk_interval(self.curve, points, self.confidence_level)
@@ -233,8 +182,6 @@ class RiskCoverageDisplay(CurveDisplay):
         ax.autoscale(axis="y")  # fit all curves on these axes
         ax.set_ylim(bottom=0)
         show_percent(*(ax.xaxis, ax.yaxis) if loss.is_error else (ax.xaxis,))
-        if ax.get_legend_handles_labels()[0]:
-            ax.legend(frameon=False)
 
     def _draw_band(self, ax: Any) -> None:
         """Draw the bound for all thresholds at once, where there is one."""
@@ -270,9 +217,107 @@ class RiskCoverageDisplay(CurveDisplay):
         accepted = self.curve.accepted_at(np.array([threshold]))
         weight, loss = float(accepted.weight[0]), float(accepted.loss[0])
         if weight == 0:
-            ax.scatter([], [], marker="x", color=MARK, label="accepts nothing")
+            mark_point(ax, None, "accepts nothing")
             return
         x, y = weight / self.curve.total_weight, self.unit * (loss / weight)
         found = f"{100 * y:.1f} % wrong" if Loss(self.loss).is_error else f"mean {y:.3g}"
-        ax.plot([x], [y], "o", color=MARK, markersize=8, zorder=3,
-                label=f"threshold {threshold:.3g}: accepts {100 * x:.0f} %, {found}")  # fmt: skip
+        mark_point(ax, (x, y), f"threshold {threshold:.3g}: accepts {100 * x:.0f} %, {found}")
+
+
+@dataclass(eq=False, repr=False)
+class WorkloadDisplay(CurveDisplay):
+    """Cases handed over per 1,000 at each risk target.
+
+    Reading it answers "what does a risk of 2 % cost?". The curve shows, for each target, the
+    largest set of rows whose risk on these rows is at most the target. It is an estimate: on new
+    rows the risk may be higher, and more so because these very rows chose the threshold.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+    threshold : float, default=None
+        A chosen threshold, whose risk and hand-overs are marked.
+    name : str, default=None
+        For the legend.
+    confidence_level : float in [0.5, 1), default=None
+        Also draw the hand-overs with which the risk is at most the target with this confidence,
+        for all targets at once (:func:`skselect.thresholds.simultaneous_band`), so that a target
+        may be chosen from the picture. It needs errors of 0 or 1, unweighted, of rows that neither
+        trained nor calibrated the classifier.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The curve.
+
+    See Also
+    --------
+    RiskCoverageDisplay : The risk at each coverage.
+    skselect.select_threshold : Certifies one target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect import Outcomes, RiskCoverageCurve
+    >>> from skselect.display import WorkloadDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(.5, 1, 2000)
+    >>> outcomes = Outcomes(rng.random(2000) < (1 - confidence) / 4, confidence)
+    >>> display = WorkloadDisplay(RiskCoverageCurve.from_outcomes(outcomes), confidence_level=.95)
+    >>> x, y = display.plot().line_.get_xydata().T
+    >>> bool(np.all(np.diff(y) <= 0))                   # a larger target needs fewer hand-overs
+    True
+    """
+
+    _options: ClassVar = {"threshold": None, "confidence_level": None}
+    _reads: ClassVar = CountOptions
+
+    curve: RiskCoverageCurve
+    _: KW_ONLY
+    threshold: float | None = None
+    name: str | None = None
+    confidence_level: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None:
+            self.threshold = check_threshold(self.threshold)
+        if self.confidence_level is not None:
+            check_number("confidence_level", self.confidence_level, 0.5, 1.0, closed="left")
+            check_countable(self.curve)
+
+    def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
+        # From the risk of answering every row on, nothing is handed over.
+        targets = np.linspace(0.0, min(1.25 * self.curve.mean_loss + 1e-3, 1.0), _TARGETS)
+        style = self._style(ax, None if name is None else legend_name(name), given)
+        handed_over = count_handed_over(self.curve, self.curve.selective_risk, targets)
+        (self.line_,) = ax.plot(targets, handed_over, drawstyle="steps-post", **style)
+        if self.confidence_level is not None:
+            self._draw_bound(ax, targets, self.confidence_level)
+        if self.threshold is not None:
+            self._mark(ax, self.threshold)
+        ax.set(xlabel="Risk target: most errors among the cases decided alone",
+               ylabel="Cases handed over per 1,000", ylim=(0, 1020))  # fmt: skip
+        ax.autoscale(axis="x")  # fit all curves on these axes
+        ax.set_xlim(left=0)
+        show_percent(ax.xaxis)
+
+    def _draw_bound(self, ax: Any, targets: FloatArray, level: float) -> None:
+        """Draw the hand-overs that keep the risk within all targets, where any do."""
+        surely = count_handed_over(self.curve, simultaneous_band(self.curve, 1.0 - level), targets)
+        some = surely < 1000.0
+        if not np.any(some):
+            return
+        ax.plot(targets[some], surely[some], color="0.55", linewidth=1.2, drawstyle="steps-post",
+                label=f"with {percent(level, up=False)} confidence")  # fmt: skip
+
+    def _mark(self, ax: Any, threshold: float) -> None:
+        blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])
+        if blocks == 0:
+            mark_point(ax, None, "accepts nothing")
+            return
+        coverage, risk = self.curve.working_point(blocks)
+        per_1000 = 1000.0 * (1.0 - coverage)
+        label = f"threshold {threshold:.3g}: {per_1000:,.0f} per 1,000, {100 * risk:.1f} % wrong"
+        mark_point(ax, (risk, per_1000), label)

@@ -1,26 +1,32 @@
-"""Metrics against the threshold."""
+"""Metrics against the threshold, and the confidence of right and of wrong answers."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+import math
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skselect._checks.options import check_choice
+from skselect._checks.options import check_choice, check_count
 from skselect._checks.rows import check_unit_confidence
 from skselect._typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.display.common import (
     COLORS,
     CurveDisplay,
+    RowsDisplay,
     draw_band,
     draw_threshold,
+    full_names,
     legend_name,
+    new_axes,
     risk_interval,
     show_percent,
 )
-from skselect.estimators.scoring import judge_estimator
-from skselect.metrics._arguments import DoorOptions, share_options
+from skselect.metrics._arguments import Judged
+from skselect.predictions.outcomes import Outcomes
 
 #: What can be drawn, with its colour.
 METRICS = {
@@ -36,7 +42,6 @@ _LABELS = {
     "cwsa_plus": "CWSA+",
 }
 _POINTS = 501
-_CURVE = "skselect metric against the threshold"
 # With fewer accepted rows than this a mean over them is mostly chance.
 _FEW = 30
 _PALE = {"alpha": 0.3, "linewidth": 1.0, "label": None}
@@ -44,6 +49,7 @@ _PALE = {"alpha": 0.3, "linewidth": 1.0, "label": None}
 _DASHES = ("-", "--", ":", "-.")
 
 
+@dataclass(eq=False, repr=False)
 class ThresholdDisplay(CurveDisplay):
     """Coverage, selective accuracy, CWSA and CWSA+ against the threshold.
 
@@ -76,74 +82,23 @@ class ThresholdDisplay(CurveDisplay):
 
     Examples
     --------
-    >>> from skselect import Outcomes, RiskCoverageCurve, ThresholdDisplay
+    >>> from skselect import Outcomes, RiskCoverageCurve
+    >>> from skselect.display import ThresholdDisplay
     >>> outcomes = Outcomes(loss=[0, 0, 1, 0, 1], confidence=[.95, .9, .9, .7, .6])
     >>> display = ThresholdDisplay(RiskCoverageCurve.from_outcomes(outcomes), threshold=.65)
     >>> sorted(display.plot().lines_)
     ['coverage', 'cwsa', 'cwsa_plus', 'selective_accuracy']
     """
 
-    def __init__(
-        self,
-        curve: RiskCoverageCurve,
-        *,
-        threshold: float | None = None,
-        metrics: list[str] | None = None,
-        name: str | None = None,
-        confidence_level: float | None = None,
-    ) -> None:
-        self.curve = curve
-        self.threshold = threshold
-        self.metrics = metrics
-        self.name = name
-        self.confidence_level = confidence_level
+    _options: ClassVar = {"threshold": None, "metrics": None, "confidence_level": None}
+    _names_estimator: ClassVar = False
 
-    @classmethod
-    @share_options(DoorOptions)
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_proba: Any,
-        *,
-        threshold: float | None = None,
-        metrics: list[str] | None = None,
-        name: str | None = None,
-        confidence_level: float | None = None,
-        ax: Any = None,
-        **options: Unpack[DoorOptions],
-    ) -> ThresholdDisplay:
-        """Draw class probabilities; keywords that are not named here are those of the class.
-
-        Parameters
-        ----------
-        %(data)s
-        %(options)s
-        """
-        curve = RiskCoverageCurve.from_proba(y_true, y_proba, **options)
-        return cls(
-            curve, threshold=threshold, metrics=metrics, name=name,
-            confidence_level=confidence_level,
-        ).plot(ax)  # fmt: skip
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        metrics: list[str] | None = None,
-        name: str | None = None,
-        confidence_level: float | None = None,
-        ax: Any = None,
-    ) -> ThresholdDisplay:
-        """Draw a fitted estimator, and mark its threshold if it has a single one."""
-        found = judge_estimator(estimator, X, y, sample_weight)
-        return cls(
-            found.judged.curve, threshold=found.single_threshold, metrics=metrics, name=name,
-            confidence_level=confidence_level,
-        ).plot(ax)  # fmt: skip
+    curve: RiskCoverageCurve
+    _: KW_ONLY
+    threshold: float | None = None
+    metrics: list[str] | None = None
+    name: str | None = None
+    confidence_level: float | None = None
 
     def _draw(self, ax: Any, name: str | None, given: dict[str, Any]) -> None:
         chosen = list(METRICS) if self.metrics is None else list(self.metrics)
@@ -152,7 +107,7 @@ class ThresholdDisplay(CurveDisplay):
         for metric in chosen:
             check_choice("metrics", metric, METRICS)
         grid = self._grid()
-        earlier = [line for line in ax.lines if line.get_gid() == _CURVE]
+        earlier = self._lines(ax)
         left = min([grid[0], *(line.get_xdata()[0] for line in earlier)])
         dashes = _DASHES[len({line.get_linestyle() for line in earlier}) % len(_DASHES)]
         least = int(self.curve.first_reaching(_FEW))
@@ -162,7 +117,7 @@ class ThresholdDisplay(CurveDisplay):
             label = f"{legend_name(name)}: {_LABELS[metric]}" if name else _LABELS[metric]
             style = {"color": METRICS[metric], "linestyle": dashes} | given
             values = self._values(metric, grid)
-            (self.lines_[metric],) = ax.plot(grid, values, **(style | {"gid": _CURVE} | _PALE))
+            (self.lines_[metric],) = ax.plot(grid, values, **(style | {"gid": self._kind} | _PALE))
             firm = enough | (metric == "coverage")  # of all rows, so that it is never a mean of few
             ax.plot(grid, np.where(firm, values, np.nan), **({"label": label} | style))
         if self.confidence_level is not None and "selective_accuracy" in chosen:
@@ -174,7 +129,6 @@ class ThresholdDisplay(CurveDisplay):
         note = f"pale: fewer than {_FEW} accepted rows"
         if not np.all(enough) and note not in ax.get_legend_handles_labels()[1]:
             ax.plot([], [], color="0.7", linewidth=1.0, label=note)
-        ax.legend(frameon=False)
 
     def _draw_band(self, ax: Any, grid: FloatArray, level: float) -> None:
         """Draw the exact interval of the selective accuracy at each threshold."""
@@ -206,3 +160,138 @@ class ThresholdDisplay(CurveDisplay):
         risk = np.full(len(grid), np.nan)
         np.divide(accepted.loss, accepted.weight, out=risk, where=some)
         return 1.0 - risk
+
+
+@dataclass(eq=False, repr=False)
+class ConfidenceHistogramDisplay(RowsDisplay):
+    """Histogram of the confidence: how many right and how many wrong answers.
+
+    Wrong answers stand at the bottom, right ones on top of them, both as numbers of rows. The
+    less sure the wrong answers are, the more abstention helps.
+
+    Parameters
+    ----------
+    edges : array-like of shape (m + 1,)
+        Edges of the bins.
+    right, wrong : array-like of shape (m,)
+        Weight of right and of wrong answers in each bin; a graded loss is shared between them.
+    name : str, default=None
+        For the title.
+    threshold : float, default=None
+        A chosen threshold, marked by a line.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : dict of matplotlib StepPatch
+        "right" and "wrong".
+
+    See Also
+    --------
+    RiskCoverageDisplay : Shows how much abstention helps; takes several models.
+
+    Examples
+    --------
+    >>> from skselect.display import ConfidenceHistogramDisplay
+    >>> y_proba = [[.95, .05], [.1, .9], [.2, .8], [.7, .3], [.55, .45]]
+    >>> display = ConfidenceHistogramDisplay.from_predictions([0, 1, 1, 0, 1], y_proba, n_bins=5)
+    >>> display.right, display.wrong
+    (array([0., 1., 1., 1., 1.]), array([1., 0., 0., 0., 0.]))
+    """
+
+    _options: ClassVar = {"n_bins": 30, "threshold": None}
+
+    edges: Any
+    right: Any
+    wrong: Any
+    _: KW_ONLY
+    name: str | None = None
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        self.edges, self.right, self.wrong = (
+            np.asarray(values, dtype=np.float64) for values in (self.edges, self.right, self.wrong)
+        )
+
+    @classmethod
+    def _draw_rows(cls, rows: Judged, **options: Any) -> Self:
+        return cls.from_outcomes(rows.outcomes, **options)
+
+    @classmethod
+    def from_outcomes(
+        cls,
+        outcomes: Outcomes,
+        *,
+        n_bins: int = 30,
+        name: str | None = None,
+        threshold: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw outcomes."""
+        check_count("n_bins", n_bins)
+        c, loss = outcomes.confidence, outcomes.loss
+        weight = np.ones(len(c)) if outcomes.sample_weight is None else outcomes.sample_weight
+        low, high = float(np.min(c)), float(np.max(c))
+        if not math.isfinite(high - low):
+            raise ValueError(
+                f"confidence: from {low:g} to {high:g} is too wide a range to draw; rescale it."
+            )
+        high = max(high, 1.0) if low >= 0 else high  # named confidences end at 1
+        edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
+        wrong = np.histogram(c, edges, weights=weight * loss)[0]
+        right = np.histogram(c, edges, weights=weight * (1.0 - loss))[0]
+        return cls(edges, right, wrong, name=name, threshold=threshold).plot(ax)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        right_kwargs: Mapping[str, Any] | None = None,
+        wrong_kwargs: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        name : str, default=None
+            For the title.
+        right_kwargs, wrong_kwargs : mapping, default=None
+            For the two parts (``Axes.stairs``).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = new_axes(ax)
+        self.bars_ = {
+            "right": self._stack(ax, self.right, self.wrong, "right", COLORS[0], right_kwargs),
+            "wrong": self._stack(ax, self.wrong, 0.0, "wrong", COLORS[4], wrong_kwargs),
+        }
+        draw_threshold(ax, self.threshold)
+        ax.set(xlabel="Confidence", ylabel="Rows", ylim=(0, None))
+        ax.yaxis.set_major_formatter("{x:,.10g}")
+        name = self.name if name is None else name
+        if name:
+            ax.set_title(legend_name(name))
+        ax.legend(frameon=False, loc="upper left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _stack(
+        self, ax: Any, counts: FloatArray, below: Any, what: str, color: str,
+        given: Mapping[str, Any] | None,
+    ) -> Any:  # fmt: skip
+        """Draw the rows of one kind on top of those below."""
+        total = float(np.sum(counts))
+        label = f"{what}: {total:,.{0 if total == round(total) else 1}f}"
+        style = {"color": color, "label": label, "fill": True, "linewidth": 0}
+        return ax.stairs(below + counts, self.edges, baseline=below, **(style | full_names(given)))

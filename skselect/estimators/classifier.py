@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,32 +41,33 @@ from skselect._checks.options import (
     check_threshold,
     warn_unseen,
 )
-from skselect._checks.rows import check_weight
-from skselect._sklearn import CallbackSupportMixin, with_callbacks
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._checks.rows import check_weight, silence_repeats
+from skselect._sklearn import CallbackSupportMixin, take_rows, with_callbacks
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration import CALIBRATORS
 from skselect.calibration._choice import fit_calibration
 from skselect.calibration._registry import calibrator_name
 from skselect.calibration._scopes import SCOPES
-from skselect.estimators.abstaining import AbstainingMixin, find_records, has_decision_values
+from skselect.estimators.base import (
+    AbstainingMixin,
+    find_records,
+    has_decision_values,
+)
 from skselect.estimators.fitting import (
-    OutOfFold,
-    Parts,
+    Fits,
+    FitTask,
     RawClassifier,
     TrainingRows,
-    check_cv,
     check_n_jobs,
     check_trainable,
-    count_folds,
-    find_known_rows,
     fit_router,
-    folds,
     is_ready,
-    read_splits,
     route_fit,
+    run,
+    spread,
     wrap_fitted,
 )
-from skselect.estimators.learned_confidence import (
+from skselect.estimators.learned import (
     LearnedConfidence,
     check_learner,
     find_inner,
@@ -71,10 +75,28 @@ from skselect.estimators.learned_confidence import (
     learn_confidence,
     read_opinions,
 )
-from skselect.estimators.progress import Fits, FitTask
-from skselect.policy.policy import AbstentionPolicy
+from skselect.estimators.out_of_fold import (
+    LEAST_HELD_OUT,
+    OutOfFold,
+    Splits,
+    are_partition,
+    check_cv,
+    check_weighted_part,
+    count_folds,
+    find_known_rows,
+    make_folds,
+    predict_folds,
+    read_splits,
+    score_rows,
+)
+from skselect.policy.certificate import now
+from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy
 from skselect.policy.seen_rows import SeenRows
-from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
+from skselect.predictions.confidence import (
+    ANSWER_CONFIDENCES,
+    CONFIDENCES,
+    confidence_of_answers,
+)
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 
 
@@ -121,11 +143,12 @@ class SelectiveClassifier(
     cost_matrix : array-like of shape (K, K) or DataFrame, default=None
         What each answer costs, in your own units: rows are true classes, columns answers, in
         the order of `classes_` (a DataFrame is matched by name).
-    cv : int, splitter, iterable or pair of arrays, default=5
+    cv : int, splitter or iterable, default=5
         Folds of the out-of-fold predictions that fit the calibration; the classifier is then
-        fitted on all rows. Rows that are never tested (``TimeSeriesSplit``, one pair ``(train,
-        test)`` as in ThresholdTuner) do not fit the calibration. A row whose class no training
-        row of its fold has is left out, with a warning; losing most rows of a class is an error.
+        fitted on all rows. Rows that are never tested (``TimeSeriesSplit``, a single split
+        ``[(train, test)]`` as in ThresholdTuner) do not fit the calibration. A row whose class no
+        training row of its fold has is left out, with a warning; losing most rows of a class is
+        an error.
         For a FrozenEstimator only used by ``calibration="auto"``, which needs two folds.
     abstain_label : label, default="auto"
         What ``predict`` returns for a row that is not accepted. "auto": -1 for numbers and
@@ -266,7 +289,9 @@ class SelectiveClassifier(
         self._confidence_at_fit = self.confidence_in_use
         learned = not self._is_frozen or self._learns
         self._seen_rows = SeenRows.of(rows.X) if learned else None
-        self._policy = self._make_policy(raw, rows.rule)
+        self._policy = self._make_policy(
+            raw.classes, raw.response, rows.rule, self.calibration_, now()
+        )
         fits.end()
         return self
 
@@ -290,14 +315,16 @@ class SelectiveClassifier(
     def _learns_from(self, rows: TrainingRows) -> bool:
         return self._learns and len(rows.classes) > 1
 
-    def _folds(self, rows: TrainingRows) -> Parts:
+    def _folds(self, rows: TrainingRows) -> Splits:
         """Return the folds whose predictions fit the calibration and the learned confidence."""
         asks = isinstance(self.confidence, LearnedConfidence)
         if not self._learns_from(rows) or (self._is_frozen and not (asks or self._chooses)):
             return []
         if self._is_frozen and not asks:  # no model of these folds can lack a class
             return read_splits(self.cv, rows.X, rows.y, rows.split_params, self.random_state)
-        return folds(self.cv, rows.X, rows.y, rows.split_params, rows.weight, self.random_state)
+        return make_folds(
+            self.cv, rows.X, rows.y, rows.split_params, rows.weight, self.random_state
+        )
 
     @property
     def _chooses(self) -> bool:
@@ -333,7 +360,7 @@ class SelectiveClassifier(
         rows: TrainingRows,
         raw: RawClassifier,
         scores: FloatArray,
-        parts: Parts,
+        parts: Splits,
         tasks: list[FitTask],
     ) -> None:
         """Fit the calibration and the learned confidence, where there are any."""
@@ -358,25 +385,158 @@ class SelectiveClassifier(
         rows: TrainingRows,
         raw: RawClassifier,
         scores: FloatArray,
-        parts: Parts,
+        parts: Splits,
         tasks: list[FitTask],
         witnesses: Mapping[str, Any],
     ) -> OutOfFold:
         """Return scores by classifiers that did not see the rows, from which all is learnt."""
-        codes = rows.codes
         if not parts:
-            n = np.arange(len(codes))
-            return OutOfFold(n, scores, raw.response, codes, rows.weight, np.zeros_like(n))
+            every_row = np.arange(len(rows.codes))
+            return OutOfFold.of(rows, every_row, scores=scores, response=raw.response)
         asks_itself = self.confidence_ is not None and rows.rule.decision == "estimator"
-        unseen = rows.predict_out_of_fold(
-            self.estimator, parts, self.n_jobs,
-            tasks=tasks, own_answers=asks_itself, witnesses=witnesses,
-        )  # fmt: skip
+        say = partial(
+            score_rows, estimator=self.estimator, own_answers=asks_itself, witnesses=witnesses
+        )
+        unseen = predict_folds(say, rows, parts, self.n_jobs, tasks)
+        unseen = unseen.take(np.argsort(unseen.rows))
         if self._is_frozen and self.confidence_ is None:
             return unseen
-        known = find_known_rows(parts, codes)[unseen.rows]
+        known = find_known_rows(parts, rows.codes)[unseen.rows]
         warn_unseen(known, unseen.codes, "they are left out of the calibration")
         return unseen.take(known)
+
+    # Out of fold, for the tuner -------------------------------------------------------------
+
+    def _decide_folds(
+        self, rows: TrainingRows, splits: Splits, n_jobs: int | None, fits: Fits
+    ) -> OutOfFold:
+        """Decide every tested row by a model that did not see it."""
+        warn_unseen(find_known_rows(splits, rows.codes), rows.codes, "they count as wrong answers")
+        n_folds, n_final = len(splits), self._count_fits(rows)
+        shared = self._can_share(rows, splits)
+        n_fits = n_final + n_folds * (1 if shared else n_final)
+        *tasks, _ = fits.begin(n_fits, n_folds=n_folds, last=["all rows"])  # the last is the refit
+        if not shared:
+            return predict_folds(self._decide_fold, rows, splits, n_jobs, tasks)
+        scored = predict_folds(self._score_fold, rows, splits, n_jobs, tasks)
+        return self._calibrate_folds(rows, scored)
+
+    def _decide_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
+        with silence_repeats():  # the fit on all rows warns
+            model = self._fit_clone(known, task)
+        return self._decide_by(model, known, X)
+
+    def _can_share(self, rows: TrainingRows, splits: Splits) -> bool:
+        """Tell whether the folds of the threshold can serve the calibration as well.
+
+        They and those of the calibration must each be a partition of the rows, where no fold comes
+        before another, and each model must know all classes. A learned confidence has too many
+        parameters to share them. A choice among calibrations compares two other folds or more.
+        """
+        learnt = isinstance(self.confidence, LearnedConfidence)
+        least = 3 if self._chooses else 2
+        if self.calibration is None or learnt or is_ready(self.estimator) or len(splits) < least:
+            return False
+        n = len(rows.codes)
+        asked = [splits]
+        if not (self.cv is None or isinstance(self.cv, numbers.Integral)):
+            asked.append(self._folds(rows))
+        return all(are_partition(parts, n) for parts in asked) and bool(
+            np.all(find_known_rows(splits, rows.codes))
+        )
+
+    def _score_fold(self, known: TrainingRows, X: Any, task: FitTask | None) -> dict[str, Any]:
+        model = clone(self)
+        with run(task, model, known.X, known.y), silence_repeats():
+            raw = model._fit_raw(known)  # noqa: SLF001 - the same class
+        return raw.say(X, own_answers=known.rule.decision == "estimator")
+
+    def _calibrate_folds(self, rows: TrainingRows, scored: OutOfFold) -> OutOfFold:
+        """Decide each fold by a calibration fitted to what the others say of their own folds."""
+        decided = []
+        for k in np.unique(scored.fold):
+            own, others = scored.take(scored.fold == k), scored.take(scored.fold != k)
+            with silence_repeats():  # the fit on all rows warns
+                calibration = fit_calibration(
+                    self.calibration, self.calibration_scope, scored.response, others.scores,
+                    others.codes, len(rows.classes), others.weight, self.confidence_in_use,
+                    others.fold,
+                )  # fmt: skip
+            policy = self._make_policy(rows.classes, scored.response, rows.rule, calibration, now())
+            found = apply_policy(policy, own.scores, own.y_pred)
+            decided.append(replace(own, response="predict_proba", **_as_said(found)))
+        return OutOfFold.join(decided)
+
+    def _decide_held_out(
+        self,
+        rows: TrainingRows,
+        train: IntArray,
+        test: IntArray,
+        cv: str,
+        fits: Fits,
+        *,
+        kept: bool,
+    ) -> tuple[SelectiveClassifier, OutOfFold]:
+        """Fit on some rows and decide others; `cv` is its name, `kept`: there is no refit."""
+        n = len(rows.codes)
+        if len(test) < LEAST_HELD_OUT:
+            raise ValueError(
+                f"{cv} holds out {len(test)} of {n} rows, but a threshold needs at least "
+                f"{LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
+            )
+        check_weighted_part(rows.weight, train, f"the training part of {cv}")
+        check_weighted_part(rows.weight, test, f"the part that {cv} holds out")
+        seen = find_known_rows([(train, test)], rows.codes)
+        if kept:
+            _check_kept_classes(cv, rows, seen)
+        else:
+            warn_unseen(seen, rows.codes, "they count as wrong answers")
+        last = [] if kept else ["all rows"]
+        n_fits = (1 + len(last)) * self._count_fits(rows)
+        task = fits.begin(n_fits, first=["the rows not held out"], last=last)[0]
+        with contextlib.nullcontext() if kept else silence_repeats():
+            model = self._fit_clone(rows.take(train), task)
+        said = self._decide_by(model, rows, take_rows(rows.X, test), kept=kept)
+        return model, OutOfFold.of(rows, test, **said)
+
+    def _fit_clone(self, rows: TrainingRows, task: FitTask | None = None) -> SelectiveClassifier:
+        """Fit a clone, whose parameters were checked, to rows that may lack some classes."""
+        model = clone(self)
+        if not self._is_frozen:
+            check_trainable(len(rows.codes))
+        present = np.unique(rows.codes)
+        if len(present) < len(rows.classes) and not is_ready(model.estimator):
+            rows = replace(
+                rows, classes=rows.classes[present], codes=np.searchsorted(present, rows.codes),
+                rule=_leave_out_costs(model, rows.rule, present),
+            )  # fmt: skip
+        with run(task, model, rows.X, rows.y):
+            model._fit_checked(rows)  # noqa: SLF001 - checked once, for all folds
+        return model
+
+    def _decide_by(
+        self, model: SelectiveClassifier, rows: TrainingRows, X: Any, *, kept: bool = False
+    ) -> dict[str, Any]:
+        """Return what a fitted clone decides, also where its training rows lacked a class.
+
+        The confidence of such a model is computed among all classes, as that of the final one
+        will be; a model that is `kept` is the final one.
+        """
+        # The parameters of a clone were checked; those of a fitted classifier may be new.
+        policy = model.policy_ if model is self else model._policy
+        said = _as_said(apply_policy(policy, *model._read_rows(X)))
+        if len(model.classes_) == len(rows.classes):
+            return said
+        columns = np.flatnonzero(np.isin(rows.classes, model.classes_))
+        proba = spread(said["scores"], columns, len(rows.classes), 0.0)
+        y_pred, confidence = columns[said["y_pred"]], said["confidence"]
+        learnt = isinstance(self.confidence, LearnedConfidence)
+        # What was fitted to errors does not change.
+        if not (kept or learnt or model.calibrates_confidence):
+            confidence = confidence_of_answers(proba, y_pred, self.confidence_in_use, rows.rule)
+        return {"scores": proba, "y_pred": y_pred, "confidence": confidence}
+
+    # Parameters ----------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are malformed or contradict each other."""
@@ -483,16 +643,16 @@ class SelectiveClassifier(
     def policy_(self) -> AbstentionPolicy:  # type: ignore[override]
         """The decision as a frozen object that can be saved without the classifier.
 
-        ``fit`` makes it; after a parameter has changed it is made again, once.
+        It follows the parameters, also those that have changed since ``fit``.
         """
         raw = self._raw()
-        policy: AbstentionPolicy | None = getattr(self, "_policy", None)
-        if policy is None or not np.array_equal(policy.classes, raw.classes):
-            self._check_parameters()
-            self._check_confidence_unchanged()
-            rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
-            self._policy = policy = replace(self._make_policy(raw, rule))  # its constructor checks
-        return policy
+        self._check_parameters()
+        self._check_confidence_unchanged()
+        rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
+        fitted = getattr(self, "_policy", None)
+        created = now() if fitted is None else fitted.created
+        calibration = getattr(self, "calibration_", None)
+        return self._make_policy(raw.classes, raw.response, rule, calibration, created)
 
     def _check_confidence_unchanged(self) -> None:
         now, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
@@ -508,24 +668,27 @@ class SelectiveClassifier(
                 "now; call fit again."
             )
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if not (name.startswith("_") or name.endswith("_")):  # a parameter
-            self.__dict__.pop("_policy", None)
-
-    def _make_policy(self, raw: RawClassifier, rule: DecisionRule) -> AbstentionPolicy:
+    def _make_policy(
+        self,
+        classes: LabelArray,
+        response: str,
+        rule: DecisionRule,
+        calibration: Any,
+        created: str,
+    ) -> AbstentionPolicy:
         threshold = self.threshold
         if threshold is None:
             threshold = 0.0 if self.confidence_is_bounded else -np.inf
         return trusted(
             AbstentionPolicy,
-            classes=raw.classes,
+            classes=classes,
             threshold=float(threshold),
             confidence=self._fitted_confidence(rule),
             rule=rule,
-            calibration=getattr(self, "calibration_", None),
-            response=raw.response,
-            abstain_label=self._find_label(raw.classes),
+            calibration=calibration,
+            response=response,
+            abstain_label=self._find_label(classes),
+            created=created,
             metadata={"classifier": type(find_inner(self.estimator)).__name__},
         )
 
@@ -628,6 +791,47 @@ def warn_if_fitted(estimator: Any) -> None:
         "clone of it is fitted again on the rows given. Pass FrozenEstimator(estimator) "
         "(sklearn.frozen) to use it as it is."
     )
+
+
+def _leave_out_costs(
+    model: SelectiveClassifier, rule: DecisionRule, present: IntArray
+) -> DecisionRule:
+    """Leave out the costs of classes that the rows lack."""
+    if rule.cost_matrix is None:
+        return rule
+    costs = rule.cost_matrix[np.ix_(present, present)]
+    if np.any(costs > 0):
+        model.set_params(cost_matrix=costs)
+        return DecisionRule(rule.decision, costs)
+    # A single class: there is nothing to decide.
+    model.set_params(cost_matrix=None, decision="argmax", confidence="max_proba")
+    return DecisionRule()
+
+
+def _check_kept_classes(cv: str, rows: TrainingRows, seen: BoolArray) -> None:
+    """Warn of classes that a kept classifier does not know; with costs, refuse them."""
+    unknown = rows.classes[np.unique(rows.codes[~seen])].tolist()
+    if not unknown:
+        return
+    held_out = (
+        f"{cv}: {np.sum(~seen)} of {len(seen)} rows belong to the classes {unknown} and are all "
+        "held out, so that the kept classifier does not know these classes"
+    )
+    if rows.rule.cost_matrix is not None:
+        raise ValueError(
+            f"{held_out}, and the cost matrix does not fit it. Split the rows in another way, add "
+            "rows of these classes, or pass refit=True for an estimate."
+        )
+    warn_user(f"{held_out}; they count as wrong answers.")
+
+
+def _as_said(decisions: Decisions) -> dict[str, Any]:
+    """Return decisions as what an OutOfFold holds."""
+    return {
+        "scores": decisions.y_proba,
+        "y_pred": decisions.y_pred,
+        "confidence": decisions.confidence,
+    }
 
 
 def _check_temperature_reads(calibration: str, scope: str, confidence: Any) -> None:

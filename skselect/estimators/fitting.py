@@ -1,10 +1,10 @@
-"""Fit classifiers, on all rows or on folds that may lack classes, and get their raw scores."""
+"""Fit classifiers to rows that may lack classes, get their raw scores, and tell of the fits."""
 
 from __future__ import annotations
 
 import contextlib
 import numbers
-import warnings
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,31 +12,20 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import (
-    GroupShuffleSplit,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-)
-from sklearn.model_selection import (
-    check_cv as as_splitter,
-)
-from sklearn.utils import check_random_state, get_tags
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
     get_routing_for_object,
     process_routing,
 )
-from sklearn.utils.parallel import Parallel, delayed
 
-from skselect._checks import shown
 from skselect._checks.labels import check_known, check_labels, encode_labels
 from skselect._checks.proba import RANGE_TOLERANCE, check_proba
-from skselect._sklearn import count_rows, routing_enabled, take_rows, weight_parameter
+from skselect._sklearn import begin_fit, count_rows, routing_enabled, take_rows, weight_parameter
 from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.estimators.abstaining import find_abstainer
-from skselect.estimators.progress import FitTask, run
+from skselect.estimators.base import find_abstainer
 from skselect.estimators.scoring import check_own_proba
 from skselect.predictions.decisions import DecisionRule
 
@@ -79,6 +68,11 @@ class RawClassifier:
         if own.ndim == 1:
             own = np.column_stack([-own, own])
         return spread(own, self.columns, len(self.classes), np.nan)
+
+    def say(self, X: Any, *, own_answers: bool) -> dict[str, Any]:
+        """Return what it says of rows: its raw scores, and its own answers where asked for them."""
+        said = {"scores": self.scores(X), "response": self.response}
+        return said | {"y_pred": self.predict_codes(X)} if own_answers else said
 
     def predict_codes(self, X: Any) -> IntArray:
         """Return what the classifier itself predicts, as codes of the task's classes."""
@@ -226,177 +220,6 @@ def _find_weight_parameter(estimator: Any) -> str:
     return name
 
 
-# Folds ---------------------------------------------------------------------------------------
-
-
-#: Fewer held-out rows are too few to choose a threshold.
-LEAST_HELD_OUT = 10
-#: For each fold the rows to train on, and the rows to predict.
-Parts = list[tuple[IntArray, IntArray]]
-
-
-def folds(
-    cv: Any,
-    X: Any,
-    y: LabelArray,
-    params: Mapping[str, Any],
-    weight: FloatArray | None = None,
-    random_state: Any = None,
-) -> Parts:
-    """Return the rows of each fold, some of which may lack rare classes.
-
-    Each row is in one test part at most. Those in none serve training only, such as the earliest
-    rows of ``TimeSeriesSplit``.
-
-    Parameters
-    ----------
-    cv : int, splitter, iterable or pair of arrays
-        As in scikit-learn, or the one pair of :func:`check_pair`; an integer means stratified
-        folds of shuffled rows, which keep groups together where `params` has them.
-    X, y : array-like
-    params : mapping
-        Arguments of the splitter, such as ``groups``.
-    weight : ndarray of shape (n,), default=None
-        Weights that the models of the folds will be trained with.
-    random_state : int, RandomState or None, default=None
-        For the folds of an integer `cv`.
-    """
-    parts = read_splits(cv, X, y, params, random_state)
-    tested = find_tested_rows(parts)
-    for k, (train, _) in enumerate(parts, start=1):
-        check_weighted_part(weight, train, f"the training part of fold {k} of {len(parts)}")
-    classes, codes = np.unique(y, return_inverse=True)
-    _check_folds_know_classes(find_known_rows(parts, codes)[tested], codes[tested], classes)
-    return parts
-
-
-def read_splits(
-    cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
-) -> Parts:
-    """Return the rows of each fold, whatever will be trained on them; see :func:`folds`."""
-    check_cv(cv)
-    splitter = _find_splitter(cv, y, params, random_state)
-    with warnings.catch_warnings():
-        # scikit-learn warns of a class with fewer rows than folds, which is allowed here.
-        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
-        parts = list(splitter.split(X, y, **params))
-    if not parts:
-        raise ValueError("cv yields no folds; an iterator can be used once only, so pass a list.")
-    tested = find_tested_rows(parts)
-    if len(np.unique(tested)) < len(tested):
-        raise ValueError(
-            f"cv must put every row into exactly one test part, or none, but {splitter} tests some "
-            "rows more than once; use an integer or a splitter such as StratifiedKFold."
-        )
-    return parts
-
-
-def count_folds(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> int:
-    """Return how many folds `cv` makes; a pair may name rows of another table."""
-    if is_pair(cv):
-        return 1
-    return int(_find_splitter(cv, y, params).get_n_splits(X, y, **params))
-
-
-def _find_splitter(
-    cv: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
-) -> Any:
-    if cv is None or isinstance(cv, numbers.Integral):
-        kind = StratifiedKFold if params.get("groups") is None else StratifiedGroupKFold
-        return kind(5 if cv is None else int(cv), shuffle=True, random_state=random_state)
-    return as_splitter([check_pair(cv, len(y))] if is_pair(cv) else cv, y, classifier=True)
-
-
-def find_tested_rows(parts: Parts) -> IntArray:
-    """Return the rows that are in a test part, in ascending order."""
-    return np.sort(np.concatenate([test for _, test in parts]))
-
-
-def is_pair(cv: Any) -> bool:
-    """Tell whether `cv` is one pair (train, test) of rows, and no list of such pairs."""
-    return isinstance(cv, tuple | list) and len(cv) == 2 and all(_are_rows(part) for part in cv)
-
-
-def _is_split(part: Any) -> bool:
-    """Tell whether an entry of a list of splits is a pair."""
-    return hasattr(part, "__len__") and len(part) == 2 and all(map(_are_rows, part))
-
-
-def _are_rows(part: Any) -> bool:
-    """Tell whether half of a pair is a slice, or an array-like without further arrays in it."""
-    return isinstance(part, slice) or (
-        hasattr(part, "__len__") and np.ndim(next(iter(part), 0)) == 0
-    )
-
-
-def check_pair(pair: Any, n: int) -> tuple[IntArray, IntArray]:
-    """Return the rows of one pair (train, test) of positions, masks or slices; refuse a bad one."""
-    train, test = (
-        _check_positions(part, n, name) for part, name in zip(pair, ("train", "test"), strict=True)
-    )
-    if len(np.unique(test)) < len(test):
-        raise ValueError("cv=(train, test): the test rows must differ, but some are named twice.")
-    both = np.intersect1d(train, test)
-    if both.size:
-        raise ValueError(
-            f"cv=(train, test): {len(both)} rows are in both parts, the first is row {both[0]}. A "
-            "row that trains the classifier cannot test it."
-        )
-    return train, test
-
-
-def _check_positions(part: Any, n: int, name: str) -> IntArray:
-    """Return one half of a pair as positions of rows."""
-    rows = np.arange(n)[part] if isinstance(part, slice) else np.asarray(part)
-    where = f"cv=(train, test): {name}"
-    if rows.ndim != 1:
-        raise ValueError(
-            f"{where} must hold positions of rows, or be a boolean mask, got {shown(part)}."
-        )
-    if rows.dtype == bool:
-        if len(rows) != n:
-            raise ValueError(f"{where} is a mask of {len(rows)} entries for {n} rows.")
-        rows = np.flatnonzero(rows)
-    if rows.size == 0:
-        raise ValueError(f"{where} has no rows.")
-    if rows.dtype.kind not in "iu":
-        raise ValueError(
-            f"{where} must hold positions of rows, or be a boolean mask, got {rows.dtype} values."
-        )
-    outside = rows[(rows < 0) | (rows >= n)]
-    if outside.size:
-        raise ValueError(f"{where} names row {outside[0]}; the rows are 0 to {n - 1}.")
-    return rows.astype(np.int64)
-
-
-def find_known_rows(parts: Parts, codes: IntArray) -> BoolArray:
-    """Tell for each row whether the model of its fold is trained on its class."""
-    seen = np.ones(len(codes), dtype=bool)
-    for train, test in parts:
-        seen[test] = np.bincount(codes[train], minlength=codes.max() + 1)[codes[test]] > 0
-    return seen
-
-
-def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntArray, IntArray]:
-    """Return the rows of one random split.
-
-    It is not stratified: the held-out rows must be independent draws for a certificate.
-    """
-    try:
-        check_random_state(random_state)
-    except ValueError:
-        raise ValueError(
-            f"random_state must be an integer, a RandomState or None, got {shown(random_state)}."
-        ) from None
-    kind = ShuffleSplit if groups is None else GroupShuffleSplit
-    splitter = kind(n_splits=1, test_size=share, random_state=random_state)
-    try:
-        train, test = next(splitter.split(np.zeros(n), groups=groups))
-    except ValueError as error:
-        raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
-    return np.sort(train), np.sort(test)  # a classifier's own cv may go by the order
-
-
 # Fitting -------------------------------------------------------------------------------------
 
 
@@ -472,45 +295,6 @@ class TrainingRows:
             raw = replace(self, params=weighted).fit(estimator)
         return Witness(name, raw.estimator, raw.columns, len(self.classes))
 
-    def predict_out_of_fold(
-        self,
-        estimator: Any,
-        parts: Parts,
-        n_jobs: int | None,
-        *,
-        tasks: Sequence[FitTask] | None = None,
-        decision: str | None = None,
-        own_answers: bool = False,
-        witnesses: Mapping[str, Any] | None = None,
-    ) -> OutOfFold:
-        """Return what classifiers that did not see the tested rows say of them.
-
-        The rows are in ascending order. Where a `decision` is given, a classifier whose answers
-        do not fit it is refused.
-        """
-        no_task: list[FitTask | None] = [None] * len(parts)
-        each = zip(parts, tasks or no_task, strict=True)
-        found = Parallel(n_jobs=n_jobs)(
-            delayed(_score_fold)(
-                self, estimator, part, task, decision, own_answers, witnesses or {}
-            )
-            for part, task in each
-        )
-        tests = [test for _, test in parts]
-        tested = np.concatenate(tests)
-        scores, answers, opinions, responses = zip(*found, strict=True)
-        tables = {name: np.concatenate([x[name] for x in opinions]) for name in witnesses or {}}
-        return OutOfFold(
-            tested,
-            np.concatenate(scores),
-            responses[-1],
-            self.codes[tested],
-            None if self.weight is None else self.weight[tested],
-            np.repeat(np.arange(len(parts)), [len(test) for test in tests]),
-            np.concatenate(answers) if own_answers else None,
-            tables,
-        ).take(np.argsort(tested))
-
 
 @dataclass(frozen=True, eq=False)
 class Witness:
@@ -543,71 +327,6 @@ class Witness:
         total = table.sum(axis=1, keepdims=True)
         uniform = np.full_like(table, 1.0 / self.n_classes)
         return np.divide(table, total, out=uniform, where=total > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class OutOfFold:
-    """What classifiers say of rows that they did not see.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n,)
-        Which rows.
-    scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
-    response : {"predict_proba", "decision_function"}
-        What the scores are.
-    codes : ndarray of shape (n,)
-        The true classes.
-    weight : ndarray of shape (n,) or None
-    fold : ndarray of shape (n,)
-    y_pred : ndarray of shape (n,) or None
-        Codes of the classifier's own answers, where they were asked for.
-    witnesses : dict of ndarray of shape (n, K)
-        The probabilities of other classifiers.
-    """
-
-    rows: IntArray
-    scores: FloatArray
-    response: str
-    codes: IntArray
-    weight: FloatArray | None
-    fold: IntArray
-    y_pred: IntArray | None = None
-    witnesses: Mapping[str, FloatArray] = field(default_factory=dict)
-
-    def take(self, rows: IntArray | BoolArray) -> OutOfFold:
-        """Return some of the rows."""
-        return OutOfFold(
-            self.rows[rows],
-            self.scores[rows],
-            self.response,
-            self.codes[rows],
-            None if self.weight is None else self.weight[rows],
-            self.fold[rows],
-            None if self.y_pred is None else self.y_pred[rows],
-            {name: table[rows] for name, table in self.witnesses.items()},
-        )
-
-
-def _score_fold(
-    rows: TrainingRows,
-    estimator: Any,
-    part: tuple[IntArray, IntArray],
-    task: FitTask | None,
-    decision: str | None,
-    own_answers: bool,
-    witnesses: Mapping[str, Any],
-) -> tuple[FloatArray, IntArray | None, dict[str, FloatArray], str]:
-    """Return what classifiers of the training rows say of the rows that a fold leaves out."""
-    train, test = part
-    known, X_test = rows.take(train), take_rows(rows.X, test)
-    raw = known.fit(estimator, task)
-    scores = raw.scores(X_test)
-    if decision is not None:
-        raw.check_decision(X_test, scores, decision)
-    answers = raw.predict_codes(X_test) if own_answers else None
-    opinions = {name: known.fit_witness(name, w).scores(X_test) for name, w in witnesses.items()}
-    return scores, answers, opinions, raw.response
 
 
 @contextlib.contextmanager
@@ -670,66 +389,11 @@ def _has_rows(value: Any, n: int) -> bool:
     return hasattr(value, "__len__") and len(value) == n
 
 
-def check_cv(cv: Any, *, takes_share: bool = False) -> None:
-    """Refuse what makes no folds; with `takes_share` floats and "auto" are allowed."""
-    if takes_share and isinstance(cv, str) and cv == "auto":
-        return
-    is_share = isinstance(cv, float | np.floating)
-    whole = is_share and cv >= 1 and float(cv).is_integer()
-    if isinstance(cv, str) or (is_share and not takes_share) or whole:
-        share = "a share of the rows, 'auto', " if takes_share else ""
-        remedy = (
-            " To use a classifier that was fitted on other rows as it is, pass "
-            "FrozenEstimator(classifier) (sklearn.frozen) as the estimator, and leave cv out."
-        )
-        raise ValueError(
-            f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}."
-            + ("" if is_share else remedy)
-        )
-    if isinstance(cv, numbers.Integral) and cv < 2:
-        raise ValueError(f"cv must be at least 2 folds, got {cv}.")
-    if isinstance(cv, tuple | list) and not (is_pair(cv) or all(map(_is_split, cv))):
-        raise ValueError(
-            "cv must be one pair (train, test) or a list of such pairs, each part with positions "
-            "of rows, a boolean mask or a slice, and not the rows themselves; got a "
-            f"{type(cv).__name__} of {', '.join(shown(part) for part in cv[:4])}."
-        )
-
-
 def check_n_jobs(n_jobs: Any) -> None:
     """Refuse what is no number of processes, before it is known whether there is more than one."""
     if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
         raise ValueError(
             f"n_jobs must be None or an integer other than 0 (-1: all processors), got {n_jobs!r}."
-        )
-
-
-def _check_folds_know_classes(seen: BoolArray, codes: IntArray, classes: LabelArray) -> None:
-    """Refuse folds whose models cannot know most rows of a class.
-
-    A class with a single row is left alone: no fold can do better.
-    """
-    n_rows = np.bincount(codes, minlength=len(classes))
-    n_unseen = np.bincount(codes[~seen], minlength=len(classes))
-    lost = np.flatnonzero((n_rows > 1) & (2 * n_unseen > n_rows))
-    if lost.size or not np.any(seen):
-        k = lost[0] if lost.size else 0
-        label = classes.tolist()[k]
-        raise ValueError(
-            f"cv: {n_unseen[k]} of the {n_rows[k]} rows of class {label!r} are predicted by models "
-            "that were trained without that class, so all their answers would be wrong. "
-            "This happens with KFold on sorted rows, and with groups where one group has all rows "
-            "of a class. Use StratifiedKFold (an integer cv does) or shuffle=True; a class that "
-            "only one group has must be left out."
-        )
-
-
-def check_weighted_part(weight: FloatArray | None, rows: IntArray, part: str) -> None:
-    """Refuse a part of the rows in which every weight is zero."""
-    if weight is not None and not np.any(weight[rows] > 0):
-        raise ValueError(
-            f"sample_weight is zero for every row of {part}; at least one row must count there. "
-            "Use fewer folds or stratified ones, or leave rows of weight 0 out."
         )
 
 
@@ -791,3 +455,83 @@ def _refuse_pairs(codes: IntArray, values: FloatArray, estimator: Any) -> None:
             f"pairs of classes: predict differs from the largest in {n_other} of {len(codes)} "
             "rows. One column per class is needed (for SVC: decision_function_shape='ovr')."
         )
+
+
+# What is told of the fits -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FitTask:
+    """One of the fits inside a `fit`; it may run in another process.
+
+    Parameters
+    ----------
+    owner : estimator
+        Whose `fit` it belongs to.
+    name : str
+        The rows to train on, in words.
+    context : CallbackContext
+        What scikit-learn's callbacks are called with.
+    """
+
+    owner: Any
+    name: str
+    context: Any
+
+    @contextlib.contextmanager
+    def run(self, model: Any, X: Any, y: Any) -> Iterator[None]:
+        """Surround the fit of a model: tell the callbacks, pass them on, print the time."""
+        start = time.perf_counter()
+        with self.context.propagate_callback_context(model):
+            self.context.call_on_fit_task_begin(estimator=self.owner, X=X, y=y)
+            yield
+        self.context.call_on_fit_task_end(estimator=self.owner, X=X, y=y)
+        _say(self.owner, f"{self.name}: {time.perf_counter() - start:.1f} s")
+
+
+def run(
+    task: FitTask | None, model: Any, X: Any, y: Any
+) -> contextlib.AbstractContextManager[None]:
+    """Surround the fit of a model, which may belong to no task."""
+    return contextlib.nullcontext() if task is None else task.run(model, X, y)
+
+
+class Fits:
+    """All fits inside a `fit`.
+
+    Parameters
+    ----------
+    owner : estimator
+        It has `verbose`, and may have callbacks.
+    X, y : array-like
+        All rows, for the callbacks.
+    """
+
+    def __init__(self, owner: Any, X: Any, y: Any) -> None:
+        self._owner, self._rows = owner, {"X": X, "y": y}
+        self._context: Any = None
+        self.tasks: list[FitTask] = []
+
+    def begin(
+        self, n_fits: int, *, first: Sequence[str] = (), n_folds: int = 0, last: Sequence[str] = ()
+    ) -> list[FitTask]:
+        """Say what will be fitted, and how often the classifier inside; return the tasks."""
+        folds = [f"{n_folds} fold{'s' * (n_folds > 1)}"] if n_folds else []
+        if n_fits:
+            steps = ", then ".join([*first, *folds, *last])
+            _say(self._owner, f"Fitting {steps}, totalling {n_fits} fit{'s' * (n_fits > 1)}")
+        names = [*first, *(f"fold {k + 1} of {n_folds}" for k in range(n_folds)), *last]
+        self._context = begin_fit(self._owner, len(names), **self._rows)
+        tasks = [(name, self._context.subcontext(task_name=name)) for name in names]
+        self.tasks = [FitTask(self._owner, name, context) for name, context in tasks]
+        return self.tasks
+
+    def end(self) -> None:
+        """Tell the callbacks that all is done."""
+        self._context.call_on_fit_task_end(estimator=self._owner, **self._rows)
+
+
+def _say(owner: Any, text: str) -> None:
+    """Print a line if the estimator is verbose."""
+    if owner.verbose:
+        print(f"[{type(owner).__name__}] {text}", flush=True)  # noqa: T201 - as scikit-learn does

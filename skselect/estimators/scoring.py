@@ -26,7 +26,7 @@ from skselect._sklearn import (
 )
 from skselect._typing import BoolArray, FloatArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.estimators.abstaining import decide_rows, find_abstainer
+from skselect.estimators.base import decide_rows, find_abstainer
 from skselect.metrics import SPECS, MetricSpec
 from skselect.metrics._arguments import Judged, judge
 from skselect.metrics._evaluate import kernel_value
@@ -222,7 +222,7 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
     ----------
     name : str
         A metric's short name, with ``neg_`` before a loss; see
-        :func:`skselect.estimators.get_scorer_names`.
+        :func:`skselect.scoring.get_scorer_names`.
     min_coverage : float in [0, 1], default=0
         An estimator that accepts less gets the worst value of the metric (metrics at a
         threshold only).
@@ -250,7 +250,7 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
 
     Examples
     --------
-    >>> from skselect import get_scorer
+    >>> from skselect.scoring import get_scorer
     >>> get_scorer("cwsa_plus", threshold=0.8, min_coverage=0.5)
     get_scorer('cwsa_plus', threshold=0.8, min_coverage=0.5)
     """
@@ -285,7 +285,7 @@ def get_scorer_names() -> list[str]:
 
     Examples
     --------
-    >>> from skselect.estimators import get_scorer_names
+    >>> from skselect.scoring import get_scorer_names
     >>> get_scorer_names()[:3]
     ['accuracy_rejection_auc', 'aumcc', 'coverage']
     """
@@ -345,7 +345,7 @@ def selective_scoring(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_validate
-    >>> from skselect import selective_scoring
+    >>> from skselect.scoring import selective_scoring
     >>> X, y = load_iris(return_X_y=True)
     >>> scoring = selective_scoring("cwsa_plus", "neg_augrc")
     >>> result = cross_validate(LogisticRegression(max_iter=1000), X, y, scoring=scoring)
@@ -457,7 +457,8 @@ def on_accepted(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from skselect import SelectiveClassifier, on_accepted
+    >>> from skselect import SelectiveClassifier
+    >>> from skselect.scoring import on_accepted
     >>> X, y = load_iris(return_X_y=True)
     >>> model = SelectiveClassifier(LogisticRegression(max_iter=1000), threshold=.9).fit(X, y)
     >>> on_accepted("accuracy")(model, X, y)  # doctest: +DIGITS_VARY

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from skselect._checks import trusted, warn_user
+from skselect._array_ops import column_names, take_columns
+from skselect._checks import shown, trusted, warn_user
 from skselect._checks.options import (
     check_abstain_label,
     check_choice,
@@ -23,10 +25,20 @@ from skselect._checks.options import (
     check_has_fit,
     check_number,
 )
-from skselect._checks.rows import check_weight, refuse_weighted_rows
-from skselect._sklearn import CallbackSupportMixin, routing_enabled, take_rows, with_callbacks
+from skselect._checks.rows import (
+    check_subgroups,
+    check_weight,
+    refuse_weighted_rows,
+)
+from skselect._sklearn import (
+    CallbackSupportMixin,
+    count_rows,
+    routing_enabled,
+    take_rows,
+    with_callbacks,
+)
 from skselect._typing import FloatArray, IntArray, LabelArray, LossSpec
-from skselect.estimators.abstaining import AbstainingMixin, find_records, has_decision_values
+from skselect.estimators.base import AbstainingMixin, find_records, has_decision_values
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     adopt_tags,
@@ -35,34 +47,26 @@ from skselect.estimators.classifier import (
     task_classes,
     warn_if_fitted,
 )
-from skselect.estimators.cross_fitting import (
-    Basis,
-    Part,
-    Pooled,
-    check_decided_by_row,
-    decide_among_all,
-    find_chosen,
-    find_subgroups,
-    fit_clone,
-    is_held_out,
-    name_groups,
-    pool,
-    predict_folds,
-    predict_held_out,
-    split_rows,
-)
 from skselect.estimators.fitting import (
-    LEAST_HELD_OUT,
+    Fits,
     TrainingRows,
-    check_cv,
     check_n_jobs,
     check_trainable,
     fit_router,
     is_ready,
     route_fit,
 )
-from skselect.estimators.learned_confidence import LearnedConfidence
-from skselect.estimators.progress import Fits
+from skselect.estimators.learned import LearnedConfidence
+from skselect.estimators.out_of_fold import (
+    LEAST_HELD_OUT,
+    OutOfFold,
+    Splits,
+    are_last,
+    check_cv,
+    describe_tested,
+    find_tuning_rows,
+    split_rows,
+)
 from skselect.objectives import (
     Coverage,
     Loss,
@@ -83,7 +87,13 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection.engine import pick, pick_by_group, policy_facts
 from skselect.selection.issue import Setting
-from skselect.selection.order import HOLD_OUT_LATEST, TAKE_LATEST, find_order, warn_of_order
+from skselect.selection.order import (
+    HOLD_OUT_LATEST,
+    LEAVE_MARGIN,
+    TAKE_LATEST,
+    find_order,
+    warn_of_order,
+)
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.selection.select import refuse_given, rows_given, the_only
 from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to_choose
@@ -96,6 +106,8 @@ _TOO_GOOD = 0.01
 # A larger share of rows that also trained the classifier makes a certificate an estimate where not
 # all of them are known.
 _MOST_UNKNOWN = 0.01
+#: One column, several, a function of X, or the answers themselves.
+GroupBy = str | int | list[Any] | Callable[[Any], Any] | None
 
 
 class ThresholdTuner(
@@ -153,14 +165,14 @@ class ThresholdTuner(
         the finding stays in it as a caveat. "fresh": no row trained the classifier, although
         rows equal training rows. "independent": the order of the rows means nothing, although
         losses or confidences change along it (the table is sorted by class, say).
-    cv : "auto", int, splitter, iterable, pair of arrays or float in (0, 1), default="auto"
+    cv : "auto", int, splitter, iterable or float in (0, 1), default="auto"
         Which rows choose the threshold.
 
         - A float: that share of the rows (at least 10), held out once at random.
-        - A pair ``(train, test)`` of row positions, boolean masks or slices: the test rows, held
-          out. For rows in the order of time, ``(slice(-1000), slice(-1000, None))`` trains on
-          the earlier ones and certifies on the last 1000. A splitter with one fold does the same,
-          such as ``PredefinedSplit``.
+        - A single split ``[(train, test)]`` of row positions, boolean masks or slices: the test
+          rows, held out. For rows in the order of time, ``[(slice(-1000), slice(-1000, None))]``
+          trains on the earlier ones and certifies on the last 1000. A splitter with one fold does
+          the same, such as ``PredefinedSplit``.
         - An integer or splitter: all rows, by out-of-fold predictions. A row whose class
           no training row of its fold has counts as a wrong answer, with a warning; if these are
           most rows of a class, it is an error. Rows that are never tested serve training only:
@@ -168,7 +180,7 @@ class ThresholdTuner(
         - "auto": 0.4 for a promise or a list with rows set apart, unless ``refit=True`` or there
           are fewer than 25 rows; else 5. See Notes for what holding out costs.
 
-        A FrozenEstimator or PrecomputedClassifier is not trained. With a pair or a splitter, the
+        A FrozenEstimator or PrecomputedClassifier is not trained. With splits or a splitter, the
         test rows alone (of all folds) choose the threshold and certify; the rows that trained it
         belong into the training part. With "auto" or a number, which name no rows, all rows given
         to `fit` do: give fresh ones only.
@@ -338,7 +350,7 @@ class ThresholdTuner(
         check_has_fit(self.estimator)
         base, fitted = self._base()
         objectives, loss = self._check_objective(base)
-        objective = first_of(objectives)
+        objective, by = first_of(objectives), self._subgroups
         base._check_parameters()  # noqa: SLF001 - same family
         X, y = indexable(X, y)
         y = check_y(y)
@@ -352,27 +364,28 @@ class ThresholdTuner(
             asked = check_shortlist(self.shortlist, weight, len(classes), self.random_state)
         base.set_params(abstain_label=check_abstain_label(base.abstain_label, classes))
         rule = DecisionRule.checked(base.decision, base.cost_matrix, classes)
-        by = self._subgroups
         subgroups = find_subgroups(by, X)  # before anything is trained
         check_decided_by_row(by, X, subgroups)
         routed, split_params = self._route(base, fitted, weight, groups, fit_params)
         rows = TrainingRows(X, y, encode_y(y, classes), classes, weight, *routed, rule)
 
         fits = Fits(self, X, y)
-        basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
-        model = basis.model
-        pooled = pool(basis.parts, rows)
-        check_confidence_by_row(pooled.predictions.y_proba, base.confidence_in_use)
-        predictions = pooled.predictions
+        model, unseen, basis = self._predict_rows(base, fitted, rows, split_params, objective, fits)
+        check_confidence_by_row(unseen.scores, base.confidence_in_use)
+        predictions = Predictions(
+            y_true=unseen.codes, y_pred=unseen.y_pred, classes=classes, y_proba=unseen.scores,
+            confidence=unseen.confidence, sample_weight=unseen.weight, rule=rule,
+        )  # fmt: skip
         outcomes = Outcomes.from_predictions(predictions, loss=loss)
         if by is not None and by.by_answer:
             subgroups = predictions.answers
         elif subgroups is not None:
-            subgroups = take_rows(subgroups, pooled.rows)
-        grouped = () if groups is None else (certificates.GROUPED,)
-        order = self._find_order(basis, pooled, outcomes, subgroups, objective)
-        caveats = (*grouped, *basis.caveats, *order)
-        scores = certificates.scores_fingerprint(np.asarray(predictions.y_proba))
+            subgroups = take_rows(subgroups, unseen.rows)
+        order = self._find_order(
+            objective, basis.advice, unseen.rows, predictions, outcomes, subgroups
+        )
+        caveats = (*(() if groups is None else (certificates.GROUPED,)), *basis.caveats, *order)
+        scores = certificates.scores_fingerprint(np.asarray(unseen.scores))
         setting = Setting(
             Loss.of(loss, rule),
             self.on_infeasible,
@@ -382,7 +395,7 @@ class ThresholdTuner(
             rests_on=basis.rests_on,
             fingerprints={"model": scores},
         )
-        found = self._select(objectives, by, setting, predictions, outcomes, subgroups, asked)
+        found = self._select(objectives, setting, predictions, outcomes, subgroups, asked)
         if min(found.thresholds.values()) < np.inf:
             warn_of_order(order)
             self._warn_if_too_good(caveats, outcomes)
@@ -390,23 +403,15 @@ class ThresholdTuner(
             unknown = None
             if model is not None:  # its training rows may lack a class
                 check_enough_classes(len(model.classes_))
-                unknown = ~np.isin(classes[predictions.y_true], model.classes_)
+                unknown = ~np.isin(classes[unseen.codes], model.classes_)
             found = add_shortlist(
                 found, asked, predictions, outcomes, subgroups,
                 objective=objective, caveats=caveats, unknown=unknown,
             )  # fmt: skip
+        is_final = model is not None
         if model is None:
-            model = fit_clone(base, rows, fits.tasks[-1])
-        self._keep(
-            model,
-            base,
-            found,
-            pooled,
-            outcomes,
-            subgroups,
-            model_print=scores,
-            is_final=basis.model is not None,
-        )
+            model = base._fit_clone(rows, fits.tasks[-1])  # noqa: SLF001 - same family
+        self._keep(model, base, found, unseen, outcomes, subgroups, scores, is_final=is_final)
         fits.end()
         return self
 
@@ -418,72 +423,117 @@ class ThresholdTuner(
         split_params: Mapping[str, Any],
         objective: Objective,
         fits: Fits,
-    ) -> Basis:
-        """Return the predictions that choose the threshold, and the model where it is final."""
+    ) -> tuple[SelectiveClassifier | None, OutOfFold, _Provenance]:
+        """Decide the rows that choose the threshold; return the model too, where it is final."""
         frozen = fitted or is_ready(base.estimator)
-        n = len(rows.codes)
-        claims = objective.guarantees or self.shortlist is not None
-        vouched, caveats = self._vouches("fresh"), certificates.NO_CAVEATS
         if frozen and (fitted or not base._learns):  # noqa: SLF001 - same family
             fits.begin(0)
-            model = base if fitted else fit_clone(base, rows)
-            chosen = find_chosen(self.cv, rows, split_params)
-            X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
-            part = (chosen, decide_among_all(base, model, X, rows))
-            if claims:
-                part, caveats = _leave_out_seen(base, X, part, vouched=vouched)
-            basis = Basis(model, [part], caveats, advice=TAKE_LATEST)
-            if len(chosen) == n:
-                return basis
-            left = np.setdiff1d(np.arange(n), chosen)
-            return basis.about([(left, chosen)], n)
+            return self._judge_frozen(base, fitted, rows, split_params, objective)
+        n = len(rows.codes)
         cv = self._resolve_cv(objective, n)
         splits = split_rows(cv, rows, split_params, self.random_state)
-        held_out, kept = is_held_out(splits), not self.refit
+        held_out, kept = len(splits) == 1, not self.refit
         if isinstance(self.refit, str):  # a promise is about the classifier that was held to it
             kept = held_out and self._wants_exact(objective)
-        if held_out:
-            name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
-            model, part = predict_held_out(base, rows, *splits[0], name, fits, kept=kept)
-            if claims:
-                X = take_rows(rows.X, part[0])
-                part, caveats = _leave_out_seen(model, X, part, vouched=vouched)
-            basis = Basis(model, [part], caveats)
-            if not kept:
-                basis = Basis(None, [part], (certificates.REFITTED, *caveats))
-        elif kept:
+        if kept and not held_out:
             raise ValueError(
                 "refit=False needs one fitted classifier to keep: use a float cv such as cv=0.3, "
-                "one (train, test) pair, or pass FrozenEstimator(fitted classifier)."
+                "one split cv=[(train, test)], or pass FrozenEstimator(fitted classifier)."
             )
+        model: SelectiveClassifier | None = None
+        advice = HOLD_OUT_LATEST
+        if held_out:
+            name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
+            model, unseen = base._decide_held_out(  # noqa: SLF001 - same family
+                rows, *splits[0], name, fits, kept=kept
+            )
+            unseen, caveats = self._leave_out_seen(model, rows, unseen, objective)
+            if not kept:
+                model, caveats = None, (certificates.REFITTED, *caveats)
         else:
-            caveat = certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS
-            parts = predict_folds(base, rows, splits, self.n_jobs, fits)
-            advice = HOLD_OUT_LATEST if cv is None or isinstance(cv, numbers.Integral) else ""
-            basis = Basis(None, parts, (caveat,), advice=advice)
-        return basis if isinstance(cv, float) else basis.about(splits, n)
+            unseen = base._decide_folds(rows, splits, self.n_jobs, fits)  # noqa: SLF001
+            caveats = (certificates.SAME_ROWS if frozen else certificates.FOLD_MODELS,)
+            if not (cv is None or isinstance(cv, numbers.Integral)):
+                advice = ""
+        if isinstance(cv, float):
+            return model, unseen, _Provenance(caveats)
+        return model, unseen, _Provenance.of_splits(splits, n, caveats, advice)
+
+    def _judge_frozen(
+        self,
+        base: SelectiveClassifier,
+        fitted: bool,
+        rows: TrainingRows,
+        split_params: Mapping[str, Any],
+        objective: Objective,
+    ) -> tuple[SelectiveClassifier, OutOfFold, _Provenance]:
+        """Decide the rows that `cv` tests, or all, by a classifier that is used as it is."""
+        model = base if fitted else base._fit_clone(rows)  # noqa: SLF001 - same family
+        n = len(rows.codes)
+        chosen = find_tuning_rows(self.cv, rows, split_params)
+        X = rows.X if len(chosen) == n else take_rows(rows.X, chosen)
+        unseen = OutOfFold.of(rows, chosen, **base._decide_by(model, rows, X))  # noqa: SLF001
+        unseen, caveats = self._leave_out_seen(base, rows, unseen, objective)
+        if len(chosen) == n:
+            return model, unseen, _Provenance(caveats, advice=TAKE_LATEST)
+        splits = [(np.setdiff1d(np.arange(n), chosen), chosen)]
+        return model, unseen, _Provenance.of_splits(splits, n, caveats, TAKE_LATEST)
+
+    def _leave_out_seen(
+        self,
+        model: SelectiveClassifier,
+        rows: TrainingRows,
+        unseen: OutOfFold,
+        objective: Objective,
+    ) -> tuple[OutOfFold, tuple[Caveat, ...]]:
+        """Return the rows without those that trained the classifier or what it asks, and caveats.
+
+        Where there are too many of them, or not all of them are known, all rows stay.
+        """
+        if not (objective.guarantees or self.shortlist is not None):
+            return unseen, certificates.NO_CAVEATS
+        vouched = self._vouches("fresh")
+        X = rows.X if len(unseen.rows) == len(rows.codes) else take_rows(rows.X, unseen.rows)
+        records = find_records(model, X)
+        known = [one for one in records if one is not None]
+        no_record = certificates.FRESH_BY_WORD if vouched else certificates.NO_RECORD
+        caveats = [] if len(known) == len(records) else [no_record]
+        overlaps = [record.overlap(table) for record, table in known]
+        most = max(overlaps, key=lambda one: one.share, default=Overlap(0, LEAST))
+        if most.share == 0:
+            if not caveats and not most.is_checked:
+                caveats.append(certificates.NOTHING_CHECKED)
+            return unseen, tuple(caveats)
+        all_known = all(record.complete for record, _ in known)
+        few = not vouched and most.share <= (certificates.MOST_SEEN if all_known else _MOST_UNKNOWN)
+        asks = isinstance(model.confidence, LearnedConfidence)
+        caveats.insert(0, certificates.trained_here(most, few=few, asks=asks, vouched=vouched))
+        if few:
+            unseen = unseen.take(~np.any([record.find(table) for record, table in known], axis=0))
+        elif not vouched:
+            warn_user(f"No certificate: {caveats[0].reason}.")
+        return unseen, tuple(caveats)
 
     def _find_order(
         self,
-        basis: Basis,
-        pooled: Pooled,
+        objective: Objective,
+        advice: str,
+        rows: IntArray,
+        predictions: Predictions,
         outcomes: Outcomes,
         subgroups: Any,
-        objective: Objective,
     ) -> tuple[Caveat, ...]:
         """Return the caveat about rows that a promise is about and that depend on their order."""
-        if not basis.advice:
+        if not advice:
             return ()
-        order, codes = np.argsort(pooled.rows), None
+        order, codes = np.argsort(rows), None
         if self.group_by is not None:
             codes = subgroup_codes(subgroups, len(outcomes))[0][order]
         else:
-            given, _ = rows_given(pooled.predictions, objective)
+            given, _ = rows_given(predictions, objective)
             order = order if given is None else order[given[order]]
         vouched = self._vouches("independent")
-        return find_order(
-            outcomes.take(order), objective, basis.advice, codes=codes, vouched=vouched
-        )
+        return find_order(outcomes.take(order), objective, advice, codes=codes, vouched=vouched)
 
     def _warn_if_too_good(self, caveats: tuple[Caveat, ...], outcomes: Outcomes) -> None:
         """Ask whether rows of which next to none is wrong trained the frozen classifier."""
@@ -494,10 +544,6 @@ class ThresholdTuner(
                 "rows train the frozen classifier? Only rows that it has never seen certify it. If "
                 "they are fresh, say so: assume='fresh'."
             )
-
-    @property
-    def _subgroups(self) -> Subgroups | None:
-        return None if self.group_by is None else Subgroups.read(self.group_by)
 
     def _vouches(self, assumption: str) -> bool:
         return assumption in certificates.check_vouched(self.assume)
@@ -517,10 +563,13 @@ class ThresholdTuner(
         sets_apart = isinstance(self.shortlist, Shortlist) and self.shortlist.share > 0
         return objective.guarantees or sets_apart
 
+    @property
+    def _subgroups(self) -> Subgroups | None:
+        return None if self.group_by is None else Subgroups.read(self.group_by)
+
     def _select(
         self,
         objectives: Objective | Mapping[Any, Objective],
-        by: Subgroups | None,
         setting: Setting,
         predictions: Predictions,
         outcomes: Outcomes,
@@ -528,6 +577,7 @@ class ThresholdTuner(
         asked: Shortlist | None,
     ) -> ThresholdSelection | GroupedSelection:
         """Choose one threshold, or one per subgroup."""
+        by = self._subgroups
         if by is None:
             objective = the_only(objectives)
             rows, cases = rows_given(predictions, objective)
@@ -562,7 +612,7 @@ class ThresholdTuner(
         loss = first_of(stated).choose_loss(has_costs=costs is not None)
         what = Loss.of(loss, DecisionRule(base.decision, costs))
         objectives = check_objective(stated, what, base.confidence_in_use)
-        if self.group_by is None:
+        if self._subgroups is None:
             the_only(objectives)
         else:
             refuse_given(first_of(objectives), "group_by: each subgroup has its own guarantee.")
@@ -622,11 +672,11 @@ class ThresholdTuner(
         model: SelectiveClassifier,
         base: SelectiveClassifier,
         found: ThresholdSelection | GroupedSelection,
-        pooled: Pooled,
+        unseen: OutOfFold,
         outcomes: Outcomes,
         subgroups: Any,
-        *,
         model_print: str,
+        *,
         is_final: bool,
     ) -> None:
         accepted = found.accepts(outcomes.confidence, subgroups)
@@ -638,7 +688,8 @@ class ThresholdTuner(
         prints |= {"model": model_print} | ({"rows": rows} if is_final else {})
         changed = {
             "threshold": float(found.threshold), "groups": found.groups, "fingerprints": prints,
-            "abstain_label": base.abstain_label, "shortlist": found.shortlist, **facts,
+            "abstain_label": base.abstain_label, "shortlist": found.shortlist,
+            "created": certificates.now(), **facts,
         }  # fmt: skip
         policy = trusted(AbstentionPolicy, **(vars(model.policy_) | changed))
         self.policy_: AbstentionPolicy = policy
@@ -648,7 +699,7 @@ class ThresholdTuner(
         self.curve_ = found.curve
         self.certificates_ = found.certificates
         self.thresholds_ = found.thresholds
-        self.cv_results_ = pooled.per_fold(outcomes, accepted)
+        self.cv_results_ = unseen.per_fold(outcomes, accepted)
 
     # What was found ----------------------------------------------------------------------
 
@@ -705,12 +756,7 @@ class ThresholdTuner(
 
     def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]:
         scores, y_pred, _, opinions = self._fitted()._read_rows(X)  # noqa: SLF001 - same family
-        return (
-            scores,
-            y_pred,
-            find_subgroups(self._subgroups, X),
-            opinions,
-        )
+        return scores, y_pred, find_subgroups(self._subgroups, X), opinions
 
     # scikit-learn ------------------------------------------------------------------------
 
@@ -725,30 +771,134 @@ class ThresholdTuner(
         return fit_router(self)
 
 
-def _leave_out_seen(
-    model: SelectiveClassifier, X: Any, part: Part, *, vouched: bool
-) -> tuple[Part, tuple[Caveat, ...]]:
-    """Return the part without rows that trained the classifier or what it asks, and the caveats.
+class _Provenance(NamedTuple):
+    """Where the rows that choose a threshold come from, for its certificate.
 
-    Where there are too many of them, or not all of them are known, the part stays as it is.
+    `advice` is what to do where the order of the rows matters, "" where that is not tested: the
+    models of a splitter's folds may change along the rows.
     """
-    records = find_records(model, X)
-    known = [one for one in records if one is not None]
-    no_record = certificates.FRESH_BY_WORD if vouched else certificates.NO_RECORD
-    caveats = [] if len(known) == len(records) else [no_record]
-    overlaps = [record.overlap(rows) for record, rows in known]
-    most = max(overlaps, key=lambda one: one.share, default=Overlap(0, LEAST))
-    if most.share == 0:
-        if not caveats and not most.is_checked:
-            caveats.append(certificates.NOTHING_CHECKED)
-        return part, tuple(caveats)
-    all_known = all(record.complete for record, _ in known)
-    few = not vouched and most.share <= (certificates.MOST_SEEN if all_known else _MOST_UNKNOWN)
-    asks = isinstance(model.confidence, LearnedConfidence)
-    caveats.insert(0, certificates.trained_here(most, few=few, asks=asks, vouched=vouched))
-    if few:
-        fresh = ~np.any([record.find(rows) for record, rows in known], axis=0)
-        part = part[0][fresh], part[1].take(fresh)
-    elif not vouched:
-        warn_user(f"No certificate: {caveats[0].reason}.")
-    return part, tuple(caveats)
+
+    caveats: tuple[Caveat, ...]
+    rests_on: str = ""
+    advice: str = HOLD_OUT_LATEST
+
+    @classmethod
+    def of_splits(
+        cls, splits: Splits, n: int, caveats: tuple[Caveat, ...], advice: str
+    ) -> _Provenance:
+        """Say which of `n` rows are tested."""
+        advice = LEAVE_MARGIN if advice and are_last(splits, n) else advice
+        return cls(caveats, describe_tested(splits, n), advice)
+
+
+# Subgroups -----------------------------------------------------------------------------------
+
+
+def name_groups(group_by: GroupBy) -> str:
+    """Return a name for the subgroups, for messages."""
+    if callable(group_by):
+        return getattr(group_by, "__name__", "subgroup").replace("<lambda>", "subgroup")
+    columns = group_by if isinstance(group_by, list | tuple) else [group_by]
+    return " and ".join(str(column) for column in columns)
+
+
+def find_subgroups(by: Subgroups | None, X: Any) -> Any:
+    """Return the subgroup of each row of X; None where the answers are the subgroups."""
+    if by is None:
+        return None
+    group_by = by.by
+    if by.by_answer:
+        if group_by in (column_names(X) or []):
+            raise ValueError(
+                f"group_by={group_by!r} means the answers, but X has a column of that name too; "
+                f"rename it, or pass a function such as lambda X: X[{group_by!r}]."
+            )
+        return None
+    if callable(group_by):
+        return _check_returned(group_by(X), count_rows(X))
+    return _check_group_columns(group_by, X)
+
+
+def check_decided_by_row(by: Subgroups | None, X: Any, subgroups: Any) -> None:
+    """Refuse a function for which the subgroup of a row depends on the other rows.
+
+    It is called on each half of the rows, and on the first and the last row of some subgroups
+    alone.
+    """
+    group_by = None if by is None else by.by
+    if not callable(group_by):
+        return
+    n = len(subgroups)
+    codes, _ = subgroup_codes(subgroups, n)
+    first = np.unique(codes, return_index=True)[1]
+    last = n - 1 - np.unique(codes[::-1], return_index=True)[1]
+    some = np.linspace(0, len(first) - 1, min(len(first), 10)).astype(np.int64)
+    for row in np.unique(np.append(first[some], last[some])):
+        _check_same_subgroups(group_by, X, subgroups, np.array([row]), f"row {row} alone")
+    for half in np.array_split(np.arange(n), 2):
+        _check_same_subgroups(group_by, X, subgroups, half, f"rows {half[0]} to {half[-1]}")
+
+
+def _check_same_subgroups(
+    group_by: Callable[[Any], Any], X: Any, subgroups: pd.DataFrame, rows: IntArray, which: str
+) -> None:
+    """Compare the subgroups of a part of the rows with theirs among all rows."""
+    remedy = (
+        "The subgroup of a row must follow from that row alone, since new rows arrive with other "
+        "rows around them: compute beforehand what depends on many rows, such as a cut-off, "
+        "and pass for example lambda X: X['age'] > 50."
+    )
+    try:
+        part: pd.DataFrame = _check_returned(group_by(take_rows(X, rows)), len(rows))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise ValueError(f"group_by: the function fails on {which} ({reason}). {remedy}") from error
+    both = [subgroups.iloc[rows].astype(object), part.astype(object)]
+    both[1].columns = both[0].columns
+    codes, keys = subgroup_codes(pd.concat(both, ignore_index=True), 2 * len(rows))
+    among_all, here = codes[: len(rows)], codes[len(rows) :]
+    other = np.flatnonzero(among_all != here)
+    if len(other):
+        names = [*keys, None]
+        raise ValueError(
+            f"group_by: the function looks at rows together. Called on {which}, it puts "
+            f"{len(other)} of {len(rows)} into another subgroup than among all {len(subgroups)} "
+            f"rows (row {rows[other[0]]}: {names[here[other[0]]]!r}, not "
+            f"{names[among_all[other[0]]]!r}). {remedy}"
+        )
+
+
+def _check_group_columns(group_by: Any, X: Any) -> Any:
+    """Return the columns of X that hold subgroups."""
+    several = isinstance(group_by, list | tuple)
+    wanted = list(group_by) if several else [group_by]
+    if not all(isinstance(column, str | int) for column in wanted):
+        raise ValueError(
+            "group_by must name columns of X (positions for an array), be a function of X, or "
+            f"'predicted_class', got {type(group_by).__name__}."
+        )
+    if "predicted_class" in wanted:
+        raise ValueError(
+            "group_by: 'predicted_class' stands alone; it cannot be combined with columns of X."
+        )
+    if hasattr(X, "tocsr"):
+        raise ValueError("group_by: X is sparse; pass a function of X that returns the subgroups.")
+    names = column_names(X)
+    table = np.asarray(X) if names is None else X
+    known = list(range(table.shape[1])) if names is None and table.ndim == 2 else names or []
+    missing = [column for column in wanted if column not in known]
+    if missing or not wanted:
+        raise ValueError(
+            f"group_by={shown(group_by)}: X has no column {shown(missing)}; it has {known[:20]}. "
+            "Pass columns of X, a function of X, or 'predicted_class'."
+        )
+    if names is None:
+        return pd.DataFrame({column: table[:, column] for column in wanted})
+    return take_columns(X, wanted)
+
+
+def _check_returned(values: Any, n: int) -> Any:
+    """Check that a function of X returned one subgroup per row."""
+    if values is None:
+        raise ValueError("group_by: the function returned None; it must return one value per row.")
+    return check_subgroups(values, n, "group_by", "X")

@@ -430,7 +430,7 @@ def reliability_curve(
 
     See Also
     --------
-    skselect.ReliabilityDisplay : Draws it.
+    skselect.display.ReliabilityDisplay : Draws it.
     expected_calibration_error : The mean distance to the diagonal.
 
     Notes

@@ -68,7 +68,7 @@ def selective_confusion_matrix(
 
     See Also
     --------
-    skselect.SelectiveConfusionDisplay : Draws it.
+    skselect.display.SelectiveConfusionDisplay : Draws it.
     metrics_by_class : Sensitivity, specificity and predictive values, with intervals.
 
     Notes

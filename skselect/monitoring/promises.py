@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skselect._typing import FloatArray
+from skselect.exceptions import ArgumentError
 from skselect.monitoring.batches import total
 from skselect.monitoring.evidence import Evidence, advance, bets_on_cases
 from skselect.objectives import Loss, Risk
@@ -124,7 +125,8 @@ def _check_any(
             "policy: its certificate is about a loss of your own, which a policy does not hold. "
             "Pass target=, to watch the share of errors (or the costs)."
         )
-    raise ValueError(
+    raise ArgumentError(
+        "target",
         "target is missing: no certificate of this policy promises a largest risk. Say what to "
-        "watch, such as target=0.05."
+        "watch, such as target=0.05.",
     )

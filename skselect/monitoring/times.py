@@ -12,6 +12,7 @@ from pandas.api.types import is_datetime64_any_dtype
 from skselect._checks import as_array, shown
 from skselect._checks.options import check_count, check_number
 from skselect._typing import FloatArray
+from skselect.exceptions import ArgumentError
 
 #: What times are: dates, numbers, or only the places of cases in their order.
 KINDS = {"time": "dates", "number": "numbers", "none": "nothing"}
@@ -23,8 +24,9 @@ def span_of_time(value: Any, name: str) -> tuple[float | None, str | None]:
         return None, None
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return check_number(name, value, 0.0, math.inf, closed="left"), "number"
-    wrong = ValueError(
-        f"{name} must be a span of time such as '30D' or '12h', or a number, got {shown(value)}."
+    wrong = ArgumentError(
+        name,
+        f"{name} must be a span of time such as '30D' or '12h', or a number, got {shown(value)}.",
     )
     if isinstance(value, str) and value.strip().isdigit():  # pandas would take nanoseconds
         raise wrong

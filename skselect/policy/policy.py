@@ -794,7 +794,7 @@ def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntA
     return np.array(counts, dtype=np.int64).reshape(-1, 2)
 
 
-def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int) -> None:
+def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = "y_proba") -> None:
     """Warn where many rows have other confidences than the rows that tuned the policy.
 
     Two samples of one population are a random deal of their rows, so that the share of one below
@@ -814,7 +814,7 @@ def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int) -> None:
         return
     value = list(policy.confidence_quantiles.values())[worst]
     warn_user(
-        f"y_proba: {below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
+        f"{name}: {below[worst]:.1%} of these {n:,} rows have a confidence below {value:.4g}, but "
         f"about {levels[worst]:.0%} of the rows that tuned this policy. Either the probabilities "
         "are calibrated already (the policy takes what the classifier itself says: "
         "raw_scores(X)), or these are other cases than those that tuned it, of which it promises "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,14 +35,13 @@ from skselect.estimators.classifier import (
     task_classes,
     warn_if_fitted,
 )
-from skselect.estimators.fitting import (
-    Parts,
-    TrainingRows,
-    check_n_jobs,
+from skselect.estimators.fitting import TrainingRows, check_n_jobs, is_ready, route_fit
+from skselect.estimators.out_of_fold import (
+    Splits,
     find_known_rows,
-    folds,
-    is_ready,
-    route_fit,
+    make_folds,
+    predict_folds,
+    score_rows,
 )
 from skselect.metrics import evaluate
 from skselect.metrics._csr import run_csr_test
@@ -206,7 +206,7 @@ class _Scores:
     codes: IntArray
     classes: Any
     weight: FloatArray | None
-    parts: Parts
+    parts: Splits
     seen: BoolArray
 
 
@@ -229,7 +229,7 @@ def _score_rows(
     given = {} if groups is None else {"groups": groups}
     params, split_params = route_fit(owner, weight, given)
     rows = TrainingRows(X, y, codes, classes, weight, params, split_params)
-    parts = folds(cv, X, y, split_params, weight, seed)
+    parts = make_folds(cv, X, y, split_params, weight, seed)
     if sum(len(test) for _, test in parts) < len(codes):
         raise ValueError(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
@@ -244,8 +244,9 @@ def _score_rows(
         warn_if_fitted(estimator)
         seen = find_known_rows(parts, codes)
         warn_unseen(seen, codes, "no calibration learns from them, and they count as wrong")
-        found = rows.predict_out_of_fold(estimator, parts, n_jobs, decision="argmax")
-        scores, response = found.scores, found.response
+        say = partial(score_rows, estimator=estimator, decision="argmax")
+        found = predict_folds(say, rows, parts, n_jobs)
+        scores, response = found.scores[np.argsort(found.rows)], found.response
     return _Scores(scores, response, codes, classes, weight, parts, seen)
 
 

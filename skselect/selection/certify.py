@@ -16,7 +16,6 @@ from skselect.bounds import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import (
     FIXED_METHOD,
-    GUARANTEES,
     Goal,
     Guarantee,
     Loss,
@@ -143,15 +142,11 @@ def certify(
 
 def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> Goal:
     """Return what is to be certified; without a target it is nan, and the bound is measured."""
-    stated = objective
-    if isinstance(objective, str) and objective in GUARANTEES:
-        options = {} if delta is None else {"delta": delta}
-        stated, target, delta = GUARANTEES[objective](target, **options), None, None
-    kind, own, _ = read_guarantee(stated, target, delta)
+    kind, own, level = read_guarantee(objective, target, delta)
     assert kind is not None
-    fixed = copy.copy(stated)
+    fixed = copy.copy(objective) if isinstance(objective, Guarantee) else kind(own)
     fixed.target = math.nan if own is None else kind.check_bound(own, loss)
-    fixed.delta = check_delta(fixed.delta)
+    fixed.delta = check_delta(fixed.delta if level is None else level)
     fixed.max_analyses = check_count("max_analyses", fixed.max_analyses)
     fixed.min_coverage = 0.0
     # A property of the cost matrix, not of these rows, decides between counting and betting.

@@ -196,7 +196,7 @@ def _find(
     )
     if objective.guarantees and not goal.plan.bets:
         outcomes = _make_countable(outcomes, goal)
-    if goal.method == "lower_bound":
+    if isinstance(objective, Best) and objective.bounds_luck:
         refuse_weights(outcomes.sample_weight, "a lower bound", ", or use method='empirical'")
     largest = goal.largest_weight
     if largest is not None and np.any(outcomes.weight > largest):
@@ -280,7 +280,7 @@ def _explain_min_coverage(
     # The set before the chosen one is too small, and more than one row lies between them.
     tied = _is_least(curve, metric, best)
     tied = tied and curve.n_accepted[before + 1] - curve.n_accepted[before] > 1
-    bound = "the lower bound of " if goal.method == "lower_bound" else ""
+    bound = "the lower bound of " if metric.bounds_luck else ""
     return (
         f"min_coverage={metric.min_coverage:g} binds: {bound}{metric.name} would be "
         f"{best.unconstrained:.4g} where {below} are accepted ({n_below:,.0f}), instead of "

@@ -51,7 +51,7 @@ _TOO_MANY, POWER = 10**9, 0.8
 class Promise(NamedTuple):
     """What a policy is to keep, and which of the labelled rows it is about.
 
-    Target and cases are those of a :class:`~skselect.Certificate`; `delta`
+    Target and cases are those of a :class:`~skselect.policy.Certificate`; `delta`
     is the chance that is allowed for a wrong verdict, `max_analyses` as in
     :func:`~skselect.check_policy`, and `power` the chance that a plan for more rows settles it.
     """

@@ -16,7 +16,7 @@ LEVEL = 0.01
 
 # What to do where the order matters: about a part of the rows, all of them, or the last ones.
 HOLD_OUT_LATEST = (
-    "hold out the latest of them, by cv=(train, test) with the positions of earlier and of later "
+    "hold out the latest of them, by cv=[(train, test)] with the positions of earlier and of later "
     "rows"
 )
 TAKE_LATEST = "take the latest of them alone"

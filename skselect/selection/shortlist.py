@@ -12,6 +12,7 @@ from skselect._checks.options import check_generator, check_number
 from skselect._checks.rows import refuse_weights
 from skselect._typing import BoolArray
 from skselect.bounds import rows_for_quantile
+from skselect.exceptions import ArgumentError
 from skselect.objectives import Cost, Objective
 from skselect.policy.certificate import Caveat
 from skselect.policy.shortlist import PolicyShortlist, check_enough_classes
@@ -93,9 +94,11 @@ def add_shortlist(
     truth = predictions.y_true if unknown is None else np.where(unknown, -1, predictions.y_true)
     least = least_listed(predictions.y_proba[rows], truth[rows], asked.level)
     if least == -np.inf:
-        raise ValueError(
+        raise ArgumentError(
+            "shortlist",
             f"shortlist={asked.level:g} cannot be reached: the true class of more than "
-            f"{100 * (1 - asked.level):.3g} % of the handed-over rows is unknown to the classifier."
+            f"{100 * (1 - asked.level):.3g} % of the handed-over rows is unknown to the "
+            "classifier.",
         )
     reasons = [caveat.reason for caveat in caveats if caveat.strikes]
     if not asked.share and not (isinstance(objective, Cost) and objective.ignores_rows):
@@ -113,9 +116,10 @@ def _refuse_too_few(n: int, n_rows: int, asked: Shortlist) -> None:
     needed = rows_for_quantile(asked.level)
     if n < needed:
         which = "handed over and set apart" if asked.share else "handed over"
-        raise ValueError(
+        raise ArgumentError(
+            "shortlist",
             f"shortlist={asked.level:g} needs at least {needed} rows that are {which}, and {n} of "
             f"these {n_rows} are. Use more rows, a lower level"
             f"{', a larger share' if asked.share else ''}, a goal that hands over more, or leave "
-            "shortlist out."
+            "shortlist out.",
         )

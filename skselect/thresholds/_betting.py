@@ -41,7 +41,7 @@ class Betting:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import Outcomes, select_threshold
+    >>> from skselect import Outcomes, Risk, select_threshold
     >>> from skselect.thresholds import Betting
     >>> rank = np.random.default_rng(0).permutation(300)
     >>> weighted = Outcomes(np.zeros(300), rank, np.linspace(.5, 1, 300))

@@ -46,7 +46,7 @@ class Combined:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import Outcomes, select_threshold
+    >>> from skselect import Outcomes, Risk, select_threshold
     >>> from skselect.thresholds import Combined
     >>> rank = np.random.default_rng(0).permutation(300)
     >>> outcomes = Outcomes(rank < 9, rank)

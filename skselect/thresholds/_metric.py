@@ -64,7 +64,7 @@ def best_metric(
     min_coverage: float,
     constraints: tuple[tuple[str, float], ...] = (),
     *,
-    method: str = "empirical",
+    bounds_luck: bool = False,
     threshold_range: tuple[float, float] = (0.0, 1.0),
 ) -> MetricOptimum | None:
     """Scan every threshold that can be best; among equal values take the largest coverage.
@@ -77,8 +77,8 @@ def best_metric(
     min_coverage : float in [0, 1]
     constraints : tuple of (str, float), default=()
         Bounds that the accepted rows must keep as well.
-    method : {"empirical", "lower_bound"}, default="empirical"
-        What is to be largest: the value, or the value less 1.645 standard errors.
+    bounds_luck : bool, default=False
+        Whether the value less 1.645 standard errors is to be largest, instead of the value.
     threshold_range : tuple of float, default=(0.0, 1.0)
         For CWSA and CWSA+: thresholds from the first number on and below the second are scanned.
 
@@ -89,7 +89,7 @@ def best_metric(
     """
     found = _candidates(curve, metric, threshold_range)
     scores = found.values
-    if method == "lower_bound":
+    if bounds_luck:
         squares = _mean_squares(curve, metric, found)
         variance = np.maximum(squares - found.values**2, 0.0)
         n_accepted = curve.n_accepted[found.n_blocks - 1]

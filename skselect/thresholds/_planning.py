@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -40,23 +41,27 @@ _MOST_ROWS, _MOST_ROWS_OF_A_WALK = 10**8, 10**6
 
 
 def rows_needed(
-    target: float,
-    delta: float = 0.05,
+    risk: Any,
+    delta: float | None = None,
     *,
+    fixed: bool = False,
     expected_errors: int = 0,
     expected_risk: float | None = None,
     power: float = 0.8,
     coverage: float = 1.0,
-    method: str = "combined",
 ) -> int:
     """Return how many labelled rows to collect so that a risk target can be certified.
 
     Parameters
     ----------
-    target : float in (0, 0.5]
-        Largest selective risk.
-    delta : float in (0, 0.5], default=0.05
-        Allowed probability of failure; with k planned analyses, pass ``delta / k``.
+    risk : Risk or float in (0, 0.5]
+        What is to be certified; a number is short for ``Risk(number, delta=delta)``. Its method is
+        "combined" (or "auto"), "band", "fixed_sequence" or "bonferroni"; `min_coverage`, `loss`
+        and the rows it is about do not count.
+    delta : float in (0, 0.5], default=None
+        Beside a number: the allowed probability of failure. None: 0.05.
+    fixed : bool, default=False
+        Whether the threshold is known beforehand (:func:`skselect.certify`).
     expected_errors : int, default=0
         Errors among the accepted rows that the certificate should survive.
     expected_risk : float in [0, target), default=None
@@ -68,78 +73,92 @@ def rows_needed(
         It allows for the random number of rows that are among them.
     coverage : float in (0, 1], default=1
         Share of the cases that is to be accepted.
-    method : {"combined", "band", "fixed_sequence", "bonferroni", "fixed"}, default="combined"
-        How the threshold will be found; "fixed": it is known beforehand (:func:`skselect.certify`).
 
     Returns
     -------
     int
-        Exact for "fixed" with `expected_errors`, else to about 1 %; with `expected_risk` it may be
-        larger than needed.
+        Exact for a fixed threshold with `expected_errors`, else to about 1 %; with `expected_risk`
+        it may be larger than needed.
 
     Raises
     ------
     ValueError
         If an argument is out of its range, or so many rows would be needed that they cannot be
-        planned in seconds (a million, 10^8 for "fixed" and "bonferroni").
+        planned in seconds (a million, 10^8 for a fixed threshold and "bonferroni").
 
     Examples
     --------
     >>> from skselect.thresholds import rows_needed
-    >>> rows_needed(0.02, method="fixed"), rows_needed(0.02, method="fixed", expected_errors=3)
+    >>> rows_needed(0.02, fixed=True), rows_needed(0.02, fixed=True, expected_errors=3)
     (149, 386)
-    >>> rows_needed(0.05, expected_risk=0.03, coverage=0.7)
-    2376
+    >>> from skselect import Risk
+    >>> rows_needed(Risk(0.05, max_analyses=2), expected_risk=0.03, coverage=0.7)
+    2656
     """
-    check_risk_limit(check_number("target", target, 0.0, 1.0, closed="neither"))
-    check_delta(delta)
+    target, delta, plan = _read_plan(risk, delta, fixed=fixed)
     check_number("power", power, 0.0, 1.0, closed="neither")
     check_number("coverage", coverage, 0.0, 1.0, closed="right")
     check_count("expected_errors", expected_errors, 0)
-    limit = _LIMITS[check_choice("method", method, _LIMITS)]
-    if method == "fixed_sequence" and coverage < 0.25:
+    if coverage < plan.start:
         raise ValueError(
-            f"coverage must be at least 0.25 for method='fixed_sequence', which begins there, got "
-            f"{coverage:g}; plan with method='combined'."
+            f"coverage must be at least {plan.start:g} for method='fixed_sequence', which begins "
+            f"there, got {coverage:g}; plan with method='combined'."
         )
     if expected_risk is not None:
         check_number("expected_risk", expected_risk, 0.0, target, closed="left")
-    _check_within_reach(method, target, expected_errors, expected_risk, power, coverage)
+    _check_within_reach(plan, target, expected_errors, expected_risk, power, coverage)
     least_coverage = min(_LEAST_COVERAGE, coverage)
 
     def ways(n: int, k: int) -> list[_Way]:
-        return [way for way in limit(n, k, target, delta, least_coverage) if len(way[0])]
+        return [way for way in plan.ways(n, k, target, delta, least_coverage) if len(way[0])]
 
     def enough(n: int) -> bool:
         if expected_risk is None:
             found = ways(n, smallest_rank(n, coverage))
             return any(int(limits[-1]) >= expected_errors for _, limits in found)
-        beyond = int(method != "fixed" and coverage < 1.0)
+        beyond = int(not fixed and coverage < 1.0)
         chances = [
             max((_passing(way, expected_risk, beyond) for way in ways(n, k)), default=0.0)
             for k in _numbers_accepted(n, coverage)
         ]
         return float(np.mean(chances)) >= power
 
-    exact = method == "fixed" and expected_risk is None
+    exact = fixed and expected_risk is None
     return least_count(enough, 0.0 if exact else 0.005)
 
 
+def _read_plan(risk: Any, delta: float | None, *, fixed: bool) -> tuple[float, float, _Plan]:
+    """Return the target, the level of one analysis, and how a threshold will be found."""
+    if not hasattr(risk, "get_params"):
+        target = check_risk_limit(check_number("target", risk, 0.0, 1.0, closed="neither"))
+        return target, check_delta(0.05 if delta is None else delta), _plan_of("auto", fixed=fixed)
+    if delta is not None:
+        raise ValueError(f"delta goes with a number, not with {risk!r}, which has its own.")
+    target = check_risk_limit(check_number("target", risk.target, 0.0, 1.0, closed="neither"))
+    level = check_delta(risk.delta) / check_count("max_analyses", risk.max_analyses)
+    return target, level, _plan_of(risk.method, fixed=fixed)
+
+
+def _plan_of(name: Any, *, fixed: bool) -> _Plan:
+    check_choice("method", name, ["auto", *_PLANS])
+    return _FIXED if fixed else _PLANS["combined" if name == "auto" else name]
+
+
 def _check_within_reach(
-    method: str, target: float, errors: int, risk: float | None, power: float, coverage: float
+    plan: _Plan, target: float, errors: int, risk: float | None, power: float, coverage: float
 ) -> None:
     """Refuse plans that would need more rows than can be planned in seconds."""
     about = (errors + 1) / target
     if risk is not None:
         sure = stats.norm.isf(1e-3) + abs(stats.norm.isf(power))
         about = sure**2 * target * (1.0 - target) / (target - risk) ** 2
-    most = _MOST_ROWS if method in ("fixed", "bonferroni") else _MOST_ROWS_OF_A_WALK
+    most = _MOST_ROWS_OF_A_WALK if plan.walks else _MOST_ROWS
     if about / coverage > most:
         expected = f"expected_errors={errors}" if risk is None else f"expected_risk={risk:g}"
         raise ValueError(
             f"{expected} at target={target:g} and coverage={coverage:g} may take more than "
-            f"{most:,} rows, the most that can be planned for method={method!r}; ask for a larger "
-            "target, or plan with method='fixed'."
+            f"{most:,} rows, the most that can be planned for this method; ask for a larger "
+            "target, or plan with fixed=True."
         )
 
 
@@ -183,15 +202,27 @@ def _fixed(_n: int, k: int, target: float, delta: float, _least: float) -> list[
     return [(np.array([k]), critical_counts(np.array([k]), target, delta))]
 
 
-# The ways in which each method may accept k of n rows.
-_LIMITS: dict[str, Callable[[int, int, float, float, float], list[_Way]]] = {
-    "combined": _combined,
-    "band": lambda n, k, r, delta, least: [_last(*walk_band(n, r, delta, least), k)],
-    "fixed_sequence": lambda n, k, r, delta, _: [
-        _all_up_to(*sequence_limits(n, r, delta, 0.25), k)
-    ],
-    "bonferroni": lambda n, k, r, delta, least: [_last(*union_limits(n, r, delta, least), k)],
-    "fixed": _fixed,
+class _Plan(NamedTuple):
+    """How a threshold will be found: the ways in which it may accept k of n rows.
+
+    `walks`: whether the ways take a walk over all rows. `start`: where a sequence begins.
+    """
+
+    ways: Callable[[int, int, float, float, float], list[_Way]]
+    walks: bool = True
+    start: float = 0.0
+
+
+_FIXED = _Plan(_fixed, walks=False)
+_PLANS = {
+    "combined": _Plan(_combined),
+    "band": _Plan(lambda n, k, r, delta, least: [_last(*walk_band(n, r, delta, least), k)]),
+    "fixed_sequence": _Plan(
+        lambda n, k, r, delta, _: [_all_up_to(*sequence_limits(n, r, delta, 0.25), k)], start=0.25
+    ),
+    "bonferroni": _Plan(
+        lambda n, k, r, delta, least: [_last(*union_limits(n, r, delta, least), k)], walks=False
+    ),
 }
 
 

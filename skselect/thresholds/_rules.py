@@ -99,7 +99,7 @@ class FixedSequence:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import Outcomes, select_threshold
+    >>> from skselect import Outcomes, Risk, select_threshold
     >>> from skselect.thresholds import FixedSequence
     >>> rank = np.random.default_rng(0).permutation(300)
     >>> outcomes = Outcomes(rank < 9, rank)

@@ -138,7 +138,7 @@ def union_probability(ranks, band, risk, m, count):
 
 @pytest.mark.parametrize(
     ("n", "risk", "delta", "least"),
-    [(60, 0.2, 0.1, 0.1), (90, 0.1, 0.2, 0.0), (50, 0.3, 0.05, 0.4)],
+    [(40, 0.2, 0.1, 0.1), (50, 0.1, 0.2, 0.0), (30, 0.3, 0.05, 0.4)],
 )
 @pytest.mark.parametrize("share", [None, 0.5])
 def test_sequence_and_band_together_spend_at_most_delta(n, risk, delta, least, share):

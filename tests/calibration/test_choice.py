@@ -233,7 +233,7 @@ def test_few_rows_decision_values_and_searches(data):
 
 
 def test_one_pair_of_rows_is_refused(data):
-    pair = np.arange(200), np.arange(200, 300)
+    pair = [(np.arange(200), np.arange(200, 300))]
     with pytest.raises(ValueError, match="needs two folds with rows, got one"):
         SelectiveClassifier(GaussianNB(), calibration="auto", cv=pair).fit(*data)
 

@@ -1,8 +1,6 @@
 """One map per class: probabilities that sum to one, stored as plain numbers."""
 
 import json
-import subprocess
-import sys
 from itertools import product
 
 import numpy as np
@@ -22,7 +20,6 @@ from skselect import (
     RiskCoverageCurve,
     SelectiveClassifier,
     ThresholdTuner,
-    get_scorer,
 )
 from skselect.calibration import (
     CALIBRATORS,
@@ -34,9 +31,10 @@ from skselect.calibration import (
 )
 from skselect.calibration._scopes import SCOPES, restore_calibration
 from skselect.predictions.confidence import CONFIDENCES
+from skselect.scoring import get_scorer
 from tests.calibration.cases import profile
 from tests.calibration.test_labels import rows
-from tests.common import check_schema
+from tests.common import check_schema, run_python
 
 
 def test_platt_on_separable_rows_stays_finite():
@@ -268,10 +266,8 @@ def test_a_fresh_process_decides_bit_by_bit_the_same(tmp_path):
         "                        d['accepted'].tolist(), d['suggestion'].tolist()]\n"
         "print(json.dumps(found))\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert json.loads(run.stdout) == expected
+    done = run_python(code, tmp_path, folder=tmp_path)
+    assert json.loads(done.stdout) == expected
 
 
 def test_a_damaged_scope_is_named():

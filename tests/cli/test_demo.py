@@ -1,6 +1,7 @@
 """The demo on tables of every kind."""
 
 import datetime as dt
+from argparse import Namespace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from threadpoolctl import threadpool_info
 
 from skselect import AbstentionPolicy
 from skselect.cli import demo
-from skselect.cli.demo import DemoOptions
+from skselect.cli.main import make_parser
 
 
 @pytest.fixture
@@ -25,9 +26,8 @@ def small_booster(monkeypatch):
 
 
 def options(tmp_path, **given):
-    defaults = {"data": None, "target": None, "max_risk": 0.1, "delta": 0.05,
-                "out": tmp_path / "out", "seed": 0}  # fmt: skip
-    return DemoOptions(**(defaults | given))
+    parsed = make_parser().parse_args(["demo", "--max-risk", "0.1", "--out", str(tmp_path / "out")])
+    return Namespace(**(vars(parsed) | given))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def table(rng):
 
 
 def test_embedded_digits_end_with_a_certificate(tmp_path, capsys):
-    assert demo.run(options(tmp_path, max_risk=0.02)) == 0
+    assert demo.demo(options(tmp_path, max_risk=0.02)) == 0
     printed = capsys.readouterr()
     assert "\nCERTIFIED\n" in printed.out
     assert "[6/6]" in printed.err
@@ -69,7 +69,7 @@ def test_embedded_digits_end_with_a_certificate(tmp_path, capsys):
 def test_own_table_with_strings_dates_and_gaps(tmp_path, table, suffix, capsys):
     path = tmp_path / f"table.{suffix}"
     table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
-    assert demo.run(options(tmp_path, data=path, target="answer")) == 0
+    assert demo.demo(options(tmp_path, data=path, target="answer")) == 0
     assert "CERTIFIED" in capsys.readouterr().out
     policy = AbstentionPolicy.from_json(tmp_path / "out" / "policy.json")
     assert policy.classes.tolist() == ["no", "yes"]
@@ -79,7 +79,7 @@ def test_own_table_with_strings_dates_and_gaps(tmp_path, table, suffix, capsys):
 def test_refusal_is_shown_and_nothing_is_accepted(tmp_path, table, capsys):
     path = tmp_path / "table.csv"
     table.iloc[:300].to_csv(path, index=False)
-    assert demo.run(options(tmp_path, data=path, target="answer", max_risk=0.001)) == 0
+    assert demo.demo(options(tmp_path, data=path, target="answer", max_risk=0.001)) == 0
     printed = capsys.readouterr().out
     assert "No threshold meets target=0.001" in printed
     assert "could have met is 0." in printed
@@ -91,14 +91,14 @@ def test_refusal_is_shown_and_nothing_is_accepted(tmp_path, table, capsys):
 def test_labels_that_need_another_abstain_label(tmp_path, table, values):
     path = tmp_path / "table.parquet"
     table.assign(answer=np.where(table["answer"] == "yes", values[1], values[0])).to_parquet(path)
-    assert demo.run(options(tmp_path, data=path, target="answer")) == 0
+    assert demo.demo(options(tmp_path, data=path, target="answer")) == 0
 
 
 @pytest.mark.parametrize(("name", "risk"), [("adult", 0.05), ("wine_quality", 0.2)])
 @pytest.mark.usefixtures("small_booster")
 def test_real_tables(data_folder, tmp_path, name, risk, capsys):
     path = data_folder / f"{name}.parquet"
-    assert demo.run(options(tmp_path, data=path, target="target", max_risk=risk)) == 0
+    assert demo.demo(options(tmp_path, data=path, target="target", max_risk=risk)) == 0
     assert "risk_coverage.png" in capsys.readouterr().out
 
 
@@ -117,19 +117,19 @@ def test_bad_tables_are_explained(tmp_path, table):
     ]
     for given, message in cases:
         with pytest.raises(ValueError, match=message):
-            demo.run(options(tmp_path, **given))
+            demo.demo(options(tmp_path, **given))
     semicolons = tmp_path / "semicolons.csv"
     table.to_csv(semicolons, index=False, sep=";")
     with pytest.raises(ValueError, match="with a comma between them"):
-        demo.run(options(tmp_path, data=semicolons, target="answer"))
+        demo.demo(options(tmp_path, data=semicolons, target="answer"))
     one = tmp_path / "one.csv"
     table.assign(answer="yes").to_csv(one, index=False)
     with pytest.raises(ValueError, match="one class only"):
-        demo.run(options(tmp_path, data=one, target="answer"))
+        demo.demo(options(tmp_path, data=one, target="answer"))
     measured = tmp_path / "measured.csv"
     table.assign(answer=np.linspace(0, 1, len(table))).to_csv(measured, index=False)
     with pytest.raises(ValueError, match="looks like a measurement or an identifier"):
-        demo.run(options(tmp_path, data=measured, target="answer"))
+        demo.demo(options(tmp_path, data=measured, target="answer"))
 
 
 def odd_columns(table):
@@ -166,20 +166,20 @@ def test_columns_that_are_no_features_are_named(tmp_path, table):
     path = tmp_path / "table.parquet"
     table.assign(scan=[[1, 2]] * len(table)).to_parquet(path)
     with pytest.raises(ValueError, match="column 'scan' holds values of the type"):
-        demo.run(options(tmp_path, data=path, target="answer"))
+        demo.demo(options(tmp_path, data=path, target="answer"))
     table[["answer"]].to_parquet(path)
     with pytest.raises(ValueError, match="has no columns besides the target"):
-        demo.run(options(tmp_path, data=path, target="answer"))
+        demo.demo(options(tmp_path, data=path, target="answer"))
     table[["answer"]].assign(x=np.nan).to_parquet(path)
     with pytest.raises(ValueError, match="no column besides the target holds any value"):
-        demo.run(options(tmp_path, data=path, target="answer"))
+        demo.demo(options(tmp_path, data=path, target="answer"))
 
 
 @pytest.mark.usefixtures("small_booster")
 def test_a_class_called_abstain(tmp_path, table, capsys):
     path = tmp_path / "table.csv"
     table.replace({"answer": {"no": "abstain"}}).to_csv(path, index=False)
-    assert demo.run(options(tmp_path, data=path, target="answer")) == 0
+    assert demo.demo(options(tmp_path, data=path, target="answer")) == 0
     assert "CERTIFIED" in capsys.readouterr().out
 
 
@@ -196,7 +196,7 @@ def test_classes_with_fewer_rows_than_folds(tmp_path, rng, capsys):
     path = tmp_path / "table.csv"
     few = pd.DataFrame({"x": rng.normal(size=42), "y": [f"c{k}" for k in range(7)] * 6})
     few.to_csv(path, index=False)
-    assert demo.run(options(tmp_path, data=path, target="y", max_risk=0.5)) == 0
+    assert demo.demo(options(tmp_path, data=path, target="y", max_risk=0.5)) == 0
     assert demo._count_folds(np.array([0, 0, 1]), "y") == 2
     with pytest.raises(ValueError, match="no class of the column 'y' has two rows to train on"):
         demo._count_folds(np.array([0, 1, 2]), "y")
@@ -208,7 +208,7 @@ def test_a_target_that_one_answer_would_meet_is_told(tmp_path, rng, capsys):
     rare = pd.DataFrame({"x": rng.normal(size=1000), "y": 0})
     rare.loc[[5, 300, 700, 900], "y"] = 1
     rare.to_csv(path, index=False)
-    assert demo.run(options(tmp_path, data=path, target="y")) == 0
+    assert demo.demo(options(tmp_path, data=path, target="y")) == 0
     assert "always answering '0' would meet this target: 0.4 % of" in capsys.readouterr().out
 
 
@@ -225,7 +225,7 @@ def test_small_tables_train_with_one_thread(tmp_path, table, monkeypatch):
     for small in [10**6, 0]:
         monkeypatch.setattr(demo, "_SMALL", small)
         with pytest.raises(InterruptedError):
-            demo.run(options(tmp_path, data=path, target="answer"))
+            demo.demo(options(tmp_path, data=path, target="answer"))
     assert found[0] == (1, {1})
     assert found[1][0] in (None, 1)  # scikit-learn's has no such parameter
 

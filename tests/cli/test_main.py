@@ -1,6 +1,7 @@
 """The command line: help, errors and exit codes."""
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import skselect
-from skselect.cli.main import main, make_parser, name_options
+from skselect.cli.main import _name_option, main, make_parser
+from skselect.exceptions import ArgumentError
 
 
 def test_help_has_an_example(capsys):
@@ -107,19 +109,18 @@ def test_a_script_of_that_name_has_all_names(tmp_path):
     assert done.stdout.strip() == str(sorted(dir(skselect)))
 
 
-def test_messages_name_options():
-    given = make_parser().parse_args(["tune", "t.csv", "--label", "x", "--min-coverage", ".1"])
-    for message, expected in [
-        ("target must be at most 0.5, got 2: the target is", "--target must be at most 0.5, got 2: "
-         "the target is"),
-        ("y_true has labels. Pass labels= with every class.", "--label has labels. Pass --classes "
-         "with every class."),
-        ("No threshold (delta=0.05); at least min_coverage=0.1; raise min_coverage.",
-         "No threshold (--delta 0.05); at least --min-coverage 0.1; raise --min-coverage."),
-        ("plan it (max_analyses=).", "plan it (--max-analyses)."),
-        ("column 'y_true' of the user's table", "column 'y_true' of the user's table"),
-        ("--target is missing: objective='risk'", "--target is missing: --objective 'risk'"),
-        ("in Python: select_threshold(..., target=.1, among=('true', x))",
-         "in Python: select_threshold(..., target=.1, among=('true', x))"),
-    ]:  # fmt: skip
-        assert name_options(message, given) == expected
+@pytest.mark.parametrize(
+    ("argument", "message", "expected"),
+    [
+        ("target", "target must be at most 0.5, got 2: the target is",
+         "--target must be at most 0.5, got 2: the target is"),
+        ("min_coverage", "min_coverage must be", "--min-coverage must be"),
+        ("random_state", "random_state must be", "random_state must be"),  # no option
+    ],
+)  # fmt: skip
+def test_errors_name_the_option_of_their_argument(argument, message, expected):
+    given = make_parser().parse_args(["tune", "t.csv", "--label", "x"])
+    error = pickle.loads(pickle.dumps(ArgumentError(argument, message)))
+    assert (error.argument, str(error)) == (argument, message)
+    assert _name_option(error, given) == expected
+    assert _name_option(ValueError(message), given) == message

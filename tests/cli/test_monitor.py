@@ -15,8 +15,8 @@ import pytest
 from skselect import AbstentionPolicy, SelectiveRiskMonitor, _files
 from skselect._files import digest_json
 from skselect._notebook import unwrap
-from skselect.cli import commands, tables
-from skselect.cli.main import BROKEN, UNDECIDED, main
+from skselect.cli import BROKEN, UNDECIDED, commands, tables
+from skselect.cli.main import main
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.learned import LearnedScore

@@ -6,13 +6,11 @@ import pytest
 from matplotlib.collections import PolyCollection
 from scipy.stats import binomtest
 
-from skselect import (
+from skselect import Outcomes, RiskCoverageCurve, RiskCoverageDisplay
+from skselect.display import (
     ConfidenceHistogramDisplay,
     ConfidenceWeightedRocDisplay,
-    Outcomes,
     ReliabilityDisplay,
-    RiskCoverageCurve,
-    RiskCoverageDisplay,
     ThresholdDisplay,
 )
 

@@ -9,12 +9,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix
 
-from skselect import (
-    AbstentionPolicy,
-    Predictions,
-    SelectiveClassifier,
-    SelectiveConfusionDisplay,
-)
+from skselect import AbstentionPolicy, Predictions, SelectiveClassifier
+from skselect.display import SelectiveConfusionDisplay
 from skselect.metrics import selective_confusion_matrix
 from skselect.policy.subgroups import GroupThresholds
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import ConfidenceHistogramDisplay, SelectiveClassifier
+from skselect import SelectiveClassifier
+from skselect.display import ConfidenceHistogramDisplay
 
 
 def test_bins_count_right_and_wrong_rows(drawn):

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, MonitorDisplay, SelectiveRiskMonitor
+from skselect import AbstentionPolicy, SelectiveRiskMonitor
+from skselect.display import MonitorDisplay
 from skselect.predictions.decisions import DecisionRule
 
 

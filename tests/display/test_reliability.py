@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import (
-    ReliabilityDisplay,
-    SelectiveClassifier,
-)
+from skselect import SelectiveClassifier
+from skselect.display import ReliabilityDisplay
 from skselect.metrics import reliability_curve, smooth_calibration_error
 
 

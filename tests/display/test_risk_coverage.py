@@ -1,8 +1,5 @@
 """Pictures draw what the curve says."""
 
-import subprocess
-import sys
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -20,6 +17,7 @@ from skselect import (
 )
 from skselect.objectives import GUARANTEES
 from skselect.thresholds import simultaneous_band
+from tests.common import run_python
 
 
 @pytest.fixture
@@ -83,7 +81,7 @@ def test_millions_of_points_are_thinned_both_ends_kept():
     assert (x[0], x[-1]) == (1 / n, 1.0)
 
 
-def test_without_matplotlib_the_error_says_what_to_install():
+def test_without_matplotlib_the_error_says_what_to_install(tmp_path):
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from skselect import *\n"
@@ -91,7 +89,7 @@ def test_without_matplotlib_the_error_says_what_to_install():
         "try: RiskCoverageDisplay(curve).plot()\n"
         "except ImportError as e: assert 'pip install' in str(e); print('told')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python(code, folder=tmp_path)
     assert done.stdout.strip() == "told"
 
 

@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from skselect import Outcomes, RiskCoverageCurve, ThresholdDisplay, ThresholdTuner
+from skselect import Outcomes, RiskCoverageCurve, ThresholdTuner
+from skselect.display import ThresholdDisplay
 from skselect.metrics import coverage_score, cwsa_plus_score, cwsa_score, selective_accuracy_score
 
 

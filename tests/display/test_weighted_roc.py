@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.naive_bayes import GaussianNB
 
-from skselect import ConfidenceWeightedRocDisplay
+from skselect.display import ConfidenceWeightedRocDisplay
 from skselect.metrics import cw_roc_curve
 
 

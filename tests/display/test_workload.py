@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skselect import Outcomes, RiskCoverageCurve, SelectiveClassifier, WorkloadDisplay
+from skselect import Outcomes, RiskCoverageCurve, SelectiveClassifier
+from skselect.display import WorkloadDisplay
 from skselect.thresholds import simultaneous_band
 
 

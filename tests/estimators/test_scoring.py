@@ -35,15 +35,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import skselect
-from skselect import (
-    SelectiveClassifier,
-    ThresholdTuner,
-    get_scorer,
-    on_accepted,
-    selective_scoring,
-)
+from skselect import SelectiveClassifier, ThresholdTuner
 from skselect.estimators.scoring import registered_names
 from skselect.metrics import SPECS, cwsa_plus_score
+from skselect.scoring import get_scorer, on_accepted, selective_scoring
 
 GRID = {"var_smoothing": [1e-9, 1e-2]}
 

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from skselect import AbstentionPolicy, Best, Cost, SelectiveClassifier, ThresholdTuner
+from skselect import AbstentionPolicy, Best, Cost, Risk, SelectiveClassifier, ThresholdTuner
 from skselect._notebook import unwrap
-from skselect.estimators.fitting import holdout
+from skselect.estimators.out_of_fold import holdout
 from skselect.thresholds import Shortlist
 
 
@@ -43,10 +43,10 @@ APART = Shortlist(0.9, share=0.5)
         ({"shortlist": APART, "cv": 0.5, "refit": True}, ["fitted again on all rows"]),
         ({"shortlist": APART, "cv": 3}, ["out-of-fold predictions"]),
         ({"cv": 3}, ["these rows also chose the threshold", "out-of-fold predictions"]),
-        ({"shortlist": APART, "max_analyses": 2}, ["several analyses"]),
+        ({"objective": Risk(0.15, max_analyses=2), "target": None, "shortlist": APART}, ["several analyses"]),
         ({"objective": "selective_accuracy", "target": None, "shortlist": APART, "cv": 0.5,
           "refit": False}, []),
-        ({"objective": Cost(None, method="chow"), "cv": 0.5, "refit": False}, []),
+        ({"objective": Cost(0.15, method="chow"), "target": None, "cv": 0.5, "refit": False}, []),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:min_coverage")

@@ -315,7 +315,7 @@ def test_threshold_of_the_wrapped_classifier_is_ignored_its_label_counts(data):
     base = SelectiveClassifier(GaussianNB(), threshold=0.999, abstain_label=-5)
     tuner = ThresholdTuner(base, objective="coverage", target=0.5, cv=5).fit(X, y)
     assert -5 in tuner.predict(X)
-    tuner.set_params(abstain_label=-6).fit(X, y)
+    tuner.set_params(estimator__abstain_label=-6).fit(X, y)
     assert -6 in tuner.predict(X)
     assert tuner.threshold_ < 0.999
 
@@ -464,8 +464,9 @@ def test_n_jobs_changes_nothing(data):
 @pytest.mark.parametrize("names", [["a", "b", "c"], [1, 2, 3], [-1, 0, 1]])
 def test_labels_do_not_change_the_threshold(names, data):
     X, y = data
-    expected = ThresholdTuner(GaussianNB(), random_state=0).fit(X, y)
-    tuner = clone(expected).set_params(abstain_label=-9 if names[0] == -1 else "auto")
+    expected = ThresholdTuner(SelectiveClassifier(GaussianNB()), random_state=0).fit(X, y)
+    label = -9 if names[0] == -1 else "auto"
+    tuner = clone(expected).set_params(estimator__abstain_label=label)
     tuner.fit(X, pd.Series(np.array(names)[y], index=np.arange(900)[::-1]))
     assert tuner.threshold_ == expected.threshold_
     np.testing.assert_array_equal(tuner.accepts(X), expected.accepts(X))
@@ -537,15 +538,15 @@ def drifting(rng, n=3000, change=None):
     return X, (signal + 0.3 * rng.normal(size=n) > 0).astype(int)
 
 
-@pytest.mark.parametrize("form", ["positions", "masks", "list of one", "PredefinedSplit"])
-def test_one_pair_certifies_like_a_frozen_classifier(form, data):
+@pytest.mark.parametrize("form", ["positions", "masks", "arrays", "PredefinedSplit"])
+def test_one_split_certifies_like_a_frozen_classifier(form, data):
     X, y = data
     train, test = np.arange(100, 600), np.arange(600, 900)
     masks = np.isin(np.arange(900), train), np.isin(np.arange(900), test)
     cv = {
-        "positions": (train.tolist(), pd.Series(test, index=test)),
-        "masks": masks,
-        "list of one": [(train, test)],
+        "positions": [(train.tolist(), pd.Series(test, index=test))],
+        "masks": [masks],
+        "arrays": [(train, test)],
         "PredefinedSplit": PredefinedSplit(np.where(masks[1], 0, -1)),
     }[form]
     first = train[0] if form != "PredefinedSplit" else 0
@@ -570,8 +571,8 @@ def test_one_pair_certifies_like_a_frozen_classifier(form, data):
 
 
 @pytest.mark.parametrize("cv", [
-    (slice(0, 1500), slice(1500, None)),
-    [(np.arange(1500), np.arange(1500, 3000))],
+    [(slice(0, 1500), slice(1500, None))],
+    ((np.arange(1500), np.arange(1500, 3000)),),
     PredefinedSplit(np.where(np.arange(3000) < 1500, -1, 0)),
 ])  # fmt: skip
 def test_a_frozen_classifier_is_judged_by_the_test_rows_alone(cv, rng):
@@ -607,7 +608,7 @@ def test_cv_that_names_no_rows_leaves_a_frozen_classifier_all(data):
 
 def test_a_pair_beside_a_frozen_classifier_with_groups_weights_and_seen_rows(data):
     X, y = data
-    pair = np.arange(300), np.arange(899, 599, -1)
+    pair = [(np.arange(300), np.arange(899, 599, -1))]
     site = np.hstack([X, (np.arange(900) % 2).reshape(-1, 1)])
     weight = np.linspace(1, 2, 900)
     frozen = FrozenEstimator(GaussianNB().fit(site[:300], y[:300]))
@@ -627,11 +628,11 @@ def test_a_pair_beside_a_frozen_classifier_with_groups_weights_and_seen_rows(dat
 def test_rows_that_are_not_the_last_are_not_called_so(data):
     X, y = data
     order = np.random.default_rng(0).permutation(900)
-    for cv in ((order[:500], order[500:]), ShuffleSplit(1, test_size=400, random_state=0)):
+    for cv in ([(order[:500], order[500:])], ShuffleSplit(1, test_size=400, random_state=0)):
         certificate = risk(GaussianNB(), target=0.2, cv=cv).fit(X, y).certificate_
         assert certificate.is_certified
         assert certificate.rests_on == "400 of 900 rows, which cv holds out"
-    later_train = np.arange(300, 900), np.arange(300)
+    later_train = [(np.arange(300, 900), np.arange(300))]
     certificate = risk(GaussianNB(), target=0.2, cv=later_train).fit(X, y).certificate_
     assert certificate.rests_on == "300 of 900 rows, which cv holds out"
     assert risk(GaussianNB(), target=0.2, cv=0.4).fit(X, y).certificate_.rests_on == ""
@@ -639,7 +640,7 @@ def test_rows_that_are_not_the_last_are_not_called_so(data):
 
 def test_groups_costs_and_weights_with_a_pair(data):
     X, y = data
-    pair = np.arange(500), np.arange(500, 900)
+    pair = [(np.arange(500), np.arange(500, 900))]
     grouped = risk(GaussianNB(), cv=pair).fit(X, y, groups=np.arange(900) // 2)
     assert "groups= was given" in str(grouped.certificate_)
     weight = np.linspace(1, 2, 900)
@@ -660,7 +661,7 @@ def test_groups_costs_and_weights_with_a_pair(data):
     assert [c.n for c in by_site.certificates_.values()] == [200, 200]
     assert all("the last 44.44 %" in str(c) for c in by_site.certificates_.values())
     with pytest.raises(ValueError, match=r"cv holds out 5 of 900 rows, .* at least 10"):
-        clone(tuner).set_params(cv=(np.arange(500), np.arange(895, 900))).fit(X, y)
+        clone(tuner).set_params(cv=[(np.arange(500), np.arange(895, 900))]).fit(X, y)
 
 
 @pytest.mark.parametrize("calibration", [None, "platt"])
@@ -684,7 +685,7 @@ def test_time_series_split_decides_later_rows_by_earlier_models(calibration, dat
     assert tuner.cv_results_["n_rows"].tolist() == [180] * 4
     whole = clone(model).fit(X, y)
     np.testing.assert_array_equal(tuner.predict_proba(X), whole.predict_proba(X))
-    with pytest.raises(ValueError, match=r"refit=False needs .* one \(train, test\) pair"):
+    with pytest.raises(ValueError, match=r"refit=False needs .* cv=\[\(train, test\)\]"):
         risk(model, cv=TimeSeriesSplit(4), refit=False).fit(X, y)
 
 
@@ -711,7 +712,7 @@ def test_predefined_split_trains_on_fold_minus_one(data):
 def test_a_class_that_only_the_held_out_rows_have_counts_as_wrong(data):
     X, y = data
     y = np.where(np.arange(900) < 890, y, 3)
-    pair = np.arange(500), np.arange(500, 900)
+    pair = [(np.arange(500), np.arange(500, 900))]
     with pytest.warns(UserWarning, match="10 of 900 rows .* they count as wrong answers"):
         tuner = risk(GaussianNB(), target=0.3, cv=pair, assume="independent").fit(X, y)
     assert tuner.curve_.arrays("selective_risk")["selective_risk"][-1] >= 10 / 400
@@ -723,7 +724,7 @@ def test_a_kept_classifier_is_certified_by_its_own_confidence(confidence, data):
     y = np.where(np.arange(900) < 899, y % 2, 2)  # the kept classifier never sees class 2
     train, test = np.arange(500), np.arange(500, 900)
     model = SelectiveClassifier(GaussianNB(), confidence=confidence)
-    tuner = ThresholdTuner(model, objective="coverage", target=0.3, cv=(train, test))
+    tuner = ThresholdTuner(model, objective="coverage", target=0.3, cv=[(train, test)])
     with pytest.warns(UserWarning, match=r"1 of 900 rows belong to the classes \[2\]"):
         tuner.fit(X, y)
     accepted = tuner.decide(X[test])["accepted"]
@@ -735,7 +736,7 @@ def test_a_kept_classifier_without_a_class_of_the_cost_matrix_is_refused(data):
     X, y = data
     y = np.where(np.arange(900) < 899, y % 2, 2)
     model = SelectiveClassifier(GaussianNB(), decision="min_cost", cost_matrix=20 - 20 * np.eye(3))
-    pair = np.arange(500), np.arange(500, 900)
+    pair = [(np.arange(500), np.arange(500, 900))]
     with pytest.raises(ValueError, match=r"classes \[2\] .* cost matrix does not fit it"):
         ThresholdTuner(model, objective="coverage", target=0.3, cv=pair).fit(X, y)
 
@@ -752,7 +753,7 @@ def test_held_out_rows_that_a_frozen_classifier_knows_certify_nothing(data):
         )
     assert not seen.is_certified
     assert "also trained the classifier" in unwrap(str(seen))
-    pair = np.arange(600, 750), np.arange(750, 900)
+    pair = [(np.arange(600, 750), np.arange(750, 900))]
     assert risk(model, target=0.3, cv=pair).fit(X, y).certificate_.is_certified
 
 
@@ -773,11 +774,11 @@ def test_the_training_part_of_a_share_keeps_the_order_of_its_rows(data):
 def test_the_order_of_rows_is_tested_by_their_positions(rng):
     model = LogisticRegression()
     X, y = drifting(rng, change=2000)
-    latest = np.arange(1000), np.arange(1000, 3000)
+    latest = [(np.arange(1000), np.arange(1000, 3000))]
     frozen = FrozenEstimator(LogisticRegression().fit(X[:1000], y[:1000]))
     for tuner, rows, advice in (
-        (risk(model, target=0.4), slice(None), "by cv=(train, test)"),
-        (risk(model, target=0.4, cv=5), slice(None), "by cv=(train, test)"),
+        (risk(model, target=0.4), slice(None), "by cv=[(train, test)]"),
+        (risk(model, target=0.4, cv=5), slice(None), "by cv=[(train, test)]"),
         (risk(model, target=0.4, cv=latest), slice(None), "these rows are the latest already"),
         (risk(frozen, target=0.4), slice(1000, None), "take the latest of them alone"),
     ):
@@ -791,7 +792,7 @@ def test_the_order_of_rows_is_tested_by_their_positions(rng):
         assert any("overruled by assume='independent'" in caveat for caveat in vouched.caveats)
     mixed = rng.permutation(3000)
     assert risk(model, target=0.4).fit(X[mixed], y[mixed]).certificate_.caveats == ()
-    settled = risk(model, target=0.4, cv=(np.arange(2300), np.arange(2300, 3000))).fit(X, y)
+    settled = risk(model, target=0.4, cv=[(np.arange(2300), np.arange(2300, 3000))]).fit(X, y)
     assert settled.certificate_.is_certified
     assert settled.certificate_.caveats == ()
     # The models of a splitter's folds may differ along the rows.
@@ -944,8 +945,10 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
             {"objective": "risk", "target": {0: 0.1, 1: 0.9}, "group_by": "predicted_class"},
             "Did you mean 0.1?",
         ),
-        ({"constraint": ("risk", 0.98)}, "constraint 'risk' must be at most 0.5"),
-        ({"max_analyses": 2}, "max_analyses=2 divides delta, which objective='cwsa_plus'"),
+        ({"objective": Best(constraint=("risk", 0.98))}, "constraint 'risk' must be at most 0.5"),
+        ({"delta": 0.1}, "delta goes with an objective that guarantees something"),
+        ({"objective": Risk(0.1, method="mean", max_analyses=2)}, "max_analyses=2 divides delta"),
+        ({"objective": Risk(0.1), "target": 0.1}, "target goes with the word of an objective"),
         ({"refit": "no"}, "refit must be True, False or"),
         ({"cv": "all"}, "cv must be an integer, a share of the rows, 'auto', a splitter"),
         ({"refit": False}, "refit=False needs one fitted classifier to keep"),
@@ -954,26 +957,37 @@ def test_a_plain_frozen_model_keeps_no_record_and_the_certificate_says_so(rng):
             "max_analyses must be an integer",
         ),
         ({"group_by": "sex"}, "group_by='sex': X has no column"),
-        ({"group_by": "predicted_class", "among": ("true", 1)}, "among does not go with group_by"),
-        ({"constraint": ("luck", 0.1)}, "constraint must be one of"),
-        ({"unseen": "guess"}, "unseen must be one of"),
-        ({"decision": "min_cost"}, "cost_matrix is missing"),
-        ({"decision": "oracle"}, "decision must be one of"),
-        ({"cost_matrix": [[0, 1], [1, 0], [1, 1]]}, "cost_matrix must hold numbers, one row per"),
+        (
+            {"group_by": "predicted_class", "objective": Risk(0.1, given_class=1)},
+            "given_class does not go with group_by",
+        ),
+        ({"objective": Best(constraint=("luck", 0.1))}, "constraint must be one of"),
+        ({"estimator__decision": "min_cost"}, "cost_matrix is missing"),
+        ({"estimator__decision": "oracle"}, "decision must be one of"),
+        (
+            {"estimator__cost_matrix": [[0, 1], [1, 0], [1, 1]]},
+            "cost_matrix must hold numbers, one row per",
+        ),
         ({"cv": 1.5}, "cv must be a number"),
         ({"refit": False}, "refit=False needs one fitted classifier"),
-        ({"loss": "hinge"}, "loss must be one of"),
-        ({"abstain_label": 1}, "abstain_label=1 is one of the classes"),
+        ({"objective": Risk(0.1, loss="hinge")}, "loss must be one of"),
+        ({"estimator__abstain_label": 1}, "abstain_label=1 is one of the classes"),
     ],
 )
 def test_bad_parameters_are_named(options, message, data):
     with pytest.raises(ValueError, match=message):
-        ThresholdTuner(GaussianNB(), **options).fit(*data)
+        ThresholdTuner(SelectiveClassifier(GaussianNB())).set_params(**options).fit(*data)
+
+
+def test_unseen_is_checked_at_once():
+    with pytest.raises(ValueError, match="unseen must be one of"):
+        Subgroups("site", unseen="guess")
 
 
 def test_planned_looks_share_delta(data):
     share = risk(GaussianNB(), delta=0.025, cv=5)
-    look = risk(GaussianNB(), delta=0.1, max_analyses=4, cv=5)
+    planned = Risk(0.1, delta=0.1, max_analyses=4)
+    look = ThresholdTuner(GaussianNB(), planned, cv=5, random_state=0)
     assert share.fit(*data).threshold_ == look.fit(*data).threshold_
     assert (look.certificate_.delta, look.certificate_.max_analyses) == (0.1, 4)
 
@@ -1026,9 +1040,10 @@ def test_unfitted_use_is_an_error(data):
 
 def test_method_objects_are_parameters_like_any_other(data):
     X, y = data
-    tuner = risk(GaussianNB(), target=0.2, cv=0.5, refit=False, method=FixedSequence([0.3, 0.6]))
+    stated = Risk(0.2, method=FixedSequence([0.3, 0.6]))
+    tuner = ThresholdTuner(GaussianNB(), stated, cv=0.5, refit=False, random_state=0)
     for copied in (clone(tuner), pickle.loads(pickle.dumps(tuner))):
-        assert copied.get_params()["method"] == FixedSequence([0.3, 0.6])
+        assert copied.get_params()["objective__method"] == FixedSequence([0.3, 0.6])
     assert "method=FixedSequence(starts=(0.3, 0.6))" in repr(tuner)
     certificate = tuner.fit(X, y).certificate_
     assert certificate.method == "fixed_sequence"
@@ -1043,10 +1058,19 @@ def test_method_objects_are_parameters_like_any_other(data):
 def test_a_grid_holds_names_and_objects(data):
     X, y = data
     methods = ["combined", FixedSequence(0.5), Betting(), Betting(largest_weight=1)]
-    tuner = risk(GaussianNB(), target=0.2, cv=0.5, refit=False, on_infeasible="abstain")
-    search = GridSearchCV(tuner, {"method": methods}, cv=2).fit(X, y)
-    assert search.best_params_["method"] in methods
-    assert not np.any(np.isnan(search.cv_results_["mean_test_score"]))
+    tuner = ThresholdTuner(
+        GaussianNB(), Risk(0.2), cv=0.5, refit=False, on_infeasible="abstain", random_state=0
+    )
+    objectives = ["cwsa_plus", Risk(0.1), Best("cwsa", min_coverage=0.7)]
+    for name, values in (
+        ("objective__method", methods),
+        ("objective__target", [0.1, 0.2]),
+        ("objective", objectives),
+    ):
+        search = GridSearchCV(tuner, {name: values}, cv=2).fit(X, y)
+        assert search.best_params_[name] in values
+        assert not np.any(np.isnan(search.cv_results_["mean_test_score"]))
+    assert tuner.objective == Risk(0.2)  # and no search has changed it
 
 
 def test_a_method_object_of_another_objective_is_named(data):

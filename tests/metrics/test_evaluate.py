@@ -15,11 +15,11 @@ from skselect import (
     SelectiveClassifier,
     SelectiveState,
     evaluate,
-    get_scorer,
     metrics,
     selective_report,
 )
 from skselect.metrics import SPECS
+from skselect.scoring import get_scorer
 from tests.brute import assert_close, examples, proba_cases
 from tests.metrics.test_table import (
     CALLS,

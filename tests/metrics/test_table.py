@@ -22,9 +22,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import skselect
-from skselect import Outcomes, Predictions, evaluate, get_scorer, metrics
+from skselect import Outcomes, Predictions, evaluate, metrics
 from skselect.metrics import SPECS
 from skselect.predictions.confidence import CONFIDENCES
+from skselect.scoring import get_scorer
 from tests.brute import WEIGHTS, assert_close, examples, named, proba_cases, repeated
 
 NAN = float("nan")

@@ -12,8 +12,6 @@ from sklearn.linear_model import LogisticRegression
 
 from skselect import (
     AbstentionPolicy,
-    Certificate,
-    PolicyCheck,
     Predictions,
     Risk,
     SelectiveState,
@@ -22,10 +20,11 @@ from skselect import (
     check_policy,
     select_threshold,
 )
-from skselect._notebook import unwrap
+from skselect._notebook import percent, unwrap
 from skselect.bounds import critical_counts, log_evidence_below
+from skselect.monitoring import PolicyCheck
 from skselect.objectives import GUARANTEES
-from skselect.policy.certificate import percent
+from skselect.policy import Certificate
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule

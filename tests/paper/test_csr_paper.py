@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from skselect import Outcomes, RiskCoverageCurve
 from skselect.metrics import _csr, ecd_score
 from skselect.metrics._csr import csr_z
+from tests.common import mostly_slow
 from tests.paper.kernels import of_rows
 from tests.paper.profiles import LAWS, MODES, judge, stream
 
@@ -76,7 +77,7 @@ def standard_errors(rows: Outcomes, a: float, w: float) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", mostly_slow(LAWS))
 def test_perfect_calibration(law):
     rng = stream("perfect", law, 200_000)
     rows = judge(rng, "Perfect", LAWS[law](rng, 200_000))
@@ -87,8 +88,8 @@ def test_perfect_calibration(law):
     assert w == pytest.approx(known_w, abs=4.5 * error["cwA"] + ROUNDED)
 
 
-@pytest.mark.parametrize("n", [200_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("n", mostly_slow([200_000, 1_000_000]))
+@pytest.mark.parametrize("law", mostly_slow(LAWS))
 def test_population_values(law, n, reference):
     expected = reference("csr_population.csv").set_index(["dist", "mode"])
     rng = stream("population", law, n)
@@ -164,13 +165,10 @@ def scores(cells: pd.DataFrame, column: str, spread: float) -> pd.Series:
 
 
 def test_part_of_the_tables(reference):
-    known = reference("csr_tables_5_8_9.csv")
-    modes = ["Perfect", "Underconf sqrt", "Overconf 0.5c"]
-    found = pd.concat([simulate("5", 100, ["Perfect"]), simulate("8/9", 1000, modes)])
-    cells = compare(found, known)
-    assert len(cells) > 280  # of 320
+    cells = compare(simulate("5", 100, ["Perfect"]), reference("csr_tables_5_8_9.csv"))
+    assert len(cells) > 70  # of 80
     misses = outside(cells)
-    assert len(misses) <= 4, misses  # 0.8 are expected
+    assert len(misses) <= 1, misses  # 0.2 are expected
     assert scores(cells, "mine", 1.0).abs().max() < 5
 
 

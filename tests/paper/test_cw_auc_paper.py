@@ -16,6 +16,7 @@ import pytest
 
 from skselect import Predictions
 from skselect.metrics import SPECS, cw_auc_score
+from tests.common import mostly_slow
 from tests.paper.profiles import LAWS, MODES, judge, stream
 
 REPETITIONS = 100
@@ -85,7 +86,9 @@ TABLE_10 = {
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    "law", mostly_slow(sorted(LAWS, key=["Tight Lo", "Uniform"].__contains__, reverse=True), 2)
+)
 def test_table_11_is_a_run_of_ours(law):
     found = runs(law, "Perfect")
     if law == "Tight Lo":
@@ -99,12 +102,15 @@ def test_table_11_is_a_run_of_ours(law):
         assert published == pytest.approx(float(np.mean(values)), abs=3 * sd)
 
 
-@pytest.mark.parametrize("law", ["Uniform", "Skew Low", "Bimodal", "Log-Uniform Low", "Bell"])
+@pytest.mark.parametrize(
+    "law", mostly_slow(["Uniform", "Skew Low", "Bimodal", "Log-Uniform Low", "Bell"])
+)
 def test_the_complement_does_not_give_table_11(law):
     values = runs(law, "Perfect", "complement").auc
     assert abs(TABLE_11[law][0] - np.mean(values)) > 5 * np.std(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["min", "complement"])
 def test_means_of_table_11(rule, reference):
     table = reference("cwauc_table11.csv")

@@ -15,6 +15,7 @@ from hypothesis import given
 
 from skselect import Outcomes, RiskCoverageCurve
 from tests.brute import examples, row_cases, thresholds
+from tests.common import mostly_slow
 from tests.paper.kernels import of_rows
 
 cwsa = of_rows("cwsa")
@@ -30,7 +31,7 @@ selective_accuracy = of_rows("selective_accuracy")
 def test_sharpening_alone_raises_both(temperature, plus, signed, accuracy):
     # Calibrated two-class probabilities with standard normal log-odds of spread 1.5; each row
     # enters once as right and once as wrong, with the probabilities of both as weights.
-    z = np.abs(np.random.default_rng(0).normal(scale=1.5, size=400_000))
+    z = np.abs(np.random.default_rng(0).normal(scale=1.5, size=100_000))
     p = 1 / (1 + np.exp(-z))
     c = 1 / (1 + np.exp(-z / temperature))
     rows = Outcomes(np.repeat([0.0, 1.0], len(z)), np.tile(c, 2), np.concatenate([p, 1 - p]))
@@ -300,14 +301,14 @@ def distances(row: Printed) -> dict[str, float]:
 FITS = [(1, 0.99), (2, 0.99), *[key for key in ROWS if key[0] == 3]]
 
 
-@pytest.mark.parametrize("key", FITS)
+@pytest.mark.parametrize("key", mostly_slow(FITS))
 def test_printed_rows_that_a_sample_of_the_model_gives(key):
     found = distances(ROWS[key])
     for name in ["coverage", "accuracy", "plus", "all", "mean weight, all"]:
         assert abs(found[name]) < 4, name
 
 
-@pytest.mark.parametrize("key", [(3, t) for t in (0.5, 0.6, 0.7, 0.8, 0.9)])
+@pytest.mark.parametrize("key", mostly_slow([(3, t) for t in (0.5, 0.6, 0.7, 0.8, 0.9)]))
 def test_table_3_divides_cwsa_by_all_rows(key):
     # Both readings satisfy the identities. The mean weight of uniform confidences tells: it is
     # 1/2, and dividing by the accepted rows would make it .34 to .44.
@@ -318,11 +319,13 @@ def test_table_3_divides_cwsa_by_all_rows(key):
 
 @pytest.mark.parametrize(
     ("table", "threshold", "what"),
-    [(1, t, "coverage") for t in (0.6, 0.7, 0.8, 0.9, 0.95)]
-    # Above .70 the model makes no error at all.
-    + [(1, t, "accuracy") for t in (0.7, 0.8, 0.9, 0.95)]
-    + [(2, 0.95, "coverage"), (2, 0.5, "accuracy"), (2, 0.5, "plus")],
-)
+    mostly_slow([
+        *[(1, t, "coverage") for t in (0.6, 0.7, 0.8, 0.9, 0.95)],
+        # Above .70 the model makes no error at all.
+        *[(1, t, "accuracy") for t in (0.7, 0.8, 0.9, 0.95)],
+        *[(2, 0.95, "coverage"), (2, 0.5, "accuracy"), (2, 0.5, "plus")],
+    ], unpack=True),
+)  # fmt: skip
 def test_printed_rows_that_no_sample_of_the_model_gives(table, threshold, what):
     assert abs(distances(ROWS[table, threshold])[what]) > 4
 
@@ -335,7 +338,7 @@ def draw_as_published(table: int, rng: np.random.Generator, n: int = 1000) -> Ri
     return RiskCoverageCurve.from_outcomes(Outcomes(~(meant | lucky), confidence))
 
 
-@pytest.mark.parametrize("key", USED)
+@pytest.mark.parametrize("key", mostly_slow(USED))
 def test_tables_2_and_3_are_samples_of_the_published_code(key):
     rng = np.random.default_rng([round(100 * t) for t in key])
     runs = np.array([measure(draw_as_published(key[0], rng), USED[key]) for _ in range(200)])

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from skselect import (
-    Certificate,
     Outcomes,
     PrecomputedClassifier,
     Predictions,
@@ -23,9 +22,10 @@ from skselect import (
     ThresholdTuner,
     select_threshold,
 )
-from skselect._notebook import unwrap
+from skselect._notebook import percent, rounded, unwrap
 from skselect.objectives import GUARANTEES
-from skselect.policy.certificate import _percent_kept, percent, rounded
+from skselect.policy import Certificate
+from skselect.policy.certificate import _percent_kept
 from tests import brute
 
 LOG_20 = math.log(20)  # what bets must win at delta=0.05

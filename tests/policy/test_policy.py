@@ -5,8 +5,6 @@ import hashlib
 import itertools
 import json
 import re
-import subprocess
-import sys
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -27,7 +25,6 @@ from skselect import (
     Predictions,
     SelectiveClassifier,
     ThresholdTuner,
-    get_scorer,
     select_threshold,
 )
 from skselect._files import digest_json
@@ -36,8 +33,9 @@ from skselect.policy import policy as policy_module
 from skselect.policy.policy import VERSION, apply_policy, count_at_quantiles, warn_if_far
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
+from skselect.scoring import get_scorer
 from tests.brute import named
-from tests.common import check_schema
+from tests.common import check_schema, run_python
 
 
 @pytest.fixture
@@ -244,7 +242,7 @@ def test_a_fresh_process_accepts_the_same_float32_rows(tmp_path, rng):
         "    policy = AbstentionPolicy.from_json(folder + '/policy.json')\n"
         "    policy.decide(np.load(folder + '/raw.npy')).to_pickle(folder + '/table.pkl')\n"
     )
-    subprocess.run([sys.executable, "-c", code, *map(str, decided)], check=True)
+    run_python(code, *decided, folder=tmp_path)
     for folder, here in decided.items():
         with named(folder.name):
             there = pd.read_pickle(folder / "table.pkl")

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -13,6 +11,7 @@ import pytest
 from skselect import AbstentionPolicy, Predictions, select_threshold, selective_report
 from skselect._files import digest_json
 from skselect.policy.subgroups import GroupThresholds, subgroup_codes
+from tests.common import run_python
 
 
 def policy(groups):
@@ -208,9 +207,7 @@ def test_a_fresh_process_decides_the_same_per_subgroup(tmp_path, rng):
         "found = policy.decide(rows['y_proba'], subgroups=rows['sex']);"
         "print(found.to_json())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True, text=True
-    )
+    done = run_python(code, tmp_path, folder=tmp_path)
     assert json.loads(done.stdout) == json.loads(
         policy(BY_SEX).decide(y_proba, subgroups=sex).to_json()
     )

@@ -12,13 +12,13 @@ from skselect import (
     Best,
     Outcomes,
     Predictions,
-    SelectiveConfusionDisplay,
     SelectiveState,
     certify,
     check_policy,
     evaluate,
     select_threshold,
 )
+from skselect.display import SelectiveConfusionDisplay
 
 NAN = float("nan")
 TRUTH = np.array([0, 1, 1, 0, 1, 0])

@@ -9,9 +9,10 @@ import pytest
 from scipy import stats
 
 import skselect
-from skselect import AbstentionPolicy, Certificate, Predictions, Risk, select_threshold
-from skselect._notebook import unwrap
-from skselect.policy.certificate import NOT_MET, percent
+from skselect import AbstentionPolicy, Predictions, Risk, select_threshold
+from skselect._notebook import percent, unwrap
+from skselect.policy import Certificate
+from skselect.policy.certificate import NOT_MET
 from skselect.policy.subgroups import GroupThresholds
 from tests import brute
 

@@ -9,17 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import (
-    AbstentionPolicy,
-    Certificate,
-    Outcomes,
-    Predictions,
-    Risk,
-    certify,
-    select_threshold,
-)
+from skselect import AbstentionPolicy, Outcomes, Predictions, Risk, certify, select_threshold
 from skselect._notebook import unwrap
 from skselect.objectives import first_of, read_objective
+from skselect.policy import Certificate
 from skselect.selection.order import LEVEL, TAKE_LATEST, find_order, order_p_value
 
 

@@ -128,7 +128,7 @@ def rows_at(confidence, loss, t, sign):
        st.sampled_from([0.0, 0.3, 0.5]))  # fmt: skip
 def test_lower_bound_is_not_beaten_on_a_dense_grid(case, metric, min_coverage):
     curve, (confidence, loss, _) = case
-    best = thresholds.best_metric(curve, metric, min_coverage, method="lower_bound")
+    best = thresholds.best_metric(curve, metric, min_coverage, bounds_luck=True)
 
     def lower_bound(t):
         if metric == "selective_accuracy":
@@ -187,5 +187,5 @@ def test_a_lower_bound_next_to_certainty_is_a_number(metric):
     """Just above the last float below 1 the threshold is 1, where nobody weighs less than 1."""
     confidence = [1.0, np.nextafter(1, 0), 0.9, 0.5]
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0, 1], confidence))
-    found = thresholds.best_metric(curve, metric, 0.0, method="lower_bound")
+    found = thresholds.best_metric(curve, metric, 0.0, bounds_luck=True)
     assert np.isfinite([found.value, found.best, found.unconstrained]).all()

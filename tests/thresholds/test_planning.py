@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skselect import Outcomes, RiskCoverageCurve
+from skselect import Outcomes, Risk, RiskCoverageCurve
 from skselect.bounds import clopper_pearson_upper, union_limits, walk_band
 from skselect.thresholds import (
     BAND_TARGETS,
@@ -21,22 +21,23 @@ from tests.thresholds.cases import curves, profile
 @pytest.mark.parametrize("target", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("errors", [0, 1, 5])
 def test_fixed_thresholds_need_the_least_number_with_a_small_bound(target, errors):
-    n = rows_needed(target, 0.1, expected_errors=errors, method="fixed")
+    n = rows_needed(target, 0.1, expected_errors=errors, fixed=True)
     assert clopper_pearson_upper(errors, n, 0.1) <= target
     assert clopper_pearson_upper(errors, n - 1, 0.1) > target
 
 
 def test_coverage_and_a_choice_of_thresholds_cost_rows():
-    fixed = rows_needed(0.05, expected_errors=10, method="fixed")
-    assert rows_needed(0.05, expected_errors=10, method="fixed", coverage=0.5) == 2 * fixed - 1
-    costs = [rows_needed(0.05, expected_errors=10, method=m)
-             for m in ("fixed", "fixed_sequence", "combined", "band", "bonferroni")]  # fmt: skip
+    fixed = rows_needed(0.05, expected_errors=10, fixed=True)
+    assert rows_needed(0.05, expected_errors=10, fixed=True, coverage=0.5) == 2 * fixed - 1
+    methods = ("fixed_sequence", "combined", "band", "bonferroni")
+    costs = [rows_needed(Risk(0.05, method=name), expected_errors=10) for name in methods]
+    costs.insert(0, fixed)
     assert costs == sorted(costs)
     assert costs[-1] > costs[0]
 
 
 def test_planned_rows_certify_as_often_as_planned():
-    n = rows_needed(0.05, 0.1, expected_risk=0.03, power=0.8, method="fixed")
+    n = rows_needed(0.05, 0.1, expected_risk=0.03, power=0.8, fixed=True)
     passing = [e for e in range(n) if clopper_pearson_upper(e, n, 0.1) <= 0.05]
     assert 0.8 <= stats.binom.cdf(passing[-1], n, 0.03) < 0.87
 
@@ -68,7 +69,7 @@ def test_a_plan_counts_that_chance_says_how_many_rows_can_be_accepted(rng):
 
 
 def test_a_fixed_threshold_has_a_random_number_of_rows_above_it():
-    n = rows_needed(0.05, expected_risk=0.01, coverage=0.7, method="fixed")
+    n = rows_needed(0.05, expected_risk=0.01, coverage=0.7, fixed=True)
     above = np.arange(n + 1)
     allowed = [
         sum(clopper_pearson_upper(e, k, 0.05) <= 0.05 for e in range(30) if e < k) - 1
@@ -81,17 +82,21 @@ def test_a_fixed_threshold_has_a_random_number_of_rows_above_it():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"target": 1.0}, "target must be a number"),
-        ({"target": 0.98}, "target must be at most 0.5"),
-        ({"target": 0.1, "delta": 0.95}, "Did you mean 0.05"),
-        ({"target": 0.1, "expected_errors": -1}, "expected_errors must be an integer"),
-        ({"target": 0.1, "expected_risk": 0.1}, "expected_risk must be a number"),
-        ({"target": 0.1, "power": 0}, "power must be a number"),
-        ({"target": 0.1, "coverage": 0}, "coverage must be a number"),
-        ({"target": 0.1, "method": "sgr"}, "method must be one of"),
-        ({"target": 0.1, "method": "fixed_sequence", "coverage": 0.2}, "coverage must be at least"),
-        ({"target": 0.1, "expected_risk": 0.0999}, "expected_risk=0.0999 .* may take more than"),
-        ({"target": 0.1, "expected_errors": 10**6}, "expected_errors=1000000 .* may take more"),
+        ({"risk": 1.0}, "target must be a number"),
+        ({"risk": 0.98}, "target must be at most 0.5"),
+        ({"risk": 0.1, "delta": 0.95}, "Did you mean 0.05"),
+        ({"risk": 0.1, "expected_errors": -1}, "expected_errors must be an integer"),
+        ({"risk": 0.1, "expected_risk": 0.1}, "expected_risk must be a number"),
+        ({"risk": 0.1, "power": 0}, "power must be a number"),
+        ({"risk": 0.1, "coverage": 0}, "coverage must be a number"),
+        ({"risk": Risk(0.1, method="sgr")}, "method must be one of"),
+        (
+            {"risk": Risk(0.1, method="fixed_sequence"), "coverage": 0.2},
+            "coverage must be at least",
+        ),
+        ({"risk": 0.1, "expected_risk": 0.0999}, "expected_risk=0.0999 .* may take more than"),
+        ({"risk": Risk(0.1), "delta": 0.1}, "delta goes with a number"),
+        ({"risk": 0.1, "expected_errors": 10**6}, "expected_errors=1000000 .* may take more"),
     ],
 )
 def test_bad_plans_are_named(arguments, message):
@@ -139,12 +144,18 @@ def test_weighted_rows_are_refused():
 
 
 def test_small_coverages_can_be_planned():
-    assert rows_needed(0.05, coverage=0.05) >= 20 * rows_needed(0.05, method="fixed")
+    assert rows_needed(0.05, coverage=0.05) >= 20 * rows_needed(0.05, fixed=True)
 
 
 @pytest.mark.parametrize("coverage", [0.66, 0.7, 0.8])
 def test_a_plan_for_few_tests_holds_between_them(coverage):
-    n = rows_needed(0.05, expected_risk=0.03, coverage=coverage, method="bonferroni")
+    n = rows_needed(Risk(0.05, method="bonferroni"), expected_risk=0.03, coverage=coverage)
     ranks, limits = union_limits(n, 0.05, 0.05, 0.1)
     k = next(k for k in range(1, n + 1) if k / n >= coverage)
     assert stats.binom.cdf(limits[ranks <= k][-1], k, 0.03) >= 0.8
+
+
+def test_planned_analyses_share_delta():
+    options = {"expected_risk": 0.01, "coverage": 0.8}
+    planned = rows_needed(Risk(0.05, delta=0.1, max_analyses=4), **options)
+    assert planned == rows_needed(0.05, 0.025, **options)

@@ -42,7 +42,7 @@ from skselect import (
 from skselect._files import digest_json
 from skselect._notebook import unwrap
 from skselect.calibration import ClassCalibration
-from skselect.estimators.learned_confidence import default_witnesses
+from skselect.estimators.learned import default_witnesses
 from skselect.metrics import augrc_score
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import LearnedScore
@@ -297,7 +297,7 @@ def test_rows_that_a_frozen_witness_has_seen_certify_nothing(data):
     X, y = data
     seen = FrozenEstimator(SelectiveClassifier(TREE).fit(X[:300], y[:300]))
     goal = {"objective": "risk", "target": 0.45, "random_state": 0}
-    pair = np.arange(400, 600), np.arange(400)
+    pair = [(np.arange(400, 600), np.arange(400))]
     for witnesses in ({"seen": seen}, [seen, TREE]):
         model = SelectiveClassifier(GaussianNB(), confidence=learn(witnesses=witnesses))
         kept = FrozenEstimator(clone(model).fit(X[400:], y[400:]))
@@ -593,7 +593,7 @@ def test_answers_of_the_classifier_itself_are_judged(data):
 def test_one_fold_is_divided_for_the_guard(data):
     X, y = data
     model = SelectiveClassifier(
-        GaussianNB(), confidence=learn(), cv=(slice(0, 300), slice(300, 600))
+        GaussianNB(), confidence=learn(), cv=[(slice(0, 300), slice(300, 600))]
     )
     report = model.fit(X, y).confidence_.report_
     folds = KFold(3)

@@ -63,8 +63,8 @@ class AbstainingMixin:
         ValueError
             If X has no rows, as scikit-learn's classifiers do (``policy_.decide`` accepts it).
         """
-        decisions = decide_rows(self, X)
-        return self.policy_.labels(decisions)
+        policy = self.policy_
+        return policy.labels(apply_policy(policy, *self._read_rows(X)))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return (calibrated) class probabilities of shape (n, K); never masked."""
@@ -93,8 +93,9 @@ class AbstainingMixin:
             `confidence`, `threshold`; with a shortlist also `shortlist` (a tuple of labels where it
             abstains, most probable first; else NA).
         """
-        decisions = decide_rows(self, X)
-        return self.policy_.frame(decisions, find_index(X, len(decisions.accepted)))
+        policy = self.policy_
+        decisions = apply_policy(policy, *self._read_rows(X))
+        return policy.frame(decisions, find_index(X, len(decisions.accepted)))
 
     def raw_scores(self, X: Any) -> FloatArray:
         """Return what ``policy_.decide`` takes: the wrapped classifier's own output.

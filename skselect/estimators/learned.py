@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,13 @@ from skselect._sklearn import weight_parameter
 from skselect._typing import BoolArray, FloatArray, IntArray
 from skselect.calibration import ClassCalibration
 from skselect.calibration._scopes import Calibration
-from skselect.estimators.fitting import OutOfFold, TrainingRows, is_ready
+from skselect.estimators.fitting import TrainingRows, is_ready
+from skselect.estimators.out_of_fold import OutOfFold
 from skselect.inference.influence import check_clusters, clustered_error, find_influence
 from skselect.metrics import SPECS
 from skselect.metrics._arguments import Judged
 from skselect.predictions.confidence import confidence_of_answers
+from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import OWN_FEATURES, LearnedScore, describe_answers
 from skselect.predictions.outcomes import Outcomes
 
@@ -269,9 +270,12 @@ def learn_confidence(
     calibration: Calibration | None,
 ) -> None:
     """Fit a learned confidence to out-of-fold rows, and its witnesses to all rows if it is used."""
-    answers = _find_answers(rows, unseen, calibration)
-    columns = {name: x[unseen.rows] for name, x in read_columns(learner, rows.X).items()}
-    learner.score_, learner.report_ = _learn(learner, answers, columns)
+    answers = _find_answers(rows.rule, unseen, calibration)
+    cluster = check_clusters(rows.split_params.get("groups"), len(rows.codes), "groups")
+    if cluster is not None:
+        cluster = np.unique(cluster[answers.rows], return_inverse=True)[1]
+    columns = {name: x[answers.rows] for name, x in read_columns(learner, rows.X).items()}
+    learner.score_, learner.report_ = _learn(learner, answers, columns, cluster)
     asked = {} if learner.score_ is None else witnesses
     learner.witnesses_ = {name: rows.fit_witness(name, witness) for name, witness in asked.items()}
 
@@ -289,44 +293,24 @@ def read_columns(learner: LearnedConfidence, X: Any) -> dict[str, FloatArray]:
     return {name: _read_column(X, name) for name in _name_columns(learner)}
 
 
-@dataclass(frozen=True, eq=False)
-class _Answers:
-    """Out-of-fold answers, calibrated; what the witnesses say of these rows; how rows are drawn."""
-
-    y_proba: FloatArray
-    y_pred: IntArray
-    codes: IntArray
-    plain: FloatArray
-    fold: IntArray
-    witnesses: Mapping[str, FloatArray]
-    weight: FloatArray | None
-    cluster: IntArray | None
-
-    @cached_property
-    def right(self) -> BoolArray:
-        return np.asarray(self.y_pred == self.codes)
-
-
 def _find_answers(
-    rows: TrainingRows, unseen: OutOfFold, calibration: Calibration | None
-) -> _Answers:
-    """Return the answers to out-of-fold rows; those of weight 0 do not count."""
+    rule: DecisionRule, unseen: OutOfFold, calibration: Calibration | None
+) -> OutOfFold:
+    """Return the calibrated answers to out-of-fold rows; those of weight 0 do not count."""
     if unseen.weight is not None:
         unseen = unseen.take(np.flatnonzero(unseen.weight > 0))
-    scores, rule = unseen.scores, rows.rule
+    scores = unseen.scores
     proba = scores if calibration is None else calibration.predict_proba(scores)
     y_pred = rule.choose(proba, unseen.y_pred)
     plain = confidence_of_answers(proba, y_pred, rule.default_confidence, rule)
-    groups = rows.split_params.get("groups")
-    cluster = check_clusters(groups, len(rows.codes), "groups")
-    return _Answers(
-        proba, y_pred, unseen.codes, plain, unseen.fold, unseen.witnesses, unseen.weight,
-        None if cluster is None else np.unique(cluster[unseen.rows], return_inverse=True)[1],
-    )  # fmt: skip
+    return replace(unseen, scores=proba, y_pred=y_pred, confidence=plain)
 
 
 def _learn(
-    learner: LearnedConfidence, answers: _Answers, columns: Mapping[str, FloatArray]
+    learner: LearnedConfidence,
+    answers: OutOfFold,
+    columns: Mapping[str, FloatArray],
+    cluster: IntArray | None,
 ) -> tuple[LearnedScore | None, LearnedReport]:
     """Return the learned confidence, None where the plain one is kept, and the report."""
     n, n_errors = len(answers.right), int(np.sum(~answers.right))
@@ -341,10 +325,11 @@ def _learn(
         for name, table in answers.witnesses.items()
     }
     opinions = {name: calibrations[name].predict_proba(x) for name, x in answers.witnesses.items()}
-    features = describe_answers(answers.y_proba, answers.y_pred, {**opinions, **columns})
+    features = describe_answers(answers.scores, answers.y_pred, {**opinions, **columns})
     if "proba" not in learner.features:
         features = {name: x for name, x in features.items() if name not in OWN_FEATURES}
-    before, after, z = _compare_augrc(answers, _cross_fit(learner, features, answers))
+    learned = _cross_fit(learner, features, answers, cluster)
+    before, after, z = _compare_augrc(answers, learned, cluster)
     score = _fit_score(learner, features, answers.right, answers.weight)
     used = z > LEAST_Z or not learner.guard
     why = (
@@ -357,11 +342,14 @@ def _learn(
 
 
 def _cross_fit(
-    learner: LearnedConfidence, features: Mapping[str, FloatArray], answers: _Answers
+    learner: LearnedConfidence,
+    features: Mapping[str, FloatArray],
+    answers: OutOfFold,
+    cluster: IntArray | None,
 ) -> FloatArray:
     """Return the learned confidence of each row, fitted to the rows of the other folds."""
     found = np.full(len(answers.right), np.mean(answers.right))
-    folds = _find_folds(answers)
+    folds = _find_folds(answers.fold, cluster)
     for fold in np.unique(folds):
         test = folds == fold
         if len(np.unique(answers.right[~test])) == 2:  # else the mean says all
@@ -372,11 +360,11 @@ def _cross_fit(
     return found
 
 
-def _find_folds(answers: _Answers) -> IntArray:
+def _find_folds(fold: IntArray, cluster: IntArray | None) -> IntArray:
     """Return the fold of each row; the rows of a single one are divided at random into five."""
-    if len(np.unique(answers.fold)) > 1:
-        return answers.fold
-    unit = np.arange(len(answers.fold)) if answers.cluster is None else answers.cluster
+    if len(np.unique(fold)) > 1:
+        return fold
+    unit = np.arange(len(fold)) if cluster is None else cluster
     return np.asarray(np.random.default_rng(0).permutation(np.max(unit) + 1)[unit] % 5)
 
 
@@ -404,16 +392,18 @@ def _fit_score(
     )
 
 
-def _compare_augrc(answers: _Answers, learned: FloatArray) -> tuple[float, float, float]:
+def _compare_augrc(
+    answers: OutOfFold, learned: FloatArray, cluster: IntArray | None
+) -> tuple[float, float, float]:
     """Return AUGRC of the plain and of the learned confidence, and z of their difference."""
     loss = (~answers.right).astype(np.float64)
     before, after = (
         find_influence(SPECS["augrc"], Judged(trusted(Outcomes, loss=loss, confidence=c)), {})
-        for c in (answers.plain, learned)
+        for c in (answers.confidence, learned)
     )
     if before is None or after is None:  # fewer than three rows
         return math.nan, math.nan, math.nan
-    error = clustered_error(before.values - after.values, answers.cluster)  # noqa: PD011
+    error = clustered_error(before.values - after.values, cluster)  # noqa: PD011
     gain = before.estimate - after.estimate
     return before.estimate, after.estimate, gain / error if error > 0 else 0.0
 

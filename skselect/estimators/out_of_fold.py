@@ -1,0 +1,432 @@
+"""Which rows a classifier does not see, and what it says of them."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
+from sklearn.model_selection import (
+    check_cv as as_splitter,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from skselect._checks import shown
+from skselect._notebook import percent
+from skselect._sklearn import take_rows
+from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.estimators.fitting import FitTask, TrainingRows
+from skselect.predictions.outcomes import Outcomes
+
+#: Fewer held-out rows are too few to choose a threshold.
+LEAST_HELD_OUT = 10
+#: For each fold the rows to train on, and the rows to predict.
+Splits = list[tuple[IntArray, IntArray]]
+
+
+# The folds -----------------------------------------------------------------------------------
+
+
+def make_folds(
+    cv: Any,
+    X: Any,
+    y: LabelArray,
+    params: Mapping[str, Any],
+    weight: FloatArray | None = None,
+    random_state: Any = None,
+) -> Splits:
+    """Return the rows of each fold, some of which may lack rare classes.
+
+    Each row is in one test part at most. Those in none serve training only, such as the earliest
+    rows of ``TimeSeriesSplit``.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        As in scikit-learn, where the parts of an iterable may also be boolean masks or slices; an
+        integer means stratified folds of shuffled rows, which keep groups together where `params`
+        has them.
+    X, y : array-like
+    params : mapping
+        Arguments of the splitter, such as ``groups``.
+    weight : ndarray of shape (n,), default=None
+        Weights that the models of the folds will be trained with.
+    random_state : int, RandomState or None, default=None
+        For the folds of an integer `cv`.
+    """
+    return check_folds(read_splits(cv, X, y, params, random_state), y, weight)
+
+
+def check_folds(splits: Splits, y: LabelArray, weight: FloatArray | None) -> Splits:
+    """Return folds; refuse those whose models learn nothing, or cannot know most of a class."""
+    for k, (train, _) in enumerate(splits, start=1):
+        check_weighted_part(weight, train, f"the training part of fold {k} of {len(splits)}")
+    tested = find_tested_rows(splits)
+    classes, codes = np.unique(y, return_inverse=True)
+    _check_folds_know_classes(find_known_rows(splits, codes)[tested], codes[tested], classes)
+    return splits
+
+
+def read_splits(
+    cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
+) -> Splits:
+    """Return the rows of each fold, whatever will be trained on them; see :func:`make_folds`."""
+    check_cv(cv)
+    splitter = _find_splitter(cv, y, params, random_state)
+    with warnings.catch_warnings():
+        # scikit-learn warns of a class with fewer rows than folds, which is allowed here.
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
+        splits = [
+            (_find_positions(train, len(y), "training"), _find_positions(test, len(y), "test"))
+            for train, test in splitter.split(X, y, **params)
+        ]
+    if not splits:
+        raise ValueError("cv yields no folds; an iterator can be used once only, so pass a list.")
+    for train, test in splits:
+        if not len(test):
+            raise ValueError("cv: a test part has no rows.")
+        both = np.intersect1d(train, test)
+        if len(both):
+            raise ValueError(
+                f"cv: {len(both)} rows are in both parts of a split, the first is row {both[0]}. A "
+                "row that trains the classifier cannot test it."
+            )
+    tested = find_tested_rows(splits)
+    if len(np.unique(tested)) < len(tested):
+        raise ValueError(
+            f"cv must put every row into exactly one test part, or none, but {splitter} tests some "
+            "rows more than once; use an integer or a splitter such as StratifiedKFold."
+        )
+    return splits
+
+
+def check_cv(cv: Any, *, takes_share: bool = False) -> None:
+    """Refuse what makes no folds; with `takes_share` floats and "auto" are allowed."""
+    if takes_share and isinstance(cv, str) and cv == "auto":
+        return
+    is_share = isinstance(cv, float | np.floating)
+    whole = is_share and cv >= 1 and float(cv).is_integer()
+    if isinstance(cv, str) or (is_share and not takes_share) or whole:
+        share = "a share of the rows, 'auto', " if takes_share else ""
+        remedy = (
+            " To use a classifier that was fitted on other rows as it is, pass "
+            "FrozenEstimator(classifier) (sklearn.frozen) as the estimator, and leave cv out."
+        )
+        raise ValueError(
+            f"cv must be an integer, {share}a splitter or a list of splits, got {cv!r}."
+            + ("" if is_share else remedy)
+        )
+    if isinstance(cv, numbers.Integral) and cv < 2:
+        raise ValueError(f"cv must be at least 2 folds, got {cv}.")
+    if isinstance(cv, tuple | list) and not all(map(_is_split, cv)):
+        raise ValueError(
+            "cv must be a list of splits (train, test), each part with positions of rows, a "
+            "boolean mask or a slice, and not the rows themselves; for one split write "
+            f"cv=[(train, test)]; got a {type(cv).__name__} of "
+            f"{', '.join(shown(part) for part in cv[:4])}."
+        )
+
+
+def _is_split(split: Any) -> bool:
+    """Tell whether an entry of a list of splits is a pair of positions, masks or slices."""
+    return (
+        hasattr(split, "__len__")
+        and len(split) == 2
+        and all(isinstance(half, slice) or np.ndim(half) == 1 for half in split)
+    )
+
+
+def _find_positions(part: Any, n: int, name: str) -> IntArray:
+    """Return the rows of one part of a split as positions."""
+    rows = np.arange(n)[part] if isinstance(part, slice) else np.asarray(part)
+    if rows.dtype == bool and rows.shape == (n,):
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise ValueError(
+            f"cv: a {name} part must hold positions of rows, or be a slice or a boolean mask with "
+            f"{n} entries, got {shown(part)}."
+        )
+    outside = rows[(rows < 0) | (rows >= n)]
+    if outside.size:
+        raise ValueError(f"cv: a {name} part names row {outside[0]}; the rows are 0 to {n - 1}.")
+    return rows.astype(np.int64)
+
+
+def count_folds(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> int:
+    """Return how many folds `cv` makes."""
+    return int(_find_splitter(cv, y, params).get_n_splits(X, y, **params))
+
+
+def _find_splitter(
+    cv: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
+) -> Any:
+    if cv is None or isinstance(cv, numbers.Integral):
+        kind = StratifiedKFold if params.get("groups") is None else StratifiedGroupKFold
+        return kind(5 if cv is None else int(cv), shuffle=True, random_state=random_state)
+    return as_splitter(cv, y, classifier=True)
+
+
+def _check_folds_know_classes(seen: BoolArray, codes: IntArray, classes: LabelArray) -> None:
+    """Refuse folds whose models cannot know most rows of a class.
+
+    A class with a single row is left alone: no fold can do better.
+    """
+    n_rows = np.bincount(codes, minlength=len(classes))
+    n_unseen = np.bincount(codes[~seen], minlength=len(classes))
+    lost = np.flatnonzero((n_rows > 1) & (2 * n_unseen > n_rows))
+    if lost.size or not np.any(seen):
+        k = lost[0] if lost.size else 0
+        label = classes.tolist()[k]
+        raise ValueError(
+            f"cv: {n_unseen[k]} of the {n_rows[k]} rows of class {label!r} are predicted by models "
+            "that were trained without that class, so all their answers would be wrong. "
+            "This happens with KFold on sorted rows, and with groups where one group has all rows "
+            "of a class. Use StratifiedKFold (an integer cv does) or shuffle=True; a class that "
+            "only one group has must be left out."
+        )
+
+
+def check_weighted_part(weight: FloatArray | None, rows: IntArray, part: str) -> None:
+    """Refuse a part of the rows in which every weight is zero."""
+    if weight is not None and not np.any(weight[rows] > 0):
+        raise ValueError(
+            f"sample_weight is zero for every row of {part}; at least one row must count there. "
+            "Use fewer folds or stratified ones, or leave rows of weight 0 out."
+        )
+
+
+def find_tested_rows(splits: Splits) -> IntArray:
+    """Return the rows that are in a test part, in ascending order."""
+    return np.sort(np.concatenate([test for _, test in splits]))
+
+
+def find_known_rows(splits: Splits, codes: IntArray) -> BoolArray:
+    """Tell for each row whether the model of its fold is trained on its class."""
+    seen = np.ones(len(codes), dtype=bool)
+    for train, test in splits:
+        seen[test] = np.bincount(codes[train], minlength=codes.max() + 1)[codes[test]] > 0
+    return seen
+
+
+def are_partition(splits: Splits, n: int) -> bool:
+    """Tell whether each of `n` rows is tested once, by a model of all rows of the other folds."""
+    every_row = np.arange(n)
+    return np.array_equal(find_tested_rows(splits), every_row) and all(
+        np.array_equal(np.sort(np.concatenate(split)), every_row) for split in splits
+    )
+
+
+# The rows that choose a threshold ------------------------------------------------------------
+
+
+def split_rows(
+    cv: Any, rows: TrainingRows, split_params: Mapping[str, Any], random_state: Any
+) -> Splits:
+    """Return the rows of each fold of `cv`; a share is one fold."""
+    if isinstance(cv, float):
+        return [holdout(cv, len(rows.codes), split_params.get("groups"), random_state)]
+    splits = read_splits(cv, rows.X, rows.y, split_params, random_state)
+    # A single fold is checked as a held-out part.
+    return splits if len(splits) == 1 else check_folds(splits, rows.y, rows.weight)
+
+
+def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntArray, IntArray]:
+    """Return the rows of one random split.
+
+    It is not stratified: the held-out rows must be independent draws for a certificate.
+    """
+    try:
+        check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state must be an integer, a RandomState or None, got {shown(random_state)}."
+        ) from None
+    kind = ShuffleSplit if groups is None else GroupShuffleSplit
+    splitter = kind(n_splits=1, test_size=share, random_state=random_state)
+    try:
+        train, test = next(splitter.split(np.zeros(n), groups=groups))
+    except ValueError as error:
+        raise ValueError(f"cv={share:g} cannot split {n} rows: {error}") from error
+    return np.sort(train), np.sort(test)  # a classifier's own cv may go by the order
+
+
+def find_tuning_rows(cv: Any, rows: TrainingRows, split_params: Mapping[str, Any]) -> IntArray:
+    """Return the rows that choose a threshold where nothing is trained: those that `cv` tests.
+
+    Those are all rows where `cv` names none: "auto", or a number.
+    """
+    if cv is None or isinstance(cv, str | numbers.Real):
+        return np.arange(len(rows.codes))
+    tested = find_tested_rows(read_splits(cv, rows.X, rows.y, split_params))
+    check_weighted_part(rows.weight, tested, "the part that cv tests")
+    return tested
+
+
+def are_last(splits: Splits, n: int) -> bool:
+    """Tell whether the tested rows are the last of `n`, and each model knows earlier rows only."""
+    tested = find_tested_rows(splits)
+    earlier = all(np.max(train) < np.min(test) for train, test in splits)
+    return earlier and bool(tested[0] == n - len(tested))
+
+
+def describe_tested(splits: Splits, n: int) -> str:
+    """Say which of `n` rows are tested; "" for all."""
+    n_tested = len(find_tested_rows(splits))
+    if n_tested == n:
+        return ""
+    one = len(splits) == 1
+    if not are_last(splits, n):
+        return f"{n_tested} of {n} rows, which cv {'holds out' if one else 'tests'}"
+    last = f"the last {percent(n_tested / n)} of the rows ({n_tested} of {n})"
+    return last if one else f"{last}, each decided by a model of earlier rows"
+
+
+# What is said of the rows --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Rows, and what models that did not see them say of them.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        Which rows.
+    scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
+        Raw scores, or (calibrated) probabilities.
+    codes : ndarray of shape (n,)
+        The true classes.
+    weight : ndarray of shape (n,) or None
+    fold : ndarray of shape (n,)
+    response : {"predict_proba", "decision_function"}, default="predict_proba"
+        What the scores are.
+    y_pred, confidence : ndarray of shape (n,) or None, default=None
+        Codes of the answers, and how sure they are, where they were asked for.
+    witnesses : dict of ndarray of shape (n, K), default={}
+        The probabilities of other classifiers.
+    """
+
+    rows: IntArray
+    scores: FloatArray
+    codes: IntArray
+    weight: FloatArray | None
+    fold: IntArray
+    response: str = "predict_proba"
+    y_pred: Any = None
+    confidence: Any = None
+    witnesses: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: TrainingRows, which: IntArray, fold: int = 0, **said: Any) -> OutOfFold:
+        """Put some of the rows together with what one model says of them."""
+        weight = None if rows.weight is None else rows.weight[which]
+        return cls(
+            rows=which, codes=rows.codes[which], weight=weight, fold=np.full(len(which), fold),
+            **said,
+        )  # fmt: skip
+
+    @classmethod
+    def join(cls, parts: Sequence[OutOfFold]) -> OutOfFold:
+        """Put the rows of several folds together, one fold after another."""
+        return cls(
+            **{name: _join([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+        )
+
+    def take(self, rows: IntArray | BoolArray) -> OutOfFold:
+        """Return some of the rows."""
+        return replace(self, **{name: _take(value, rows) for name, value in vars(self).items()})
+
+    @property
+    def right(self) -> BoolArray:
+        """Whether each answer is right."""
+        return np.asarray(self.y_pred == self.codes)
+
+    def per_fold(self, outcomes: Outcomes, accepted: BoolArray) -> dict[str, Any]:
+        """Return rows, coverage and selective risk (nan when nothing is accepted) by fold."""
+        weight = outcomes.weight
+        n_rows = np.bincount(self.fold)
+        total = np.bincount(self.fold, weights=weight)
+        kept = np.bincount(self.fold, weights=weight * accepted)
+        lost = np.bincount(self.fold, weights=weight * accepted * outcomes.loss)
+        nothing = np.full(len(n_rows), np.nan)
+        return {
+            "n_rows": n_rows,
+            "coverage": np.divide(kept, total, out=nothing.copy(), where=total > 0),
+            "selective_risk": np.divide(lost, kept, out=nothing, where=kept > 0),
+        }
+
+
+def _join(values: list[Any]) -> Any:
+    """Put what is said of several folds together."""
+    if isinstance(values[0], Mapping):
+        return {name: np.concatenate([value[name] for value in values]) for name in values[0]}
+    return np.concatenate(values) if isinstance(values[0], np.ndarray) else values[-1]
+
+
+def _take(value: Any, rows: IntArray | BoolArray) -> Any:
+    """Return what is said of some rows."""
+    if isinstance(value, Mapping):
+        return {name: table[rows] for name, table in value.items()}
+    return value[rows] if isinstance(value, np.ndarray) else value
+
+
+#: Fits a model to known rows and returns what it says of others: the fields of an OutOfFold.
+Say = Callable[[TrainingRows, Any, FitTask | None], dict[str, Any]]
+
+
+def predict_folds(
+    say: Say,
+    rows: TrainingRows,
+    splits: Splits,
+    n_jobs: int | None,
+    tasks: Sequence[FitTask] | None = None,
+) -> OutOfFold:
+    """Let a model for each fold say something of the rows that it did not see, fold by fold."""
+    no_task: list[FitTask | None] = [None] * len(splits)
+    each = enumerate(zip(splits, tasks or no_task, strict=True))
+    # The models stay where they were fitted: only what they say travels back.
+    return OutOfFold.join(
+        Parallel(n_jobs=n_jobs)(
+            delayed(_predict_fold)(say, rows, *split, k, task) for k, (split, task) in each
+        )
+    )
+
+
+def _predict_fold(
+    say: Say, rows: TrainingRows, train: IntArray, test: IntArray, k: int, task: FitTask | None
+) -> OutOfFold:
+    return OutOfFold.of(rows, test, k, **say(rows.take(train), take_rows(rows.X, test), task))
+
+
+def score_rows(
+    known: TrainingRows,
+    X: Any,
+    task: FitTask | None,
+    *,
+    estimator: Any,
+    decision: str | None = None,
+    own_answers: bool = False,
+    witnesses: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the raw scores of a classifier, and what its witnesses say.
+
+    Where a `decision` is given, a classifier whose answers do not fit it is refused.
+    """
+    raw = known.fit(estimator, task)
+    said = raw.say(X, own_answers=own_answers)
+    if decision is not None:
+        raw.check_decision(X, said["scores"], decision)
+    opinions = {
+        name: known.fit_witness(name, one).scores(X) for name, one in (witnesses or {}).items()
+    }
+    return said | {"witnesses": opinions}

@@ -1,0 +1,348 @@
+"""Which rows a classifier does not see, and folds whose models lack a class."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from skselect import SelectiveClassifier, ThresholdTuner, calibration_report
+from skselect.calibration import CALIBRATORS
+from skselect.calibration._scopes import SCOPES
+from skselect.estimators.out_of_fold import (
+    find_known_rows,
+    find_tested_rows,
+    holdout,
+    make_folds,
+    read_splits,
+)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(90, 3))
+    codes = np.repeat([0, 1, 2], 30)
+    X[:, 0] += codes * 2
+    return X, codes, np.array(["a", "b", "c"])
+
+
+def test_rare_classes_do_not_warn():
+    y = np.array([0] * 20 + [1] * 2)
+    assert len(list(make_folds(5, y, y, {}))) == 5
+
+
+def test_groups_stay_together(rng):
+    y = rng.integers(0, 2, 100)
+    groups = np.repeat(np.arange(20), 5)
+    for train, test in make_folds(4, y, y, {"groups": groups}):
+        assert not set(groups[train]) & set(groups[test])
+    train, test = holdout(0.3, 100, groups, 0)
+    assert not set(groups[train]) & set(groups[test])
+
+
+def test_overlapping_tests_are_refused():
+    y = np.array([0, 1] * 10)
+    with pytest.raises(ValueError, match="cv must put every row into exactly one test part"):
+        list(make_folds(ShuffleSplit(3, random_state=0), y, y, {}))
+    assert len(list(make_folds(KFold(4), y, y, {}))) == 4
+
+
+def test_rows_that_are_never_tested_serve_training_only():
+    y = np.array([0, 1] * 50)
+    fold = np.r_[np.full(40, -1), np.repeat([0, 1, 2], 20)]
+    for cv in (TimeSeriesSplit(3), PredefinedSplit(fold), [(range(40), range(40, 100))]):
+        parts = make_folds(cv, y, y, {})
+        tested = [row for _, test in parts for row in test]
+        assert len(set(tested)) == len(tested) < 100
+        assert find_tested_rows(parts).tolist() == sorted(tested)
+        assert min(row for train, _ in parts for row in train) == 0
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series, pd.Index])
+def test_a_split_holds_positions_masks_or_slices(kind):
+    y, mask = np.array([0, 1] * 3), np.array([True, False] * 3)
+    for cv in (
+        [(kind([4, 2, 0]), kind([1, 3, 5]))],
+        ((kind(mask), kind(~mask)),),
+        [[kind(mask), kind([1, 3, 5])]],
+        iter([(slice(0, None, 2), slice(1, None, 2))]),
+    ):
+        ((train, test),) = read_splits(cv, y, y, {})
+        assert (sorted(train.tolist()), test.tolist()) == ([0, 2, 4], [1, 3, 5])
+    assert read_splits([([], [1, 0])], y, y, {})[0][0].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (([0, 1, 2], [2, 3]), "1 rows are in both parts of a split, the first is row 2"),
+        (([0, 1], [2, 2]), "tests some rows more than once"),
+        (([0, 1], [2, 10]), "a test part names row 10; the rows are 0 to 9"),
+        (([-1, 1], [2, 3]), "a training part names row -1; the rows are 0 to 9"),
+        (([], [2, 3]), "are predicted by models that were trained without that class"),
+        (([1, 2], np.zeros(10, dtype=bool)), "a test part has no rows"),
+        ((np.ones(9, dtype=bool), [2]), r"a boolean mask with 10 entries, got ndarray of .*9"),
+        ((slice(5), slice(20, None)), "a test part has no rows"),
+        ((slice(5), slice(4, None)), "1 rows are in both parts of a split, the first is row 4"),
+        (([0.5, 1], [2]), r"a training part must hold positions of rows, .*, got \[0\.5, 1\]"),
+        ((["a"], [2]), "a training part must hold positions"),
+    ],
+)
+def test_bad_splits_are_named(split, message):
+    y = np.array([0, 1] * 5)
+    with pytest.raises(ValueError, match=f"cv.*{message}"):
+        make_folds([split], y, y, {})
+
+
+PAIR = np.arange(50), np.arange(50, 90)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cv": PAIR}, r"write cv=\[\(train, test\)\]; got a tuple of ndarray of shape \(50,"),
+        ({"cv": [slice(50), slice(50, 90)]}, r"cv must be a list of splits .* list of slice\(None"),
+        ({"cv": (np.ones((8, 3)), np.ones((4, 3)))}, r"not the rows .* ndarray of shape \(8, "),
+        (
+            {"cv": [(pd.DataFrame({"a": [0, 1]}), [2])]},
+            r"cv must be a list of splits .* list of \(",
+        ),
+        ({"cv": ([0, 1], [2, 3], [4])}, r"list of splits .* tuple of \[0, 1\], \[2, 3\], \[4\]"),
+        ({"cv": (1000, 797)}, "cv must be a list of splits .* tuple of 1000, 797"),
+        ({"cv": [0.6, 0.4]}, "cv must be a list of splits .* list of 0.6, 0.4"),
+        ({"cv": 1}, "cv must be at least 2 folds, got 1"),
+        ({"cv": 2.0}, "cv must be an integer, .*, got 2.0"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+        ({"n_jobs": "all"}, "n_jobs must be None .*, got 'all'"),
+    ],
+)
+def test_bad_cv_and_n_jobs_are_named_by_all_who_take_them(options, message, data):
+    X, codes, _ = data
+    for call in (
+        lambda: ThresholdTuner(GaussianNB(), **options).fit(X, codes),
+        lambda: SelectiveClassifier(GaussianNB(), **options).fit(X, codes),
+        lambda: calibration_report(GaussianNB(), X, codes, **options),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_calibration_learns_from_tested_rows_only(scope, data):
+    X, codes, _ = data
+    order = np.random.default_rng(0).permutation(90)
+    train, test = order[:50], order[50:]
+    options = {"calibration": "platt", "calibration_scope": scope}
+    weight = np.linspace(1, 2, 90)
+    for cv in ([(train, test)], PredefinedSplit(np.where(np.isin(np.arange(90), test), 0, -1))):
+        model = SelectiveClassifier(GaussianNB(), cv=cv, **options).fit(X, codes, weight)
+        inner = FrozenEstimator(GaussianNB().fit(X[train], codes[train], weight[train]))
+        other = SelectiveClassifier(inner, **options).fit(X[test], codes[test], weight[test])
+        raw = np.random.default_rng(1).dirichlet(np.ones(3), 20)
+        np.testing.assert_allclose(
+            model.policy_.decide(raw)["confidence"], other.policy_.decide(raw)["confidence"],
+            rtol=1e-6,
+        )  # fmt: skip
+        np.testing.assert_array_equal(
+            model.estimator_.predict_proba(X),
+            GaussianNB().fit(X, codes, weight).predict_proba(X),
+        )
+
+
+def test_a_report_needs_every_row_tested(data):
+    X, codes = data[0], data[1][np.random.default_rng(0).permutation(90)]
+    with pytest.raises(ValueError, match="exactly one test part, but TimeSeriesSplit"):
+        calibration_report(GaussianNB(), X, codes, cv=TimeSeriesSplit(3))
+
+
+def test_a_handful_of_held_out_rows_chooses_no_threshold():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"cv=0\.001 holds out 1 of 150 rows.*at least 10"):
+        ThresholdTuner(GaussianNB(), cv=0.001).fit(X, y)
+    assert len(holdout(1 / 15, 150, None, 0)[1]) == 10
+
+
+def test_holdout_is_a_plain_random_split():
+    train, test = holdout(0.25, 100, None, 0)
+    assert sorted([*train, *test]) == list(range(100))
+    assert len(test) == 25
+    with pytest.raises(ValueError, match=r"cv=0\.999 cannot split 10 rows"):
+        holdout(0.999, 10, None, 0)
+    with pytest.raises(ValueError, match=r"random_state must be an integer, .* got '0'"):
+        holdout(0.4, 10, None, "0")
+
+
+def test_an_iterator_serves_once():
+    y = np.array([0, 1] * 10)
+    cv = iter([(np.arange(10), np.arange(10, 20)), (np.arange(10, 20), np.arange(10))])
+    assert len(list(make_folds(cv, y, y, {}))) == 2
+    with pytest.raises(ValueError, match="cv yields no folds"):
+        list(make_folds(cv, y, y, {}))
+
+
+# Folds that lack a class -----------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 3), min_size=4, max_size=30), st.integers(2, 4))
+def test_seen_rows_against_sets(labels, n_folds):
+    codes = np.unique(labels, return_inverse=True)[1]
+    parts = list(KFold(n_folds).split(codes))
+    seen = find_known_rows(parts, codes)
+    for train, test in parts:
+        known = set(codes[train].tolist())
+        assert [c in known for c in codes[test].tolist()] == seen[test].tolist()
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC()])
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_folds_that_cannot_know_a_class_are_refused(kind, estimator):
+    X, y = load_iris(return_X_y=True)  # sorted by class
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    lost = "50 of the 50 rows of class 'setosa' .* trained without that class"
+    model = SelectiveClassifier(estimator, calibration=kind, cv=KFold(3))
+    with pytest.raises(ValueError, match=lost):
+        model.fit(X, names)
+    with pytest.raises(ValueError, match=lost):
+        model.set_params(cv=LeaveOneGroupOut()).fit(X, names, groups=y)
+    model.set_params(cv=KFold(3, shuffle=True, random_state=0))
+    assert model.fit(X, names).score(X, names) > 0.85
+
+
+def test_tuner_and_report_refuse_them_too():
+    X, y = load_iris(return_X_y=True)
+    frozen = FrozenEstimator(GaussianNB().fit(X, y))
+    calls = [
+        lambda: ThresholdTuner(GaussianNB(), cv=KFold(3)).fit(X, y),
+        lambda: ThresholdTuner(
+            SelectiveClassifier(frozen, calibration="platt"), cv=KFold(3)
+        ).fit(X, y),
+        lambda: calibration_report(GaussianNB(), X, y, cv=KFold(3)),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ValueError, match=r"rows of class 0 .* trained without that class"):
+            call()
+
+
+def partly_blind(y, n_blind):
+    """Return two folds; the model of the first never saw class 2, of which it predicts some."""
+    blind = np.flatnonzero(y == 2)[:n_blind]
+    others = np.flatnonzero(y != 2)
+    first = np.sort(np.r_[others[::2], blind])
+    rest = np.setdiff1d(np.arange(len(y)), first)
+    return [(others[1::2], first), (first, rest)]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_rows_of_an_unseen_class_are_left_out_of_the_calibration(kind, scope, data):
+    X, codes, _ = data
+    parts = partly_blind(codes, 12)
+    options = {"calibration": kind, "calibration_scope": scope}
+    model = SelectiveClassifier(GaussianNB(), cv=parts, **options)
+    with pytest.warns(UserWarning, match="12 of 90 rows .* left out of the calibration") as caught:
+        model.fit(X, codes)
+    assert len(caught) == 1
+    weight = find_known_rows(parts, codes).astype(float)
+    assert weight.sum() == 78
+
+    class Unweighted(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X, y)
+
+    with pytest.warns(UserWarning, match="left out of the calibration"):
+        other = SelectiveClassifier(Unweighted(), cv=parts, **options).fit(X, codes, weight)
+    np.testing.assert_allclose(other.predict_confidence(X), model.predict_confidence(X), rtol=1e-9)
+    with pytest.raises(ValueError, match="16 of the 30 rows of class 2"):
+        model.set_params(cv=partly_blind(codes, 16)).fit(X, codes)
+
+
+def test_a_class_with_one_row_stays_harmless(data):
+    X, codes, _ = data
+    codes = codes.copy()
+    codes[3] = 9
+    base, goal = GaussianNB(var_smoothing=0.01), {"objective": "coverage", "target": 0.5}
+    for model in (
+        SelectiveClassifier(base, calibration="platt", threshold=0.5),
+        ThresholdTuner(base, cv=5, assume="independent", **goal),
+    ):
+        assert model.fit(X, codes).score(X, codes) > 0.5
+    with pytest.raises(ValueError, match="1 of the 1 rows of class"):
+        make_folds(KFold(2), X[:2], np.array([0, 1]), {})
+
+
+def test_rows_of_an_unseen_class_count_as_wrong_answers_for_a_threshold(data):
+    X, codes, _ = data
+    tuner = ThresholdTuner(
+        GaussianNB(), objective="coverage", target=0.5, cv=partly_blind(codes, 9)
+    )
+    with pytest.warns(UserWarning, match="9 of 90 rows .* they count as wrong answers"):
+        tuner.fit(X, codes)
+    assert tuner.curve_.n_rows == 90
+    with pytest.warns(UserWarning, match="they count as wrong"):
+        calibration_report(
+            GaussianNB(), X, codes, cv=partly_blind(codes, 9), calibrations=["platt"]
+        )
+    site = ThresholdTuner(GaussianNB(), objective="coverage", target=0.5, cv=0.3, random_state=0)
+    with pytest.warns(UserWarning, match="30 of 90 rows .* they count as wrong answers"):
+        site.fit(X, codes, groups=codes)
+
+
+# Weights ---------------------------------------------------------------------------------------
+
+
+def test_a_fold_without_weight_says_so(data):
+    X, codes, _ = data
+    weight = np.zeros(90)
+    weight[[0, 31]] = 1.0
+    part = "every row of the training part of fold 1 of 2"
+    options = {"cv": KFold(2, shuffle=True, random_state=0)}
+    for seed in range(20):
+        folded = KFold(2, shuffle=True, random_state=seed)
+        if np.isin([0, 31], next(folded.split(X))[1]).all():
+            options["cv"] = folded
+            break
+    plain = SelectiveClassifier(LogisticRegression(), calibration="platt", **options)
+    with pytest.raises(ValueError, match=part):
+        plain.fit(X, codes % 2, weight)
+    with pytest.raises(ValueError, match=part):
+        ThresholdTuner(LogisticRegression(), **options).fit(X, codes % 2, weight)
+    with pytest.raises(ValueError, match=part):
+        calibration_report(LogisticRegression(), X, codes % 2, sample_weight=weight, **options)
+    weight[:] = 0.0
+    weight[holdout(0.3, 90, None, 0)[0]] = 1.0
+    with pytest.raises(ValueError, match=r"every row of the part that cv=0\.3 holds out"):
+        ThresholdTuner(GaussianNB(), cv=0.3, random_state=0).fit(X, codes, weight)
+
+
+@pytest.mark.parametrize("cv", [3, 0.4])
+@pytest.mark.parametrize("refit", [True, False])
+def test_small_weights_are_told_once(cv, refit, data):
+    X, codes, _ = data
+    weight = np.full(90, 0.01)
+    base = SelectiveClassifier(GaussianNB(), calibration="platt", cv=3)
+    calls = [
+        lambda: base.fit(X, codes, weight),
+        lambda: calibration_report(GaussianNB(), X, codes, sample_weight=weight, cv=3),
+    ]
+    if refit or cv != 3:
+        tuner = ThresholdTuner(base, cv=cv, refit=refit, random_state=0)
+        calls.append(lambda: tuner.fit(X, codes, weight))
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert sum("sample_weight sums to" in str(w.message) for w in caught) == 1
