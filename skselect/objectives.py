@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from skselect import thresholds
-from skselect._array_ops import reaches
-from skselect._checks import did_you_mean, shown
-from skselect._checks.options import (
+from skselect._lib.arrays import reaches
+from skselect._lib.checks import did_you_mean, shown
+from skselect._lib.checks.options import (
     check_choice,
     check_count,
     check_delta,
@@ -27,8 +27,8 @@ from skselect._checks.options import (
     check_risk_limit,
     check_risk_target,
 )
-from skselect._notebook import percent, rounded
-from skselect._typing import BoolArray, FloatArray, LossSpec
+from skselect._lib.notebook import percent, rounded
+from skselect._lib.typing import BoolArray, FloatArray, LossSpec
 from skselect.bounds import (
     betting_upper,
     clopper_pearson_upper,

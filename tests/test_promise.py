@@ -30,7 +30,7 @@ from skselect import (
     select_threshold,
     thresholds,
 )
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 
 LEVELS = 25
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skselect._array_ops import row_sums
-from skselect._checks import as_array, shown
-from skselect._checks.rows import check_vector
-from skselect._typing import FloatArray, LabelArray
+from skselect._lib.arrays import row_sums
+from skselect._lib.checks import as_array, shown
+from skselect._lib.checks.rows import check_vector
+from skselect._lib.typing import FloatArray, LabelArray
 
 #: How far a row of probabilities may be from summing to one (tables are often rounded).
 SUM_TOLERANCE = 1e-3

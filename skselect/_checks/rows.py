@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import are_constant, is_graded
-from skselect._checks import as_array, did_you_mean, warn_user
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import are_constant, is_graded
+from skselect._lib.checks import as_array, did_you_mean, warn_user
+from skselect._lib.typing import FloatArray, IntArray, LabelArray
 from skselect.exceptions import ArgumentError
 
 #: Sums of weights above this may overflow, and sums of weights below its inverse may underflow.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from skselect._checks import as_array, shown
-from skselect._checks.options import check_delta, check_number
-from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect._lib.checks import as_array, shown
+from skselect._lib.checks.options import check_delta, check_number
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
 
 
 def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from skselect._checks.options import check_number
-from skselect._typing import FloatArray
+from skselect._lib.checks.options import check_number
+from skselect._lib.typing import FloatArray
 from skselect.bounds._binomial import smallest_rank
 
 

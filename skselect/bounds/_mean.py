@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from skselect._checks import as_array, shown
-from skselect._checks.options import check_delta, check_number
-from skselect._checks.rows import check_loss, check_weight
-from skselect._typing import BoolArray, FloatArray
+from skselect._lib.checks import as_array, shown
+from skselect._lib.checks.options import check_delta, check_number
+from skselect._lib.checks.rows import check_loss, check_weight
+from skselect._lib.typing import BoolArray, FloatArray
 from skselect.bounds._binomial import check_counts, largest_possible, least_count, plain
 
 # A bet never stakes more than this share of the wealth.

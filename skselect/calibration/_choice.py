@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from skselect._array_ops import are_constant
-from skselect._checks import warn_user
-from skselect._checks.rows import silence_repeats
-from skselect._typing import ConfidenceSpec, FloatArray, IntArray
+from skselect._lib.arrays import are_constant
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.rows import silence_repeats
+from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.calibration._scopes import (
     SCOPES,
     Calibration,

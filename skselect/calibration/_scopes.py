@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_choice
-from skselect._checks.rows import silence_repeats
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.checks.options import check_choice
+from skselect._lib.checks.rows import silence_repeats
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.calibration._common import LEAST_OFFSET, log_odds, log_odds_offset
 from skselect.calibration._registry import (
     Missing,

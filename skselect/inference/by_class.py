@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import spans
-from skselect._checks.options import check_number, check_threshold
-from skselect._typing import BoolArray, FloatArray
+from skselect._lib.arrays import spans
+from skselect._lib.checks.options import check_number, check_threshold
+from skselect._lib.typing import BoolArray, FloatArray
 from skselect.bounds import clopper_pearson_interval
 from skselect.inference.intervals import judge_unweighted
 from skselect.metrics._arguments import CountOptions, count_metric, judge_proba

@@ -9,10 +9,10 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from skselect._checks import warn_user
-from skselect._checks.options import check_choice, check_count, check_generator, check_number
-from skselect._checks.rows import check_subgroups
-from skselect._typing import BoolArray
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.options import check_choice, check_count, check_generator, check_number
+from skselect._lib.checks.rows import check_subgroups
+from skselect._lib.typing import BoolArray
 from skselect.inference.intervals import (
     FEW_ERRORS,
     add_pos_label,

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import is_graded
-from skselect._checks import as_array
-from skselect._checks.rows import check_length, check_unit_confidence
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.arrays import is_graded
+from skselect._lib.checks import as_array
+from skselect._lib.checks.rows import check_length, check_unit_confidence
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve import areas, cwsa, packing
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
 
-from skselect._array_ops import is_graded
-from skselect._checks import did_you_mean
-from skselect._checks.options import check_number
-from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, LossSpec
+from skselect._lib.arrays import is_graded
+from skselect._lib.checks import did_you_mean
+from skselect._lib.checks.options import check_number
+from skselect._lib.typing import BoolArray, ConfidenceSpec, FloatArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.predictions.confidence import claimed_confidence, compute_confidence
 from skselect.predictions.outcomes import Outcomes

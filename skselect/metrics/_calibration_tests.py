@@ -12,18 +12,18 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, ndtr, xlog1py, xlogy
 
-from skselect._array_ops import ROUNDING
-from skselect._checks import warn_user
-from skselect._checks.options import (
+from skselect._lib.arrays import ROUNDING
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.options import (
     check_choice,
     check_count,
     check_generator,
     check_number,
     choose_draws,
 )
-from skselect._checks.rows import check_unit_confidence, refuse_graded_test, refuse_weights
-from skselect._notebook import NotebookText
-from skselect._typing import FloatArray
+from skselect._lib.checks.rows import check_unit_confidence, refuse_graded_test, refuse_weights
+from skselect._lib.notebook import NotebookText
+from skselect._lib.typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._arguments import DoorOptions, check_eps, claim_metric, judge_proba
 from skselect.metrics._csr import error_sums, find_shortfall

@@ -6,9 +6,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._array_ops import SPAN
-from skselect._checks.options import check_threshold
-from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import SPAN
+from skselect._lib.checks.options import check_threshold
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.metrics._arguments import CountOptions, count_metric, judge_proba
 from skselect.metrics._threshold import accepted_rows
 

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.fft import dct, idct
 from scipy.optimize import brentq, isotonic_regression
 
-from skselect._array_ops import spans
-from skselect._checks.rows import check_unit_confidence
-from skselect._typing import FloatArray
+from skselect._lib.arrays import spans
+from skselect._lib.checks.rows import check_unit_confidence
+from skselect._lib.typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._arguments import DoorOptions, claim_metric, judge_proba
 from skselect.predictions.outcomes import Outcomes

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, ndtr
 
-from skselect._array_ops import ROUNDING
-from skselect._checks.options import (
+from skselect._lib.arrays import ROUNDING
+from skselect._lib.checks.options import (
     check_choice,
     check_generator,
     check_number,
     choose_draws,
 )
-from skselect._notebook import NotebookText
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.notebook import NotebookText
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.metrics._arguments import DoorOptions, claim_metric, judge_proba
 from skselect.metrics._calibration_tests import check_test_rows
 from skselect.predictions.outcomes import Outcomes

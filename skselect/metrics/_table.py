@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
-from skselect._checks.options import check_threshold
-from skselect._typing import FloatArray
+from skselect._lib.checks.options import check_threshold
+from skselect._lib.typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics import (
     _areas,

@@ -10,10 +10,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._checks import shown, warn_user
-from skselect._checks.options import check_choice, check_number, check_threshold
-from skselect._checks.rows import check_unit_confidence
-from skselect._typing import BoolArray, FloatArray
+from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks.options import check_choice, check_number, check_threshold
+from skselect._lib.checks.rows import check_unit_confidence
+from skselect._lib.typing import BoolArray, FloatArray
 from skselect.curve import cwsa as definition
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._arguments import Countable, DoorOptions, judge_proba, metric

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_count, check_delta
-from skselect._notebook import percent, rounded, wrap
-from skselect._typing import BoolArray
+from skselect._lib.checks.options import check_count, check_delta
+from skselect._lib.notebook import percent, rounded, wrap
+from skselect._lib.typing import BoolArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Guarantee, read_guarantee
 from skselect.policy import certificate as certificates

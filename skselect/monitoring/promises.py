@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._typing import FloatArray
+from skselect._lib.typing import FloatArray
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.batches import total
 from skselect.monitoring.evidence import Evidence, advance, bets_on_cases

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from skselect._notebook import NotebookText, count, percent, rounded, wrap
+from skselect._lib.notebook import NotebookText, count, percent, rounded, wrap
 from skselect.objectives import Loss, Risk
 
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._array_ops import ROUNDING
-from skselect._checks.options import check_choice, check_count, check_number
-from skselect._notebook import NotebookText, percent, rounded, wrap
-from skselect._typing import FloatArray
+from skselect._lib.arrays import ROUNDING
+from skselect._lib.checks.options import check_choice, check_count, check_number
+from skselect._lib.notebook import NotebookText, percent, rounded, wrap
+from skselect._lib.typing import FloatArray
 from skselect.bounds import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import FIXED_METHOD, GUARANTEES, MEAN_ONLY, Guarantee, Loss

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from skselect._checks.options import check_count, check_number
-from skselect._notebook import NotebookText, rounded
-from skselect._typing import FloatArray, LabelArray
+from skselect._lib.checks.options import check_count, check_number
+from skselect._lib.notebook import NotebookText, rounded
+from skselect._lib.typing import FloatArray, LabelArray
 from skselect.policy.certificate import (
     check_texts,
     threshold_from_json,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._notebook import count, percent, rounded
+from skselect._lib.notebook import count, percent, rounded
 from skselect.bounds import clopper_pearson_interval
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._table import SPECS

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from skselect._notebook import count, percent, rounded
+from skselect._lib.notebook import count, percent, rounded
 from skselect.report.answers import show_number, show_share
 
 # Metrics that are shares of rows, or differences of such shares.

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_count, check_delta
-from skselect._typing import BoolArray
+from skselect._lib.checks.options import check_count, check_delta
+from skselect._lib.typing import BoolArray
 from skselect.bounds import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import (

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from skselect import thresholds
-from skselect._array_ops import are_constant, is_graded, reaches
-from skselect._checks import warn_user
-from skselect._checks.rows import (
+from skselect._lib.arrays import are_constant, is_graded, reaches
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.rows import (
     check_countable,
     check_some_subgroup,
     refuse_weighted_rows,
     refuse_weights,
 )
-from skselect._notebook import percent
-from skselect._typing import IntArray
+from skselect._lib.notebook import percent
+from skselect._lib.typing import IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
 from skselect.objectives import Best, Cost, Coverage, Goal, Objective

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skselect._array_ops import are_constant
+from skselect._lib.arrays import are_constant
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Goal, Guarantee, Loss
 from skselect.policy import certificate as certificates

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from skselect._checks import shown
-from skselect._checks.labels import check_known, check_labels, encode_labels
-from skselect._checks.rows import refuse_weights
-from skselect._notebook import percent
-from skselect._typing import BoolArray, FloatArray
+from skselect._lib.checks import shown
+from skselect._lib.checks.labels import check_known, check_labels, encode_labels
+from skselect._lib.checks.rows import refuse_weights
+from skselect._lib.notebook import percent
+from skselect._lib.typing import BoolArray, FloatArray
 from skselect.bounds import (
     anytime_upper,
     betting_upper,

@@ -8,11 +8,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._checks import shown
-from skselect._checks.options import check_choice
-from skselect._checks.rows import refuse_judged
-from skselect._sklearn import take_rows
-from skselect._typing import BoolArray, ConfidenceSpec
+from skselect._lib.checks import shown
+from skselect._lib.checks.options import check_choice
+from skselect._lib.checks.rows import refuse_judged
+from skselect._lib.sklearn import take_rows
+from skselect._lib.typing import BoolArray, ConfidenceSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._arguments import ClassOptions, class_metric
 from skselect.objectives import (

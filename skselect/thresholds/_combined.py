@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from skselect._checks import shown
-from skselect._checks.options import check_number
-from skselect._typing import BoolArray, IntArray
+from skselect._lib.checks import shown
+from skselect._lib.checks.options import check_number
+from skselect._lib.typing import BoolArray, IntArray
 from skselect.bounds import band_accepts, limits_from_start, rows_for_certificate
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.thresholds._rules import find_errors, last_in_band, passed_in_sequence

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from skselect._checks.options import (
+from skselect._lib.checks.options import (
     check_choice,
     check_count,
     check_delta,
     check_number,
     check_risk_limit,
 )
-from skselect._checks.rows import check_countable
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.checks.rows import check_countable
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.bounds import (
     combined_limits,
     critical_counts,

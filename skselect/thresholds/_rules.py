@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from skselect._array_ops import reaches, stays_within
-from skselect._checks import as_array, shown
-from skselect._checks.options import check_number
-from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import reaches, stays_within
+from skselect._lib.checks import as_array, shown
+from skselect._lib.checks.options import check_number
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.bounds import (
     BAND_SHARE,
     band_accepts,

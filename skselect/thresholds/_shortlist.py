@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_generator, check_number
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks.options import check_generator, check_number
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.bounds import conformal_quantile, rows_for_quantile
 
 

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from skselect import AbstentionPolicy, SelectiveRiskMonitor, _files
-from skselect._files import digest_json
-from skselect._notebook import unwrap
+from skselect._lib.files import digest_json
+from skselect._lib.notebook import unwrap
 from skselect.cli import BROKEN, UNDECIDED, commands, tables
 from skselect.cli.main import main
 from skselect.policy.policy import External

@@ -43,7 +43,7 @@ from skselect import (
     _checks,
     select_threshold,
 )
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.calibration import ClassCalibration
 from skselect.thresholds import Betting, FixedSequence
 

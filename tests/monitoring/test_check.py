@@ -20,7 +20,7 @@ from skselect import (
     check_policy,
     select_threshold,
 )
-from skselect._notebook import percent, unwrap
+from skselect._lib.notebook import percent, unwrap
 from skselect.bounds import critical_counts, log_evidence_below
 from skselect.monitoring import PolicyCheck
 from skselect.objectives import GUARANTEES

@@ -22,7 +22,7 @@ from skselect import (
     ThresholdTuner,
     select_threshold,
 )
-from skselect._notebook import percent, rounded, unwrap
+from skselect._lib.notebook import percent, rounded, unwrap
 from skselect.objectives import GUARANTEES
 from skselect.policy import Certificate
 from skselect.policy.certificate import _percent_kept

@@ -27,7 +27,7 @@ from skselect import (
     ThresholdTuner,
     select_threshold,
 )
-from skselect._files import digest_json
+from skselect._lib.files import digest_json
 from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.policy import policy as policy_module
 from skselect.policy.policy import VERSION, apply_policy, count_at_quantiles, warn_if_far

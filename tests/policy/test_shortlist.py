@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import AbstentionPolicy, Predictions, certify
-from skselect._files import digest_json
+from skselect._lib.files import digest_json
 from skselect.calibration import CALIBRATORS, ClassCalibration
 from skselect.policy.shortlist import PolicyShortlist
 from tests.brute import examples, proba_cases

@@ -26,7 +26,7 @@ from skselect import (
     _array_ops,
     select_threshold,
 )
-from skselect._checks import proba
+from skselect._lib.checks import proba
 from skselect.calibration import CALIBRATORS, ClassCalibration, ConfidenceCalibration
 from skselect.calibration._common import expit, softmax
 from skselect.policy import standalone

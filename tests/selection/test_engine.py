@@ -16,7 +16,7 @@ from skselect import (
     certify,
     select_threshold,
 )
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.objectives import GUARANTEES
 from skselect.thresholds import Betting, Combined, FixedSequence
 

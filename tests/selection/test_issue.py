@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from skselect import GeneralizedRisk, Outcomes, Risk, select_threshold
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.bounds import betting_upper, rows_for_betting
 from skselect.objectives import GUARANTEES
 

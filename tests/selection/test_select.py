@@ -19,7 +19,7 @@ from skselect import (
     select_threshold,
     thresholds,
 )
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.metrics import cwsa_plus_score
 from skselect.objectives import GUARANTEES
 from skselect.thresholds import Betting, FixedSequence, Shortlist

@@ -22,7 +22,7 @@ from skselect import (
     Subgroups,
     select_threshold,
 )
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.thresholds import Shortlist
 
 
