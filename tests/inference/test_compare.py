@@ -12,6 +12,7 @@ from scipy.stats import wilcoxon
 from skselect import Predictions
 from skselect.inference.compare import holm
 from skselect.metrics import SPECS, compare_across_datasets, compare_models, metric_interval
+from tests.common import mostly_slow
 
 
 def draw(n, seed, noise=(0.7, 0.7)):
@@ -99,15 +100,11 @@ def test_a_model_ties_with_its_copy():
 @pytest.mark.parametrize("name", ["debiased_l2", "cw_auc", "eaurc"])
 def test_the_bootstrap_serves_metrics_without_a_closed_form(name):
     y_true, models = draw(500, 0, (0.2, 3.0))
-    table = compare_models(
-        y_true, models, name, method="bootstrap", n_resamples=200, random_state=0
-    )
+    drawn = {"method": "bootstrap", "n_resamples": 100, "random_state": 0}
+    table = compare_models(y_true, models, name, **drawn)
     assert table.index[0] == "a"
     assert not table.loc["b", "tied_with_best"]
-    again = compare_models(
-        y_true, models, name, method="bootstrap", n_resamples=200, random_state=0
-    )
-    pd.testing.assert_frame_equal(table, again)
+    pd.testing.assert_frame_equal(compare_models(y_true, models, name, **drawn), table)
 
 
 def test_clusters_widen_the_difference():
@@ -203,7 +200,7 @@ NULL = [("augrc", {}), ("failure_auroc", {}), ("cwsa_plus", {"threshold": 0.6})]
 
 
 @pytest.mark.filterwarnings("ignore:.*surest right answer")
-@pytest.mark.parametrize(("metric", "params"), NULL)
+@pytest.mark.parametrize(("metric", "params"), mostly_slow(NULL, unpack=True))
 def test_equal_models_are_seldom_told_apart(metric, params):
     share = differences_found(metric, params, 200, 300, seed=0)
     assert 0.03 - 3 * 0.0098 <= share <= 0.07 + 3 * 0.0147  # standard errors of 300 draws
@@ -225,7 +222,8 @@ def test_a_difference_that_one_confident_error_would_undo_is_named():
     """Model a errs on one in 250 of its surest rows; both have the same AURC, .0368."""
     rng = np.random.default_rng(0)
     plain = warned = 0
-    for _ in range(200):
+    draws = 120
+    for _ in range(draws):
         rank_a, rank_b = rng.random((2, 250))
         y_true, answers = rng.integers(0, 2, 250), {}
         chances = np.where(rank_a > 0.8, 0.5, rank_a < 1 / 250), expit((rank_b - 0.8) / 0.163) / 2
@@ -238,8 +236,8 @@ def test_a_difference_that_one_confident_error_would_undo_is_named():
         said = any("if the surest right answer" in str(one.message) for one in caught)
         assert found or not said
         plain, warned = plain + (found and not said), warned + said
-    assert warned > 20
-    assert plain <= 0.05 * 200 + 3 * np.sqrt(0.05 * 0.95 * 200)
+    assert warned > draws / 10
+    assert plain <= 0.05 * draws + 3 * np.sqrt(0.05 * 0.95 * draws)
 
 
 # Holm and data sets ----------------------------------------------------------------------

@@ -11,6 +11,7 @@ from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.inference.intervals import find_interval, measure
 from skselect.metrics import SPECS, metric_interval
 from skselect.metrics._arguments import Judged
+from tests.common import mostly_slow
 from tests.metrics.test_table import REQUIRED
 
 
@@ -298,7 +299,7 @@ def covered(name, profile, n, n_draws, seed, method="analytic"):
 
 
 @pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("profile", ["sharp", "weak"])
+@pytest.mark.parametrize("profile", mostly_slow(["sharp", "weak"]))
 def test_intervals_cover_the_population_value(name, profile):
     n = 1000 if name == "selective_risk" and profile == "sharp" else PROFILES[profile][1]
     share = covered(name, profile, n, 400, seed=1)
