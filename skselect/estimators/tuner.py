@@ -496,7 +496,7 @@ class ThresholdTuner(
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, unseen = base._decide_held_out(  # noqa: SLF001 - same family
-                rows, *splits[0], name, fits, kept=kept
+                rows, splits, name, fits, kept=kept
             )
             unseen, caveats = self._leave_out_seen(model, rows, unseen, goal)
             if not kept:

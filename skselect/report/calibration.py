@@ -229,7 +229,7 @@ def _score_rows(
     given = {} if groups is None else {"groups": groups}
     params, split_params = route_fit(owner, weight, given)
     rows = TrainingRows(X, y, codes, classes, weight, params, split_params)
-    parts = make_folds(cv, X, y, split_params, weight, seed)
+    parts = make_folds(cv, rows, split_params, seed)
     if sum(len(test) for _, test in parts) < len(codes):
         raise ValueError(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "
