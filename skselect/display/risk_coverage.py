@@ -23,7 +23,7 @@ from skselect.display.common import (
     show_percent,
     thin,
 )
-from skselect.metrics._arguments import CountOptions
+from skselect.metrics._metric import CountOptions
 from skselect.policy.certificate import Certificate, amount, percent
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band

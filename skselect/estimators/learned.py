@@ -23,9 +23,10 @@ from skselect.calibration import ClassCalibration
 from skselect.calibration._scopes import Calibration
 from skselect.estimators.fitting import TrainingRows, is_ready
 from skselect.estimators.out_of_fold import OutOfFold
-from skselect.inference.influence import check_clusters, clustered_error, find_influence
-from skselect.metrics import SPECS
-from skselect.metrics._arguments import Judged
+from skselect.inference.intervals import check_clusters
+from skselect.metrics._areas import augrc_influence
+from skselect.metrics._influence import clustered_error
+from skselect.metrics._rows import ScoredRows
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import OWN_FEATURES, LearnedScore, describe_answers
@@ -397,7 +398,7 @@ def _compare_augrc(
     """Return AUGRC of the plain and of the learned confidence, and z of their difference."""
     loss = (~answers.right).astype(np.float64)
     before, after = (
-        find_influence(SPECS["augrc"], Judged(trusted(Outcomes, loss=loss, confidence=c)), {})
+        augrc_influence(ScoredRows(trusted(Outcomes, loss=loss, confidence=c)))
         for c in (answers.confidence, learned)
     )
     if before is None or after is None:  # fewer than three rows

@@ -13,7 +13,7 @@ from skselect._checks.rows import refuse_among, refuse_judged
 from skselect._sklearn import take_rows
 from skselect._typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import ClassOptions, class_metric
+from skselect.metrics._metric import ClassOptions, share_options
 from skselect.policy.certificate import check_vouched
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import asks_for_answers, name_of_subgroups, subgroup_codes
@@ -30,7 +30,7 @@ from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to
 from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
 
 
-@class_metric
+@share_options
 def select_threshold(
     *rows: Any,
     objective: str,

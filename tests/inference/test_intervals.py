@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.inference.intervals import find_interval, measure
 from skselect.metrics import SPECS, metric_interval
-from skselect.metrics._arguments import Judged
+from skselect.metrics._rows import ScoredRows
 from tests.common import mostly_slow
 from tests.metrics.test_table import REQUIRED
 
@@ -290,7 +290,7 @@ def covered(name, profile, n, n_draws, seed, method="analytic"):
         u = rng.random(n)
         wrong = (rng.random(n) < chance(u)).astype(int)
         given = Predictions(wrong, np.zeros(n, int), np.arange(2))  # all are taken for class 0
-        rows = Judged(Outcomes(wrong, confidence_of(profile, u)), given)
+        rows = ScoredRows(Outcomes(wrong, confidence_of(profile, u)), given)
         measured = measure(SPECS[name], rows, params, method)
         found = find_interval(measured, level=0.95, n_resamples=39, rng=rng)
         if not math.isnan(found.low):
