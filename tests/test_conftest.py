@@ -16,8 +16,7 @@ def agrees(want, got):
 
 
 @pytest.mark.parametrize(
-    "got",
-    [SHOWN, "coverage 0.93, 12 of 310 wrong\n", "coverage  1e0,\n 12 of 2.9e+02 wrong"],
+    "got", [SHOWN, "coverage 0.93, 12 of 310 wrong\n", "coverage  1e0,\n 12 of 2.9e+02 wrong"]
 )
 def test_numbers_may_differ_by_five_percent(got):
     assert agrees(SHOWN, got)

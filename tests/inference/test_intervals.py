@@ -201,10 +201,7 @@ def test_constant_weights_are_ignored():
             {"metric": "aurc", "metric_params": {"estimator": "ln"}},
             "estimator='ln' has no weighted form, which the bootstrap needs",
         ),
-        (
-            {"metric": "augrc", "cluster": ["a", float("nan")] * 200},
-            "cluster has 200 missing",
-        ),
+        ({"metric": "augrc", "cluster": ["a", float("nan")] * 200}, "cluster has 200 missing"),
         ({"metric": "ece", "random_state": "x"}, "random_state must be a seed"),
     ],
 )
@@ -239,9 +236,7 @@ HARD = {
     "flat": (lambda u: np.full(len(u), 0.1), 200),
 }
 #: Two such errors are expected, one in seven draws holds none: the docs name it as the worst.
-WORST = {
-    "two rare confident errors": (lambda u: np.where(u < 0.008, 1.0, 0.5 * (u > 0.8)), 250),
-}
+WORST = {"two rare confident errors": (lambda u: np.where(u < 0.008, 1.0, 0.5 * (u > 0.8)), 250)}
 PROFILES = SMOOTH | HARD | WORST
 METRICS = {
     "augrc": {},

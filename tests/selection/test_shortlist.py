@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.tables import load_dataset
-from skselect import (
-    AbstentionPolicy,
-    Outcomes,
-    Predictions,
-    RiskCoverageCurve,
-    select_threshold,
-)
+from skselect import AbstentionPolicy, Outcomes, Predictions, RiskCoverageCurve, select_threshold
 from skselect._notebook import unwrap
 from skselect.thresholds import Shortlist
 

@@ -113,8 +113,7 @@ def test_least_target_of_a_combined_rule_is_met_and_a_smaller_one_is_not(rng):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"start": 1.2}, {"start": 0.2, "band_share": 0.1}, {"start": 0.2, "sparse": "no"}],
+    "options", [{"start": 1.2}, {"start": 0.2, "band_share": 0.1}, {"start": 0.2, "sparse": "no"}]
 )
 def test_options_of_a_combined_rule_are_checked(options):
     with pytest.raises(ValueError, match=list(options)[-1]):
