@@ -79,19 +79,11 @@ HEADINGS = {
         COMPARISON: "",
     },
     "skselect.calibration": {
-        "Calibrators": "_monotone _parametric _temperature _registry _common",
-        "What is calibrated": "_scopes",
+        "Calibrators": "_monotone _parametric _temperature",
     },
     "skselect.thresholds": {
-        "Risk, silent failures, coverage, cost": "_rules _combined",
-        "Graded losses and weights": "_betting",
-        "Best value of a metric": "_metric",
+        "Methods with options": "_rules _betting _shortlist",
         "Planning, and bounds for all thresholds": "_planning",
-    },
-    "skselect.bounds": {
-        "One threshold, errors counted": "_binomial",
-        "One threshold, graded losses": "_mean",
-        "All thresholds at once": "_band",
     },
 }
 

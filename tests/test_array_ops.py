@@ -1,9 +1,9 @@
-"""skselect._array_ops: reductions over the columns of a table."""
+"""skselect._lib.arrays: reductions over the columns of a table."""
 
 import numpy as np
 import pytest
 
-from skselect._array_ops import chosen, row_argmax, row_max, row_sums
+from skselect._lib.arrays import chosen, row_argmax, row_max, row_sums
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 3, 4, 5, 12])

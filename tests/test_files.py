@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skselect import _files
-from skselect._files import whole_file, write_together, write_whole
+from skselect._lib import files as _files
+from skselect._lib.files import whole_file, write_together, write_whole
 from tests.common import run_python
 
 
@@ -110,7 +110,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
     code = f"""
 import os, signal
 from pathlib import Path
-from skselect._files import whole_file
+from skselect._lib.files import whole_file
 with whole_file(Path({str(tmp_path / "t")!r})) as part:
     part.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

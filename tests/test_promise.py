@@ -29,8 +29,10 @@ from skselect import (
     select_threshold,
     thresholds,
 )
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
+from skselect.curve.curve import threshold_below
 from skselect.selection.goal import METHODS, Goal
+from skselect.thresholds._rules import combined_risk, empirical_risk
 
 LEVELS = 25
 
@@ -106,10 +108,10 @@ def violations(population, n, r, delta, draws, seed, methods=tuple(CERTIFYING)):
 
 def quick_threshold(curve, target, delta, method):
     if method == "empirical":
-        blocks = thresholds.empirical_risk(curve, target, 0.1, 0.0)
+        blocks = empirical_risk(curve, target, 0.1, 0.0)
     else:
         blocks = CERTIFYING[method](curve, target, delta, 0.1)
-    return thresholds.threshold_below(curve, blocks)
+    return threshold_below(curve, blocks)
 
 
 def allowed(delta, draws):
@@ -279,7 +281,7 @@ def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
         drawn = flat.draw(n_looks * rows, rng)
         for n in range(rows, n_looks * rows + 1, rows):
             curve = RiskCoverageCurve.from_outcomes(drawn.take(np.arange(n)))
-            if thresholds.combined_risk(curve, r, goal.level, goal.min_coverage):
+            if combined_risk(curve, r, goal.level, goal.min_coverage):
                 broken += 1
                 break
     return broken / draws

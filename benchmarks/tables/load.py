@@ -16,8 +16,8 @@ import pandas as pd
 from sklearn import datasets as embedded
 from sklearn.utils import Bunch
 
-from skselect._checks import warn_user
-from skselect._files import import_extra, read_parquet
+from skselect._lib.checks import warn_user
+from skselect._lib.files import import_extra, read_parquet
 
 from .registry import TARGET, Entry, as_registered, compute_digest, find_entry, registry
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks import did_you_mean
+from skselect._lib.checks import did_you_mean
 
 TARGET = "target"
 # How public files write a missing value.

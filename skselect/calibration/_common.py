@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skselect._checks.rows import (
+from skselect._lib.checks.rows import (
     check_confidence,
     check_length,
     check_loss,
     check_weight,
     warn_small_weights,
 )
-from skselect._typing import FloatArray
+from skselect._lib.typing import FloatArray
 from skselect.curve.packing import run_starts
 
 #: The default offset, which keeps the log-odds of 0 and 1 finite.

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from skselect._typing import FloatArray
+from skselect._lib.typing import FloatArray
 from skselect.calibration._common import ScoreCalibrator, group_by_score
 
 

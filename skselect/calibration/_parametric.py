@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-from skselect._typing import FloatArray
+from skselect._lib.typing import FloatArray
 from skselect.calibration._common import Safeguarded, ScoreCalibrator, expit
 
 #: A smaller relative spread is a rounding error.

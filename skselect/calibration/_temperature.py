@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import optimize, special
 
-from skselect._checks.rows import warn_small_weights
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.checks.rows import warn_small_weights
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.calibration._common import Safeguarded, ScoreCalibrator, expit, softmax
 
 #: The lowest and the highest temperature, in units of the mean score: below the lowest all

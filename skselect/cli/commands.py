@@ -18,10 +18,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skselect._checks.labels import check_classes, check_labels
-from skselect._checks.proba import check_class_columns
-from skselect._checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
-from skselect._files import (
+from skselect._lib.checks.labels import check_classes, check_labels
+from skselect._lib.checks.rows import (
+    check_any_rows,
+    check_class_columns,
+    check_columns,
+    refuse_threshold_and_policy,
+)
+from skselect._lib.files import (
     check_output,
     read_json,
     waiting_line,
@@ -29,8 +33,8 @@ from skselect._files import (
     write_together,
     write_whole,
 )
-from skselect._notebook import count, wrap
-from skselect._typing import LabelArray
+from skselect._lib.notebook import count, wrap
+from skselect._lib.typing import LabelArray
 from skselect.cli import BROKEN, UNDECIDED
 from skselect.cli.tables import (
     COMMAS,

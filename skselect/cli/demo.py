@@ -20,14 +20,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from skselect._checks.labels import check_labels
-from skselect._checks.options import (
+from skselect._lib.checks.labels import check_labels
+from skselect._lib.checks.options import (
     check_abstain_label,
     check_delta,
     check_number,
     check_risk_limit,
 )
-from skselect._files import whole_file
+from skselect._lib.files import whole_file
 from skselect.cli.tables import always_enough, read_layout, read_table
 from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier

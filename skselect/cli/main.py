@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from skselect import __version__
-from skselect._files import naming_output
+from skselect._lib.files import naming_output
 from skselect.cli import INFEASIBLE, INTERRUPTED, WRONG_INPUT
 from skselect.exceptions import InfeasibleTargetError
 

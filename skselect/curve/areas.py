@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skselect._typing import FloatArray
+from skselect._lib.typing import FloatArray
 
 # Below this argument the asymptotic series of the digamma function is not exact enough.
 _SERIES_FROM = 32.0

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import ROUNDING, is_graded, reaches, stays_within
-from skselect._checks import warn_user
-from skselect._checks.options import (
+from skselect._lib.arrays import ROUNDING, is_graded, reaches, stays_within
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.options import (
     check_choice,
     check_count,
     check_cwsa_thresholds,
     check_number,
     check_range,
 )
-from skselect._checks.rows import check_unit_confidence, warn_small_total
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.checks.rows import check_unit_confidence, warn_small_total
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve import areas, cwsa, packing
 from skselect.curve.scan import (
     CURVES,

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skselect._typing import FloatArray
+from skselect._lib.typing import FloatArray
 
 
 def phi(confidence: FloatArray, threshold: Any) -> FloatArray:

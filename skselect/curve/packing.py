@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._array_ops import spans
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.arrays import spans
+from skselect._lib.typing import FloatArray, IntArray
 
 KeyArray = NDArray[Any]  # uint32 or uint64
 

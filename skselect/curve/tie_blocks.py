@@ -15,8 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from skselect._array_ops import SPAN
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.arrays import SPAN
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve import packing
 from skselect.curve.packing import KeyArray
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skselect._checks.labels import check_both_kinds
-from skselect._checks.proba import check_has_proba, resolve_pos_label
-from skselect._typing import LabelArray
+from skselect._lib.checks.labels import check_both_kinds
+from skselect._lib.checks.rows import check_has_proba, resolve_pos_label
+from skselect._lib.typing import LabelArray
 from skselect.display.common import (
     CurveDisplay,
     full_names,

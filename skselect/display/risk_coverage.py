@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skselect._checks.options import check_choice, check_number, check_threshold
-from skselect._checks.rows import check_countable
-from skselect._typing import FloatArray
+from skselect._lib.checks.options import check_choice, check_number, check_threshold
+from skselect._lib.checks.rows import check_countable
+from skselect._lib.typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve, count_handed_over
 from skselect.display.common import (
     MARK,

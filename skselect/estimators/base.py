@@ -10,9 +10,9 @@ import pandas as pd
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
-from skselect._checks.labels import check_labels, encode_labels
-from skselect._checks.rows import check_length, check_weight
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks.labels import check_labels, encode_labels
+from skselect._lib.checks.rows import check_length, check_weight
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, find_index
 from skselect.policy.seen_rows import SeenRows
 

@@ -18,8 +18,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
-from skselect._checks import trusted, warn_user
-from skselect._checks.labels import (
+from skselect._lib.checks import trusted, warn_user
+from skselect._lib.checks.labels import (
     check_classes,
     check_known,
     check_labels,
@@ -27,7 +27,7 @@ from skselect._checks.labels import (
     encode_labels,
     label_array,
 )
-from skselect._checks.options import (
+from skselect._lib.checks.options import (
     check_abstain_label,
     check_calibration,
     check_choice,
@@ -40,13 +40,11 @@ from skselect._checks.options import (
     check_threshold,
     warn_unseen,
 )
-from skselect._checks.rows import check_weight, silence_repeats
-from skselect._sklearn import CallbackSupportMixin, take_rows, with_callbacks
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.calibration import CALIBRATORS
-from skselect.calibration._choice import fit_calibration
-from skselect.calibration._registry import calibrator_name
-from skselect.calibration._scopes import SCOPES, Calibration
+from skselect._lib.checks.rows import check_weight, silence_repeats
+from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callbacks
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.calibration._registry import CALIBRATORS, calibrator_name
+from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
 from skselect.estimators.base import (
     AbstainingMixin,
     find_records,

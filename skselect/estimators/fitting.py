@@ -21,10 +21,16 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from skselect._checks.labels import check_known, check_labels, encode_labels
-from skselect._checks.proba import RANGE_TOLERANCE, check_proba
-from skselect._sklearn import begin_fit, count_rows, routing_enabled, take_rows, weight_parameter
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._lib.checks.labels import check_known, check_labels, encode_labels
+from skselect._lib.checks.rows import RANGE_TOLERANCE, check_proba
+from skselect._lib.sklearn import (
+    begin_fit,
+    count_rows,
+    routing_enabled,
+    take_rows,
+    weight_parameter,
+)
+from skselect._lib.typing import FloatArray, IntArray, LabelArray
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.scoring import check_own_proba
 from skselect.predictions.decisions import DecisionRule

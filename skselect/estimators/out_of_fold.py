@@ -21,9 +21,9 @@ from sklearn.model_selection import (
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skselect._checks import shown
-from skselect._sklearn import take_rows
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks import shown
+from skselect._lib.sklearn import take_rows
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.estimators.fitting import FitTask, TrainingRows
 from skselect.policy.certificate import percent
 from skselect.predictions.outcomes import Outcomes

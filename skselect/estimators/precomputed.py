@@ -8,19 +8,20 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skselect._array_ops import column_names, take_columns
-from skselect._checks import as_array, shown, warn_user
-from skselect._checks.labels import check_classes, check_known, check_labels, encode_labels
-from skselect._checks.options import check_choice
-from skselect._checks.proba import (
+from skselect._lib.arrays import column_names, take_columns
+from skselect._lib.checks import as_array, shown, warn_user
+from skselect._lib.checks.labels import check_classes, check_known, check_labels, encode_labels
+from skselect._lib.checks.options import check_choice
+from skselect._lib.checks.rows import (
     RANGE_TOLERANCE,
     check_class_columns,
+    check_length,
     check_proba,
+    check_weight,
     match_columns,
     refuse_one_row_or_two,
 )
-from skselect._checks.rows import check_length, check_weight
-from skselect._typing import FloatArray, LabelArray
+from skselect._lib.typing import FloatArray, LabelArray
 
 KINDS = ("proba", "logit", "logprob")
 

@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from skselect._array_ops import reaches, row_argmax
-from skselect._checks import warn_user
-from skselect._checks.labels import check_labels, encode_labels
-from skselect._checks.options import check_choice, check_number, check_threshold
-from skselect._checks.proba import check_proba
-from skselect._checks.rows import check_length, check_weight
-from skselect._sklearn import (
+from skselect._lib.arrays import reaches, row_argmax
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.labels import check_labels, encode_labels
+from skselect._lib.checks.options import check_choice, check_number, check_threshold
+from skselect._lib.checks.rows import check_length, check_proba, check_weight
+from skselect._lib.sklearn import (
     BaseScorer,
     count_rows,
     register_scoring_names,
     take_rows,
     unregister_scoring_names,
 )
-from skselect._typing import BoolArray, FloatArray, LabelArray
+from skselect._lib.typing import BoolArray, FloatArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.estimators.base import decide_rows, find_abstainer
 from skselect.metrics import SPECS, MetricSpec

@@ -16,29 +16,29 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from skselect._array_ops import column_names, take_columns
-from skselect._checks import shown, trusted, warn_user
-from skselect._checks.options import (
+from skselect._lib.arrays import column_names, take_columns
+from skselect._lib.checks import shown, trusted, warn_user
+from skselect._lib.checks.options import (
     check_abstain_label,
     check_choice,
     check_costs,
     check_has_fit,
     check_number,
 )
-from skselect._checks.rows import (
+from skselect._lib.checks.rows import (
     check_subgroups,
     check_weight,
     refuse_among,
     refuse_weighted_rows,
 )
-from skselect._sklearn import (
+from skselect._lib.sklearn import (
     CallbackSupportMixin,
     count_rows,
     routing_enabled,
     take_rows,
     with_callbacks,
 )
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._lib.typing import FloatArray, IntArray, LabelArray
 from skselect.estimators.base import AbstainingMixin, find_records, has_decision_values
 from skselect.estimators.classifier import (
     SelectiveClassifier,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import blocks_from_counts
 from skselect.metrics._metric import MetricSpec

@@ -9,18 +9,18 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import spans
-from skselect._checks import warn_user
-from skselect._checks.options import (
+from skselect._lib.arrays import spans
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.options import (
     check_choice,
     check_count,
     check_generator,
     check_number,
     check_threshold,
 )
-from skselect._checks.rows import check_subgroups
-from skselect._typing import BoolArray, FloatArray
-from skselect.bounds import clopper_pearson_interval
+from skselect._lib.checks.rows import check_subgroups
+from skselect._lib.typing import BoolArray, FloatArray
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.inference.intervals import (
     FEW_ERRORS,
     add_pos_label,

@@ -14,9 +14,9 @@ import pandas as pd
 from scipy.special import ndtr, stdtr
 from scipy.stats import wilcoxon
 
-from skselect._array_ops import ROUNDING
-from skselect._checks import warn_user
-from skselect._checks.options import (
+from skselect._lib.arrays import ROUNDING
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.options import (
     check_choice,
     check_count,
     check_generator,
@@ -24,8 +24,8 @@ from skselect._checks.options import (
     check_number,
     check_shared_confidence,
 )
-from skselect._checks.rows import check_same_rows, refuse_second_truth, refuse_weights
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.checks.rows import check_same_rows, refuse_second_truth, refuse_weights
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.inference.bootstrap import Resampler, bootstrap
 from skselect.inference.intervals import (
     FEW_ERRORS,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_softmax
 
-from skselect._checks.options import check_choice, check_number
-from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect._lib.checks.options import check_choice, check_number
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
 
 #: Normalised entropies are clipped to [EPS, 1 - EPS], which float32 can tell from 0 and 1; a share
 #: of EPS in the denominator of soft CWSA makes it 0 where nothing is accepted.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.losses import _kernels
 from skselect.losses._kernels import Derivatives
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skselect._files import import_extra
+from skselect._lib.files import import_extra
 from skselect.losses import _kernels
 from skselect.losses._kernels import EPS
 

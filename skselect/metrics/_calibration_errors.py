@@ -14,12 +14,11 @@ import pandas as pd
 from scipy.fft import dct, idct
 from scipy.optimize import brentq, isotonic_regression
 
-from skselect._array_ops import ROUNDING, are_constant, is_graded, spans
-from skselect._checks.options import check_choice, check_count, check_number
-from skselect._checks.proba import check_has_proba
-from skselect._checks.rows import check_unit_confidence, warn_small_weights
-from skselect._typing import FloatArray, IntArray
-from skselect.bounds import clopper_pearson_interval
+from skselect._lib.arrays import ROUNDING, are_constant, is_graded, spans
+from skselect._lib.checks.options import check_choice, check_count, check_number
+from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, warn_small_weights
+from skselect._lib.typing import FloatArray, IntArray
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._influence import Influence, mean_of
 from skselect.metrics._metric import ClassOptions, WeighedRowOptions, metric, share_options

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from skselect._checks import shown, warn_user
-from skselect._checks.labels import check_both_kinds, check_two_classes
-from skselect._checks.proba import check_has_proba, resolve_pos_label
-from skselect._checks.rows import check_unit_confidence
-from skselect._typing import BoolArray, FloatArray
+from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks.labels import check_both_kinds, check_two_classes
+from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, resolve_pos_label
+from skselect._lib.typing import BoolArray, FloatArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._influence import Influence, ratio_of
 from skselect.metrics._metric import WeighedCountOptions, WeighedRowOptions, metric, share_options

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skselect._array_ops import is_graded
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.arrays import is_graded
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve import areas, packing
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate

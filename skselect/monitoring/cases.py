@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skselect._checks import as_array, shown, warn_user
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks import as_array, shown, warn_user
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 
 # Fewer labels than this may all be for cases that were handed over.
 _SEVERAL = 30

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_count, check_delta
-from skselect._notebook import wrap
-from skselect._typing import BoolArray
+from skselect._lib.checks.options import check_count, check_delta
+from skselect._lib.notebook import wrap
+from skselect._lib.typing import BoolArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.policy import AbstentionPolicy
@@ -308,12 +308,11 @@ def check_policy(
     are right together with probability at least 1 - `delta`.
 
     "Holds" and "broken" are each a mixture of likelihood ratios against the target, over the
-    risks below it or above it (:func:`skselect.bounds.anytime_upper`; costs of several sizes:
-    bets with fixed stakes, :func:`skselect.bounds.betting_upper`). They depend on the counts
-    alone, not on the order of rows, and nothing is kept between two checks. With `max_analyses`
-    errors are counted exactly (:func:`skselect.bounds.clopper_pearson_upper`). What the bounds
-    cannot see: rows removed from the table, or added because of their labels. A check on new
-    rows alone is a new one, and may be wrong with probability `delta` too.
+    risks below it or above it (of binomial counts; costs of several sizes: bets with fixed
+    stakes). They depend on the counts alone, not on the order of rows, and nothing is kept
+    between two checks. With `max_analyses` errors are counted exactly (the bound of Clopper and
+    Pearson). What the bounds cannot see: rows removed from the table, or added because of their
+    labels. A check on new rows alone is a new one, and may be wrong with probability `delta` too.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._typing import FloatArray
+from skselect._lib.typing import FloatArray
 
 #: Bets on cases are the best ones for risks that are so many times the target; half of the money
 #: enters within so many cases.

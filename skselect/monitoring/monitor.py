@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skselect._checks import as_array, shown
-from skselect._checks.labels import check_known, check_labels, encode_labels, label_array
-from skselect._checks.options import check_choice, check_delta, check_number
-from skselect._checks.rows import check_length
-from skselect._files import digest_json, read_json, write_whole
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks import as_array, shown
+from skselect._lib.checks.labels import check_known, check_labels, encode_labels, label_array
+from skselect._lib.checks.options import check_choice, check_delta, check_number
+from skselect._lib.checks.rows import check_length
+from skselect._lib.files import digest_json, read_json, write_whole
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.monitoring.batches import MOST_BATCHES, Batch, Course, Daily, Workload, runs
 from skselect.monitoring.cases import (
     Cases,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_risk_target
-from skselect._typing import FloatArray
+from skselect._lib.checks.options import check_risk_target
+from skselect._lib.typing import FloatArray
 from skselect.exceptions import ArgumentError
 from skselect.monitoring.batches import total
 from skselect.monitoring.evidence import Evidence, advance, bets_on_cases

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from skselect._notebook import NotebookText, count, wrap
+from skselect._lib.notebook import NotebookText, count, wrap
 from skselect.policy.certificate import amount, percent, rounded
 
 

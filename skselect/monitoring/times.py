@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_datetime64_any_dtype
 
-from skselect._checks import as_array, shown
-from skselect._checks.options import check_count, check_number
-from skselect._typing import FloatArray
+from skselect._lib.checks import as_array, shown
+from skselect._lib.checks.options import check_count, check_number
+from skselect._lib.typing import FloatArray
 from skselect.exceptions import ArgumentError
 
 #: What times are: dates, numbers, or only the places of cases in their order.

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._array_ops import ROUNDING
-from skselect._checks.options import check_choice, check_count, check_number
-from skselect._notebook import NotebookText, wrap
-from skselect._typing import FloatArray
-from skselect.bounds import BAND_SHARE
+from skselect._lib.arrays import ROUNDING
+from skselect._lib.checks.options import check_choice, check_count, check_number
+from skselect._lib.notebook import NotebookText, wrap
+from skselect._lib.typing import FloatArray
+from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.seen_rows import Overlap
-from skselect.thresholds import least_band_target
+from skselect.thresholds._rules import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
 FRESH = (

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import column_names
-from skselect._checks import as_array, shown, warn_user
-from skselect._checks.labels import (
+from skselect._lib.arrays import column_names
+from skselect._lib.checks import as_array, shown, warn_user
+from skselect._lib.checks.labels import (
     check_classes,
     check_known,
     check_labels,
     encode_labels,
     label_array,
 )
-from skselect._checks.options import (
+from skselect._lib.checks.options import (
     check_abstain_label,
     check_choice,
     check_confidence_fits,
@@ -39,18 +39,19 @@ from skselect._checks.options import (
     check_threshold,
     refuse_answers,
 )
-from skselect._checks.proba import (
+from skselect._lib.checks.rows import (
+    check_confidence,
+    check_length,
     check_positive_proba,
     check_proba,
+    check_vector,
     match_columns,
     refuse_one_row_or_two,
 )
-from skselect._checks.rows import check_confidence, check_length, check_vector
-from skselect._files import digest_json, read_json, write_whole
-from skselect._notebook import NotebookText
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.calibration import ConfidenceCalibration
-from skselect.calibration._scopes import Calibration, restore_calibration
+from skselect._lib.files import digest_json, read_json, write_whole
+from skselect._lib.notebook import NotebookText
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
 from skselect.policy import standalone
 from skselect.policy.certificate import (
     Certificate,

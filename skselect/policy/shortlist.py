@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from skselect._checks.options import check_count, check_number
-from skselect._notebook import NotebookText
-from skselect._typing import FloatArray, LabelArray
+from skselect._lib.checks.options import check_count, check_number
+from skselect._lib.notebook import NotebookText
+from skselect._lib.typing import FloatArray, LabelArray
 from skselect.policy.certificate import (
     check_texts,
     rounded,
     threshold_from_json,
     threshold_to_json,
 )
-from skselect.thresholds import list_labels
+from skselect.thresholds._shortlist import list_labels
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import column_names
-from skselect._checks import shown, warn_user
-from skselect._checks.options import check_choice, check_threshold
-from skselect._checks.rows import check_subgroups
-from skselect._notebook import wrap
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import column_names
+from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks.options import check_choice, check_threshold
+from skselect._lib.checks.rows import check_subgroups
+from skselect._lib.notebook import wrap
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.policy.certificate import (
     Certificate,
     amount,

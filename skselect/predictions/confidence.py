@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from skselect._array_ops import chosen, row_max
-from skselect._checks.options import check_choice, check_confidence_fits
-from skselect._checks.rows import check_confidence, check_length
-from skselect._typing import ConfidenceSpec, FloatArray, IntArray
+from skselect._lib.arrays import chosen, row_max
+from skselect._lib.checks.options import check_choice, check_confidence_fits
+from skselect._lib.checks.rows import check_confidence, check_length
+from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.predictions import Predictions
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import column_names, row_argmax
-from skselect._checks.options import check_choice, check_costs, check_given, check_has_costs
-from skselect._checks.proba import match_columns
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._lib.arrays import column_names, row_argmax
+from skselect._lib.checks.options import check_choice, check_costs, check_given, check_has_costs
+from skselect._lib.checks.rows import match_columns
+from skselect._lib.typing import FloatArray, IntArray, LabelArray
 
 #: The most probable class, the estimator's own answer, or the class that costs least on average.
 DECISIONS = ("argmax", "estimator", "min_cost")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from skselect._array_ops import chosen
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.arrays import chosen
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.predictions.confidence import normalized_entropy
 
 #: What the classifier's own probabilities say of its answer.

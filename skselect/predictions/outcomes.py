@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks import trusted
-from skselect._checks.options import check_choice
-from skselect._checks.rows import (
+from skselect._lib.checks import trusted
+from skselect._lib.checks.options import check_choice
+from skselect._lib.checks.rows import (
     check_confidence,
     check_length,
     check_loss,
     check_weight,
     refuse_judged,
 )
-from skselect._typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
+from skselect._lib.typing import BoolArray, ConfidenceSpec, FloatArray, IntArray, LossSpec
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
 

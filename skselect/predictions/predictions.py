@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._array_ops import column_names
-from skselect._checks import as_array, shown
-from skselect._checks.labels import (
+from skselect._lib.arrays import column_names
+from skselect._lib.checks import as_array, shown
+from skselect._lib.checks.labels import (
     check_classes,
     check_known,
     check_labels,
@@ -19,16 +19,18 @@ from skselect._checks.labels import (
     encode_labels,
     same_kind,
 )
-from skselect._checks.options import check_given, refuse_answers
-from skselect._checks.proba import (
+from skselect._lib.checks.options import check_given, refuse_answers
+from skselect._lib.checks.rows import (
     check_class_columns,
+    check_confidence,
+    check_length,
     check_positive_proba,
     check_proba,
+    check_weight,
     match_columns,
     resolve_pos_label,
 )
-from skselect._checks.rows import check_confidence, check_length, check_weight
-from skselect._typing import FloatArray, IntArray, LabelArray
+from skselect._lib.typing import FloatArray, IntArray, LabelArray
 from skselect.predictions.decisions import DecisionRule
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skselect._notebook import count
-from skselect.bounds import clopper_pearson_interval
+from skselect._lib.notebook import count
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.metrics import MetricSpec
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.monitoring.check import PolicyCheck

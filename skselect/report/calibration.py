@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import indexable
 
-from skselect._array_ops import are_constant
-from skselect._checks import shown
-from skselect._checks.labels import check_more_classes
-from skselect._checks.options import (
+from skselect._lib.arrays import are_constant
+from skselect._lib.checks import shown
+from skselect._lib.checks.labels import check_more_classes
+from skselect._lib.checks.options import (
     check_calibration,
     check_choice,
     check_generator,
@@ -23,11 +23,10 @@ from skselect._checks.options import (
     choose_draws,
     warn_unseen,
 )
-from skselect._checks.rows import check_weight, silence_repeats, warn_small_weights
-from skselect._typing import BoolArray, FloatArray, IntArray
-from skselect.calibration import CALIBRATORS
-from skselect.calibration._choice import cross_fit
-from skselect.calibration._scopes import SCOPES
+from skselect._lib.checks.rows import check_weight, silence_repeats, warn_small_weights
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
+from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._scopes import SCOPES, cross_fit
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     check_y,

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from skselect._array_ops import ROUNDING, is_graded
-from skselect._checks.options import choose_draws
-from skselect._checks.proba import check_has_proba
-from skselect._checks.rows import check_subgroups
-from skselect._notebook import count
-from skselect._typing import BoolArray, FloatArray, IntArray
-from skselect.bounds import clopper_pearson_interval
+from skselect._lib.arrays import ROUNDING, is_graded
+from skselect._lib.checks.options import choose_draws
+from skselect._lib.checks.rows import check_has_proba, check_subgroups
+from skselect._lib.notebook import count
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.curve.curve import count_handed_over, count_within
 from skselect.inference.by_group import Rate, rate_classes
 from skselect.inference.intervals import interval_around

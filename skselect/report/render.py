@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from skselect._files import import_extra
-from skselect._notebook import unwrap, wrap
+from skselect._lib.files import import_extra
+from skselect._lib.notebook import unwrap, wrap
 from skselect.display import (
     ConfidenceHistogramDisplay,
     ReliabilityDisplay,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from skselect._notebook import count
+from skselect._lib.notebook import count
 from skselect.metrics import SPECS
 from skselect.policy.certificate import percent, rounded
 from skselect.report.answers import show_number, show_share

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks import shown
-from skselect._checks.options import check_count, check_generator, check_number, check_threshold
-from skselect._checks.rows import (
+from skselect._lib.checks import shown
+from skselect._lib.checks.options import check_count, check_generator, check_number, check_threshold
+from skselect._lib.checks.rows import (
     check_length,
     check_same_rows,
     check_subgroups,
@@ -22,8 +22,8 @@ from skselect._checks.rows import (
     refuse_threshold_and_policy,
     refuse_weights,
 )
-from skselect._files import write_whole
-from skselect._notebook import NotebookText
+from skselect._lib.files import write_whole
+from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared
 from skselect.metrics import SPECS
 from skselect.policy.certificate import now

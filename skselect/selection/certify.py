@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_count, check_delta, check_risk_target
-from skselect._typing import BoolArray
-from skselect.bounds import betting_log_wealth
+from skselect._lib.checks.options import check_count, check_delta, check_risk_target
+from skselect._lib.typing import BoolArray
+from skselect.bounds._mean import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from skselect import thresholds
-from skselect._array_ops import are_constant, is_graded, reaches
-from skselect._checks import warn_user
-from skselect._checks.rows import (
+from skselect._lib.arrays import are_constant, is_graded, reaches
+from skselect._lib.checks import warn_user
+from skselect._lib.checks.rows import (
     check_countable,
     check_some_subgroup,
     refuse_weighted_rows,
     refuse_weights,
 )
-from skselect._typing import IntArray
-from skselect.curve.curve import RiskCoverageCurve
+from skselect._lib.typing import IntArray
+from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
 from skselect.policy.certificate import UNORDERED, Caveat, fingerprint, percent
 from skselect.policy.seen_rows import record_confidence
@@ -27,6 +26,8 @@ from skselect.selection.goal import Goal
 from skselect.selection.infeasible import asking_again, refusal
 from skselect.selection.promise import promise
 from skselect.selection.results import GroupedSelection, ThresholdSelection
+from skselect.thresholds._metric import MetricOptimum, best_metric
+from skselect.thresholds._rules import chow
 
 # There are messages about so many subgroups at most.
 _FEW = 5
@@ -233,11 +234,11 @@ def _find_on_curve(
     if goal.is_metric:
         threshold, n_blocks, value = _find_best(curve, goal)
     elif goal.method == "chow":
-        threshold, n_blocks = thresholds.chow(curve, goal.target)
+        threshold, n_blocks = chow(curve, goal.target)
     else:
         rows = outcomes if goal.method == "betting" else curve
         n_blocks = goal.rule(rows, goal.target, goal.level, goal.min_coverage)
-        threshold = thresholds.threshold_below(curve, n_blocks, bounded=bounded)
+        threshold = threshold_below(curve, n_blocks, bounded=bounded)
     if goal.promises:
         certificate = promise(curve, outcomes, n_blocks, threshold, goal, caveats)
     coverage, risk = curve.working_point(n_blocks)
@@ -249,7 +250,7 @@ def _find_on_curve(
 def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float | None]:
     """Return the threshold where a metric is best, how many entries it accepts, and the value."""
     low, high = goal.range_on(curve)
-    best = thresholds.best_metric(
+    best = best_metric(
         curve, goal.objective, goal.min_coverage, goal.constraints,
         method=goal.method, threshold_range=(low, high),
     )  # fmt: skip
@@ -269,19 +270,17 @@ def _find_best(curve: RiskCoverageCurve, goal: Goal) -> tuple[float, int, float 
     return best.threshold, best.n_blocks, best.value
 
 
-def _is_least(curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum) -> bool:
+def _is_least(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> bool:
     """Tell whether the next smaller accepted set is below the least coverage."""
     before = best.n_blocks - 2
     return before >= 0 and not reaches(curve.coverage[before], goal.min_coverage)
 
 
-def _is_near(curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum) -> bool:
+def _is_near(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> bool:
     return bool(curve.coverage[best.n_blocks - 1] < goal.min_coverage + _NEAR)
 
 
-def _explain_min_coverage(
-    curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum
-) -> str:
+def _explain_min_coverage(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> str:
     """Say what the least coverage costs, and where rows of equal confidence raise it."""
     ends = [best.n_unconstrained, best.n_blocks]
     below, chosen = (f"{percent(curve.coverage[k - 1])} of the rows" for k in ends)

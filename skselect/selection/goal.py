@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from skselect import thresholds
-from skselect._array_ops import reaches
-from skselect._checks import did_you_mean, shown
-from skselect._checks.options import (
+from skselect._lib.arrays import reaches
+from skselect._lib.checks import did_you_mean, shown
+from skselect._lib.checks.options import (
     check_choice,
     check_count,
     check_delta,
@@ -21,44 +20,53 @@ from skselect._checks.options import (
     check_range,
     check_risk_limit,
 )
-from skselect.bounds import rows_for_betting, rows_for_certificate
+from skselect.bounds._binomial import rows_for_certificate
+from skselect.bounds._mean import rows_for_betting
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.predictions.decisions import DecisionRule
-from skselect.thresholds import (
-    AT_LEAST,
-    AT_MOST,
-    TUNABLE_METRICS,
-    Betting,
-    Combined,
-    FixedSequence,
+from skselect.thresholds import Betting, Combined, FixedSequence
+from skselect.thresholds._betting import betting_generalized_risk, betting_risk
+from skselect.thresholds._metric import AT_LEAST, AT_MOST, TUNABLE_METRICS, best_metric
+from skselect.thresholds._rules import (
+    band_risk,
+    bonferroni_risk,
+    certified_coverage,
+    certified_generalized_risk,
+    cheapest,
+    chow,
+    combined_risk,
+    empirical_coverage,
+    empirical_generalized_risk,
+    empirical_risk,
+    mean_coverage,
+    mean_risk,
+    sgr_risk,
 )
 
 #: The rule of each objective and method; for losses of 0 and 1 "auto" is the first method.
 METHODS: dict[str, dict[str, Callable[..., Any]]] = {
     "risk": {
-        "combined": thresholds.combined_risk,
-        "band": thresholds.band_risk,
+        "combined": combined_risk,
+        "band": band_risk,
         "fixed_sequence": FixedSequence(),
-        "bonferroni": thresholds.bonferroni_risk,
-        "sgr": thresholds.sgr_risk,
-        "mean": thresholds.mean_risk,
-        "empirical": thresholds.empirical_risk,
-        "betting": thresholds.betting_risk,
+        "bonferroni": bonferroni_risk,
+        "sgr": sgr_risk,
+        "mean": mean_risk,
+        "empirical": empirical_risk,
+        "betting": betting_risk,
     },
     "generalized_risk": {
-        "binomial": thresholds.certified_generalized_risk,
-        "empirical": thresholds.empirical_generalized_risk,
-        "betting": thresholds.betting_generalized_risk,
+        "binomial": certified_generalized_risk,
+        "empirical": empirical_generalized_risk,
+        "betting": betting_generalized_risk,
     },
     "coverage": {
-        "order_statistic": thresholds.certified_coverage,
-        "mean": thresholds.mean_coverage,
-        "empirical": thresholds.empirical_coverage,
+        "order_statistic": certified_coverage,
+        "mean": mean_coverage,
+        "empirical": empirical_coverage,
     },
-    "cost": {"empirical": thresholds.cheapest, "chow": thresholds.chow},
-    **dict.fromkeys(
-        TUNABLE_METRICS, dict.fromkeys(("empirical", "lower_bound"), thresholds.best_metric)
-    ),
+    "cost": {"empirical": cheapest, "chow": chow},
+    **dict.fromkeys(TUNABLE_METRICS, dict.fromkeys(("empirical", "lower_bound"), best_metric)),
 }
 CERTIFIED_OBJECTIVES = ("risk", "generalized_risk", "coverage")
 OBJECTIVES = (*TUNABLE_METRICS, *CERTIFIED_OBJECTIVES, "cost")

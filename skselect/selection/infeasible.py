@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from skselect import thresholds
-from skselect._array_ops import reaches
-from skselect.bounds import clopper_pearson_upper
+from skselect._lib.arrays import reaches
+from skselect.bounds._binomial import clopper_pearson_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import InfeasibleTargetError
 from skselect.policy.certificate import rounded
 from skselect.selection.goal import Goal
+from skselect.thresholds._rules import least_risk_target, rows_like_these
 
 
 def refusal(
@@ -80,7 +80,7 @@ def _advise_rows(curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int |
     needed: int | None = least
     if goal.objective == "risk":
         rows = "fresh rows" if goal.max_analyses == 1 else "rows"
-        needed = thresholds.rows_like_these(curve, goal.target, goal.level, goal.min_coverage)
+        needed = rows_like_these(curve, goal.target, goal.level, goal.min_coverage)
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "
             "smaller risk"
@@ -110,7 +110,7 @@ def _describe_least(curve: RiskCoverageCurve, goal: Goal) -> tuple[float | None,
     if goal.method == "betting":
         return None, ""
     if goal.objective == "risk":
-        least = thresholds.least_risk_target(goal.rule, curve, goal.level, goal.min_coverage)
+        least = least_risk_target(goal.rule, curve, goal.level, goal.min_coverage)
     else:
         least = clopper_pearson_upper(curve.accepted_loss[0], curve.n_rows, goal.level)
     least *= goal.unit

@@ -11,19 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from skselect._checks import shown
-from skselect._checks.labels import check_known, check_labels, encode_labels
-from skselect._checks.options import check_number, check_risk_target
-from skselect._checks.rows import refuse_weights
-from skselect._typing import BoolArray, FloatArray
-from skselect.bounds import (
+from skselect._lib.checks import shown
+from skselect._lib.checks.labels import check_known, check_labels, encode_labels
+from skselect._lib.checks.options import check_number, check_risk_target
+from skselect._lib.checks.rows import refuse_weights
+from skselect._lib.typing import BoolArray, FloatArray
+from skselect.bounds._binomial import (
     anytime_upper,
-    betting_upper,
-    bound_stakes,
     clopper_pearson_upper,
     least_count,
     log_evidence_below,
 )
+from skselect.bounds._mean import betting_upper, bound_stakes
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Certificate

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from skselect._array_ops import are_constant
-from skselect._typing import BoolArray
-from skselect.bounds import betting_upper, clopper_pearson_upper
+from skselect._lib.arrays import are_constant
+from skselect._lib.typing import BoolArray
+from skselect.bounds._binomial import clopper_pearson_upper
+from skselect.bounds._mean import betting_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate

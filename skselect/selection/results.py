@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks.options import check_count, check_delta
-from skselect._notebook import NotebookText, wrap
-from skselect._typing import BoolArray, FloatArray, IntArray
-from skselect.bounds import clopper_pearson_upper, hoeffding_bentkus_upper
+from skselect._lib.checks.options import check_count, check_delta
+from skselect._lib.notebook import NotebookText, wrap
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
+from skselect.bounds._binomial import clopper_pearson_upper
+from skselect.bounds._mean import hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.policy.certificate import Certificate
 from skselect.policy.policy import AbstentionPolicy

@@ -8,10 +8,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._checks import shown
-from skselect._checks.rows import refuse_among, refuse_judged
-from skselect._sklearn import take_rows
-from skselect._typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
+from skselect._lib.checks import shown
+from skselect._lib.checks.rows import refuse_among, refuse_judged
+from skselect._lib.sklearn import take_rows
+from skselect._lib.typing import BoolArray, ConfidenceSpec, LabelArray, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import ClassOptions, share_options
 from skselect.policy.certificate import check_vouched

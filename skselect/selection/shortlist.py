@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from skselect._checks.options import check_generator, check_number
-from skselect._checks.rows import refuse_weights
-from skselect._typing import BoolArray
-from skselect.bounds import rows_for_quantile
+from skselect._lib.checks.options import check_generator, check_number
+from skselect._lib.checks.rows import refuse_weights
+from skselect._lib.typing import BoolArray
+from skselect.bounds._binomial import rows_for_quantile
 from skselect.exceptions import ArgumentError
 from skselect.policy.certificate import Caveat
 from skselect.policy.shortlist import PolicyShortlist, check_enough_classes
@@ -19,7 +19,8 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection.goal import Goal
 from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.thresholds import Shortlist, least_listed
+from skselect.thresholds import Shortlist
+from skselect.thresholds._shortlist import least_listed
 
 _SAME_ROWS = (
     "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5), in "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve import packing
 from skselect.curve.packing import KeyArray
 from skselect.curve.tie_blocks import SummedBlocks, blocks_from_counts

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks.rows import check_any_rows, check_columns
-from skselect._files import read_parquet, row_bar
+from skselect._lib.checks.rows import check_any_rows, check_columns
+from skselect._lib.files import read_parquet, row_bar
 from skselect.metrics import DEFAULT_METRICS
 from skselect.metrics._evaluate import requests
 from skselect.streaming.state import SelectiveState

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from skselect._checks.rows import check_subgroups
+from skselect._lib.checks.rows import check_subgroups
 from skselect.metrics import DEFAULT_METRICS
 from skselect.streaming.state import (
     SelectiveState,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skselect._array_ops import reaches, stays_within
-from skselect._typing import BoolArray, FloatArray, IntArray
+from skselect._lib.arrays import reaches, stays_within
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.curve import cwsa
 from skselect.curve.curve import RiskCoverageCurve, threshold_below
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from skselect.bounds import (
+from skselect.bounds._binomial import clopper_pearson_upper
+from skselect.bounds._mean import (
     betting_log_wealth,
     betting_upper,
     bound_stakes,
-    clopper_pearson_upper,
     empirical_bernstein_upper,
     hoeffding_bentkus_upper,
     rows_for_betting,

@@ -21,15 +21,15 @@ from skselect import (
     SelectiveClassifier,
     ThresholdTuner,
 )
-from skselect.calibration import (
-    CALIBRATORS,
+from skselect.calibration import PlattCalibrator, TemperatureCalibrator
+from skselect.calibration._common import log_odds
+from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._scopes import (
+    SCOPES,
     ClassCalibration,
     ConfidenceCalibration,
-    PlattCalibrator,
-    TemperatureCalibrator,
-    log_odds,
+    restore_calibration,
 )
-from skselect.calibration._scopes import SCOPES, restore_calibration
 from skselect.predictions.confidence import CONFIDENCES
 from skselect.scoring import get_scorer
 from tests.calibration.cases import profile

@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from skselect import AbstentionPolicy, Outcomes, Predictions, _files, check_policy, select_threshold
-from skselect.calibration import ClassCalibration
+from skselect import AbstentionPolicy, Outcomes, Predictions, check_policy, select_threshold
+from skselect._lib import files as _files
+from skselect.calibration._scopes import ClassCalibration
 from skselect.cli import BROKEN, UNDECIDED, commands, tables
 from skselect.cli.main import main
 from skselect.policy.shortlist import PolicyShortlist

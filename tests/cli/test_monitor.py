@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skselect import AbstentionPolicy, SelectiveRiskMonitor, _files
-from skselect._files import digest_json
-from skselect._notebook import unwrap
+from skselect import AbstentionPolicy, SelectiveRiskMonitor
+from skselect._lib import files as _files
+from skselect._lib.files import digest_json
+from skselect._lib.notebook import unwrap
 from skselect.cli import BROKEN, UNDECIDED, commands, tables
 from skselect.cli.main import main
 from skselect.policy.policy import External

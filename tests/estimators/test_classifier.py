@@ -43,7 +43,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
-from skselect.calibration import ClassCalibration
+from skselect.calibration._scopes import ClassCalibration
 from skselect.estimators.base import find_records
 from skselect.policy.policy import apply_policy
 

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from skselect import LearnedConfidence, PrecomputedClassifier, SelectiveClassifier, ThresholdTuner
-from skselect.calibration import CALIBRATORS
+from skselect.calibration._registry import CALIBRATORS
 from skselect.thresholds import Betting
 from tests.brute import named
 

@@ -39,9 +39,9 @@ from skselect import (
     select_threshold,
     selective_report,
 )
-from skselect._files import digest_json
-from skselect._notebook import unwrap
-from skselect.calibration import ClassCalibration
+from skselect._lib.files import digest_json
+from skselect._lib.notebook import unwrap
+from skselect.calibration._scopes import ClassCalibration
 from skselect.estimators.learned import default_witnesses
 from skselect.metrics import augrc_score
 from skselect.predictions.decisions import DecisionRule

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.estimators.out_of_fold import holdout
 from skselect.thresholds import Shortlist
 

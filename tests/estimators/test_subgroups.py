@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.estimators.tuner import check_decided_by_row, find_subgroups
 from skselect.metrics import selective_accuracy_score
 from skselect.scoring import get_scorer

@@ -37,11 +37,11 @@ from skselect import (
     Predictions,
     SelectiveClassifier,
     ThresholdTuner,
-    _checks,
     select_threshold,
 )
-from skselect._notebook import unwrap
-from skselect.calibration import ClassCalibration
+from skselect._lib import checks
+from skselect._lib.notebook import unwrap
+from skselect.calibration._scopes import ClassCalibration
 from skselect.thresholds import Betting, FixedSequence
 
 quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -1057,7 +1057,7 @@ def test_a_method_object_of_another_objective_is_named(data):
 
 def count_checks(tuner, X, y):
     """Return how many functions that check user data are called when it is fitted."""
-    folder, n_calls = str(Path(_checks.__file__).parent), 0
+    folder, n_calls = str(Path(checks.__file__).parent), 0
     package = str(Path(folder).parent)  # a checkout may be called skselect, too
 
     def count(frame, event, _):

@@ -19,8 +19,8 @@ from skselect import (
     check_policy,
     select_threshold,
 )
-from skselect._notebook import unwrap
-from skselect.bounds import critical_counts, log_evidence_below
+from skselect._lib.notebook import unwrap
+from skselect.bounds._binomial import critical_counts, log_evidence_below
 from skselect.monitoring import PolicyCheck
 from skselect.policy import Certificate
 from skselect.policy.certificate import percent

@@ -27,8 +27,8 @@ from skselect import (
     certify,
     select_threshold,
 )
-from skselect._files import digest_json
-from skselect._notebook import unwrap
+from skselect._lib.files import digest_json
+from skselect._lib.notebook import unwrap
 from skselect.monitoring.cases import row_hashes
 from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
 from skselect.policy.policy import External

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
 from skselect import Outcomes, PrecomputedClassifier, Predictions, ThresholdTuner, select_threshold
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.policy import Certificate
 from skselect.policy.certificate import _percent_kept, percent, rounded
 from tests import brute

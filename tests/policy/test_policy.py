@@ -27,8 +27,9 @@ from skselect import (
     ThresholdTuner,
     select_threshold,
 )
-from skselect._files import digest_json
-from skselect.calibration import CALIBRATORS, ClassCalibration
+from skselect._lib.files import digest_json
+from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._scopes import ClassCalibration
 from skselect.policy import policy as policy_module
 from skselect.policy.policy import VERSION, apply_policy, count_at_quantiles, warn_if_far
 from skselect.policy.subgroups import GroupThresholds

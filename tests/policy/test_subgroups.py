@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from skselect import AbstentionPolicy, Predictions, select_threshold, selective_report
-from skselect._files import digest_json
+from skselect._lib.files import digest_json
 from skselect.policy.subgroups import GroupThresholds, subgroup_codes
 from tests.common import run_python
 

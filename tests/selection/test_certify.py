@@ -10,7 +10,7 @@ from scipy import stats
 
 import skselect
 from skselect import AbstentionPolicy, Predictions, select_threshold
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.policy import Certificate
 from skselect.policy.certificate import NOT_MET, percent
 from skselect.policy.subgroups import GroupThresholds

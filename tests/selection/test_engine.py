@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skselect import InfeasibleTargetError, Outcomes, Predictions, certify, select_threshold
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.thresholds import Betting, Combined, FixedSequence
 
 COSTS = [[0, 1], [10, 0]]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from skselect import AbstentionPolicy, Outcomes, Predictions, certify, select_threshold
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.policy import Certificate
 from skselect.selection.order import LEVEL, TAKE_LATEST, find_order, order_p_value
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom
 
 from skselect import Outcomes, select_threshold
-from skselect._notebook import unwrap
-from skselect.bounds import betting_upper, rows_for_betting
+from skselect._lib.notebook import unwrap
+from skselect.bounds._mean import betting_upper, rows_for_betting
 from skselect.selection.promise import counted_bound
 
 

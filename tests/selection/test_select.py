@@ -15,9 +15,10 @@ from skselect import (
     select_threshold,
     thresholds,
 )
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.metrics import cwsa_plus_score
 from skselect.thresholds import Betting, FixedSequence, Shortlist
+from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -66,7 +67,7 @@ def test_infeasible_target_says_what_would_help(objective):
 
 
 def test_a_refusal_looks_for_the_least_target_only_when_read(good, monkeypatch):
-    asked, least = [], thresholds.least_risk_target
+    asked, least = [], least_risk_target
 
     def look(*arguments):
         asked.append(arguments)
@@ -111,8 +112,8 @@ def test_a_few_more_rows_are_no_plan():
     nearly = []
     for every in range(70, 100):
         curve = RiskCoverageCurve.from_outcomes(Outcomes(order % every == every // 2, confidence))
-        if thresholds.combined_risk(curve, 0.02, 0.05, 0.1) == 0:
-            nearly.append(thresholds.rows_like_these(curve, 0.02, 0.05, 0.1))
+        if combined_risk(curve, 0.02, 0.05, 0.1) == 0:
+            nearly.append(rows_like_these(curve, 0.02, 0.05, 0.1))
     assert nearly
     assert min(nearly) >= 1500
 
@@ -127,7 +128,7 @@ def test_so_many_rows_like_these_certify():
         chosen = rng.integers(0, n, caught.value.rows_needed)
         moved = confidence[chosen] + 1e-9 * rng.random(len(chosen))
         curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong[chosen], moved))
-        n_met += thresholds.combined_risk(curve, 0.005, 0.05, 0.1) > 0
+        n_met += combined_risk(curve, 0.005, 0.05, 0.1) > 0
     assert n_met / n_draws >= 0.8
 
 

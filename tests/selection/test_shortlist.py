@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.tables import load_dataset
 from skselect import AbstentionPolicy, Outcomes, Predictions, RiskCoverageCurve, select_threshold
-from skselect._notebook import unwrap
+from skselect._lib.notebook import unwrap
 from skselect.thresholds import Shortlist
 
 

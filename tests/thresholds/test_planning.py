@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skselect import Outcomes, RiskCoverageCurve
-from skselect.bounds import clopper_pearson_upper, union_limits, walk_band
-from skselect.thresholds import (
-    BAND_TARGETS,
-    combined_risk,
-    rows_needed,
-    simultaneous_band,
-    threshold_below,
-)
+from skselect.bounds import walk_band
+from skselect.bounds._band import union_limits
+from skselect.bounds._binomial import clopper_pearson_upper
+from skselect.curve.curve import threshold_below
+from skselect.thresholds import rows_needed, simultaneous_band
+from skselect.thresholds._planning import BAND_TARGETS
+from skselect.thresholds._rules import combined_risk
 from tests.thresholds.cases import curves, profile
 
 

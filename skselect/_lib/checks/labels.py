@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._checks import as_array
-from skselect._typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks import as_array
+from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 
 
 def label_array(values: Any, name: str) -> LabelArray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skselect._typing import FloatArray, IntArray
+from skselect._lib.typing import FloatArray, IntArray
 
 #: Rows treated at once, so that intermediate results stay in the processor's cache.
 SPAN = 1 << 14
