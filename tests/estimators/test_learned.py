@@ -396,7 +396,7 @@ def only_numbers(**options):
 def test_the_default_witnesses_read_categories_and_missing_values(mixed):
     X, y = mixed
     model = SelectiveClassifier(
-        only_numbers(), calibration="temperature", confidence=LearnedConfidence(guard=False), cv=3
+        only_numbers(), calibration="temperature", confidence=LearnedConfidence(guard=False), cv=2
     ).fit(X[:450], y[:450])
     assert list(model.confidence_.witnesses_) == ["forest", "linear"]
     assert model.predict_confidence(X[450:]).shape == (150,)

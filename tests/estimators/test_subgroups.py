@@ -365,9 +365,7 @@ def test_a_cut_off_inside_is_honoured(people, wrap, calibration):
     X, y = people
     inner = FixedThresholdClassifier(model(), threshold=0.2, pos_label="sick")
     if wrap == "tuned":
-        inner = TunedThresholdClassifierCV(
-            model(), scoring="balanced_accuracy", thresholds=20, cv=2
-        )
+        inner = TunedThresholdClassifierCV(model(), scoring="balanced_accuracy", thresholds=5, cv=2)
     with pytest.raises(ValueError, match="Choose decision='estimator' to keep its own answers"):
         SelectiveClassifier(clone(inner).set_params(), calibration=None).fit(X, y)
     selective = SelectiveClassifier(inner, decision="estimator", calibration=calibration).fit(X, y)
