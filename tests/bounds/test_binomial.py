@@ -13,6 +13,7 @@ from scipy.stats import binom, norm
 from skselect.bounds import walk_band
 from skselect.bounds._binomial import (
     anytime_upper,
+    clopper_pearson_interval,
     clopper_pearson_upper,
     conformal_quantile,
     critical_counts,
@@ -65,6 +66,18 @@ def test_tiny_targets_need_many_rows_and_no_time():
 def test_smallest_rank_is_found_by_division(n, percent):
     share = percent / 100
     assert smallest_rank(n, share) == next(k for k in range(1, n + 1) if k / n >= share)
+
+
+def test_smallest_rank_where_the_product_rounds_up():
+    assert 0.07 * 100 > 7
+    assert smallest_rank(100, 0.07) == 7
+
+
+def test_interval_has_half_of_the_chance_on_each_side():
+    low, high = clopper_pearson_interval([0, 3, 10], 10, 0.9)
+    assert (low[0], high[2]) == (0.0, 1.0)
+    assert binomial_cdf(3, 10, high[1]) == pytest.approx(0.05, rel=1e-9)
+    assert 1 - binomial_cdf(2, 10, low[1]) == pytest.approx(0.05, rel=1e-9)
 
 
 # A band and a sequence --------------------------------------------------------------------------

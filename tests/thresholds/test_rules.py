@@ -253,6 +253,13 @@ def test_starts_that_are_no_shares_are_refused(starts):
         thresholds.FixedSequence(starts)
 
 
+def test_several_starts_share_delta():
+    # 20 right rows certify 0.14 at delta = 0.05, but not at half of it.
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(20), np.arange(20) / 20))
+    assert thresholds.FixedSequence((1.0,))(curve, 0.14, 0.05, 0.1) == 20
+    assert thresholds.FixedSequence((1.0, 1.0))(curve, 0.14, 0.05, 0.1) == 0
+
+
 def test_one_start_is_a_list_of_one():
     assert thresholds.FixedSequence(0.4) == thresholds.FixedSequence(np.array([0.4]))
     assert thresholds.FixedSequence().starts == (0.25,)
@@ -351,6 +358,11 @@ def test_cheapest_costs_least(case, cost):
         kept = confidence >= threshold_below(curve, b)
         costs.append((weight * np.where(kept, loss, cost)).sum())
     assert costs[k] == pytest.approx(min(costs), abs=1e-12)
+
+
+def test_of_equally_cheap_thresholds_the_lowest_is_taken():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [0.9, 0.8, 0.7]))
+    assert thresholds.cheapest(curve, 0.5) == 3  # 1.0, as for the first row alone
 
 
 @profile
