@@ -218,10 +218,11 @@ def _check_found(mutants: list[Mutant]) -> None:
 def main() -> None:
     """Try the mutants; end with an error if one survives."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", nargs="?", default="", help="try only mutants that contain it")
+    parser.add_argument("word", nargs="*", help="try only mutants that contain one of these")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at the same time")
     asked = parser.parse_args()
-    tried = [one for one in MUTANTS if asked.word in one.file + one.new]
+    words = asked.word or [""]
+    tried = [one for one in MUTANTS if any(word in one.file + one.new for word in words)]
     _check_found(tried)
     began = time.perf_counter()
     with ThreadPoolExecutor(asked.jobs) as pool:
