@@ -30,7 +30,7 @@ QUICK = {
         "inference/test_by_group.py", "losses/test_kernels.py", "metrics/test_threshold.py",
         "monitoring/test_evidence.py", "policy/test_certificate.py",
         "predictions/test_predictions.py", "report/test_calibration.py", "selection/test_select.py",
-        "streaming/test_certified.py", "test_checks.py", "thresholds/test_metric.py",
+        "streaming/test_subgroups.py", "test_checks.py", "thresholds/test_shortlist.py",
     ]
 }  # fmt: skip
 

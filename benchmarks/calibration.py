@@ -33,8 +33,8 @@ from tqdm import tqdm
 from xgboost import XGBClassifier
 
 from skselect import PrecomputedClassifier, Predictions, evaluate
-from skselect.calibration import CALIBRATORS
-from skselect.calibration._choice import fit_calibration
+from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._scopes import fit_calibration
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 

@@ -26,8 +26,11 @@ from scipy import special
 from sklearn.isotonic import IsotonicRegression
 from tqdm import tqdm
 
-from skselect import Outcomes, RiskCoverageCurve, bounds, thresholds
+from skselect import Outcomes, RiskCoverageCurve
+from skselect.bounds._binomial import rows_for_certificate
+from skselect.curve.curve import threshold_below
 from skselect.objectives import Risk
+from skselect.thresholds._betting import betting_risk
 
 GRID = np.linspace(0, 1, 200_001)
 MIDDLES = (GRID[1:] + GRID[:-1]) / 2
@@ -163,14 +166,14 @@ class Sample:
 def own(rule):
     def threshold(sample, target, delta):
         n_blocks = rule(sample.curve, target, delta, MIN_COVERAGE)
-        return thresholds.threshold_below(sample.curve, n_blocks)
+        return threshold_below(sample.curve, n_blocks)
 
     return threshold
 
 
 def betting(sample, target, delta):
-    n_blocks = thresholds.betting_risk(sample.outcomes, target, delta, MIN_COVERAGE)
-    return thresholds.threshold_below(sample.curve, n_blocks)
+    n_blocks = betting_risk(sample.outcomes, target, delta, MIN_COVERAGE)
+    return threshold_below(sample.curve, n_blocks)
 
 
 def pointwise(curve, target, delta, min_coverage):
@@ -204,7 +207,7 @@ def ltt_of_mapie(fwer_method):
         from mapie.risk_control import BinaryClassificationController, precision
 
         n, scores = len(sample.confidence), sample.population.scores
-        start = max(0.25, 1.25 * bounds.rows_for_certificate(target, delta) / n)
+        start = max(0.25, 1.25 * rows_for_certificate(target, delta) / n)
         if start > 1:
             return np.inf
         places = np.ceil(np.linspace(start, 1, 50) * len(scores)).astype(int) - 1

@@ -34,10 +34,10 @@ from skselect import (
     evaluate,
     select_threshold,
 )
-from skselect.inference.influence import find_influence
-from skselect.metrics import SPECS, coverage_score, cwsa_plus_score
-from skselect.metrics._arguments import Judged
-from skselect.scoring import get_scorer
+from skselect.estimators.scoring import get_scorer
+from skselect.metrics._evaluate import SPECS
+from skselect.metrics._rows import ScoredRows
+from skselect.metrics._threshold import coverage_score, cwsa_plus_score
 
 METRICS = ["aurc", "eaurc", "augrc", "failure_auroc", "cw_accuracy", "csr", "cwsa", "cwsa_plus"]
 CURVES = ["threshold", "coverage", "selective_risk", "cwsa", "cwsa_plus"]
@@ -86,7 +86,7 @@ def list_acts(n, rng):
     curve = RiskCoverageCurve.from_outcomes(outcomes)
 
     def standard_error(name):
-        return find_influence(SPECS[name], Judged(curve), {}).standard_error()
+        return SPECS[name].influence(ScoredRows(curve), {}).standard_error()
 
     exact, certified = SelectiveState(), SelectiveState("certified")
     float32 = confidence.astype(np.float32)

@@ -38,7 +38,7 @@ from skselect import (
     SelectiveClassifier,
     evaluate,
 )
-from skselect.calibration import log_odds
+from skselect.calibration._common import log_odds
 from skselect.metrics import compare_across_datasets, compare_models
 from skselect.predictions.confidence import CONFIDENCES, max_proba
 

@@ -17,7 +17,8 @@ from skselect import (
     select_threshold,
 )
 from skselect.losses import cau_loss
-from skselect.metrics import cau_components, cau_score, review_at_reliability
+from skselect.metrics._areas import review_at_reliability
+from skselect.metrics._cau import cau_components, cau_score
 from skselect.predictions.confidence import normalized_entropy
 
 MEASURES = {

@@ -25,7 +25,7 @@ from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_s
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.metrics import SPECS
-from skselect.metrics._t_cal import run_t_cal_test
+from skselect.metrics._calibration_tests import run_t_cal_test
 
 
 def best_of_many(act):

@@ -27,8 +27,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from tqdm import tqdm
 
 from skselect import Outcomes, Predictions, RiskCoverageCurve, select_threshold
-from skselect.bounds import conformal_quantile
-from skselect.thresholds import Shortlist, combined_risk
+from skselect.bounds._binomial import conformal_quantile
+from skselect.thresholds import Shortlist
+from skselect.thresholds._rules import combined_risk
 
 # Every table of the folder with three classes or more, but abalone (28 ages: a regression). Where
 # nothing can be certified, or fewer than 20 rows are handed over, there is nothing to report.

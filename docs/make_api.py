@@ -66,32 +66,24 @@ HEADINGS = {
         "Pieces and files": "streaming",
     },
     "skselect.metrics": {
-        "At one threshold": "_threshold _confusion",
+        "At one threshold": "_threshold",
         "Areas and working points": "_areas",
         "Detecting errors": "_error_detection",
         "Weighted by confidence": "_confidence_weighted",
         "Overconfidence near certainty": "_csr",
-        "Calibration errors": "_binned_errors _smooth_errors",
-        "Tests of calibration": "_calibration_tests _t_cal",
+        "Calibration errors": "_calibration_errors",
+        "Tests of calibration": "_calibration_tests",
         "Correctness-aligned uncertainty": "_cau",
         "Intervals, comparisons, subgroups": "inference",
-        "Many metrics at once": "_evaluate _table",
+        "Many metrics at once": "_evaluate _metric",
         COMPARISON: "",
     },
     "skselect.calibration": {
-        "Calibrators": "_monotone _parametric _temperature _registry _common",
-        "What is calibrated": "_scopes",
+        "Calibrators": "_monotone _parametric _temperature",
     },
     "skselect.thresholds": {
-        "Risk, silent failures, coverage, cost": "_rules _combined",
-        "Graded losses and weights": "_betting",
-        "Best value of a metric": "_metric",
+        "Methods with options": "_rules _betting _shortlist",
         "Planning, and bounds for all thresholds": "_planning",
-    },
-    "skselect.bounds": {
-        "One threshold, errors counted": "_binomial",
-        "One threshold, graded losses": "_mean",
-        "All thresholds at once": "_band",
     },
 }
 

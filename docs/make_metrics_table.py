@@ -155,13 +155,13 @@ def _rows(specs: list[MetricSpec]) -> str:
         string = f"`{spec.scorer_name}`" if spec.registered else ""
         first = inspect.getdoc(spec.function).splitlines()[0]
         assert first.startswith("Compute "), spec.name
-        formula = spec.formula.replace("|", "\\|")
+        formula = spec.notes["Formula"].replace("|", "\\|")
         facts.append(
             f"| `{spec.name}` | `{spec.function.__name__}` | {spec.better} | {spec.range} | "
-            f"{formula} | {spec.reference} |"
+            f"{formula} | {spec.notes['Source']} |"
         )
         advice.append(
-            f"| `{spec.name}` | {spec.use} | {spec.avoid} | {string} | "
+            f"| `{spec.name}` | {spec.notes['Use for']} | {spec.notes['Not for']} | {string} | "
             f"{'none' if spec.scale_free else 'matters'} | {spec.undefined} |"
         )
     return "\n".join([*facts, *advice]) + "\n"

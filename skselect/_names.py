@@ -5,9 +5,10 @@ from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.learned import LearnedConfidence
 from skselect.estimators.precomputed import PrecomputedClassifier
+from skselect.estimators.scoring import register_scorers
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.exceptions import InfeasibleTargetError
-from skselect.metrics import evaluate
+from skselect.metrics._evaluate import evaluate
 from skselect.monitoring.check import check_policy
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk
@@ -16,7 +17,6 @@ from skselect.policy.subgroups import Subgroups
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report import calibration_report, selective_report
-from skselect.scoring import register_scorers
 from skselect.selection.certify import certify
 from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from skselect import thresholds
 from skselect._lib.arrays import reaches
 from skselect._lib.checks import did_you_mean, shown
 from skselect._lib.checks.options import (
@@ -29,24 +28,38 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.notebook import percent, rounded
 from skselect._lib.typing import BoolArray, FloatArray, LossSpec
-from skselect.bounds import (
-    betting_upper,
-    clopper_pearson_upper,
-    rows_for_betting,
-    rows_for_certificate,
-)
+from skselect.bounds._binomial import clopper_pearson_upper, rows_for_certificate
+from skselect.bounds._mean import betting_upper, rows_for_betting
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.exceptions import ArgumentError, InfeasibleTargetError
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.outcomes import LOSSES, Outcomes
-from skselect.thresholds import (
+from skselect.thresholds import Betting, Combined, FixedSequence
+from skselect.thresholds._betting import betting_generalized_risk, betting_risk
+from skselect.thresholds._metric import (
     AT_LEAST,
     AT_MOST,
     TUNABLE_METRICS,
-    Betting,
-    Combined,
-    FixedSequence,
     MetricOptimum,
+    best_metric,
+)
+from skselect.thresholds._rules import (
+    band_risk,
+    bonferroni_risk,
+    certified_coverage,
+    certified_generalized_risk,
+    cheapest,
+    chow,
+    combined_risk,
+    empirical_coverage,
+    empirical_generalized_risk,
+    empirical_risk,
+    least_risk_target,
+    mean_coverage,
+    mean_generalized_risk,
+    mean_risk,
+    rows_like_these,
+    sgr_risk,
 )
 
 __all__ = ["Best", "Cost", "Coverage", "GeneralizedRisk", "Objective", "Risk"]
@@ -505,14 +518,14 @@ class Risk(Guarantee):
     is_selective = True
     target_means = "the largest selective risk, for example target=0.02"
     methods: ClassVar[Mapping[str, Method]] = {
-        "combined": Method(thresholds.combined_risk),
-        "band": Method(thresholds.band_risk),
+        "combined": Method(combined_risk),
+        "band": Method(band_risk),
         "fixed_sequence": Method(FixedSequence(), has_starts=True),
-        "bonferroni": Method(thresholds.bonferroni_risk),
-        "sgr": Method(thresholds.sgr_risk, caveat=_SGR),
-        "mean": Method(thresholds.mean_risk, "mean", MEAN_ONLY),
-        "empirical": Method(thresholds.empirical_risk, "none"),
-        "betting": Method(thresholds.betting_risk, bets=True, is_graded=True),
+        "bonferroni": Method(bonferroni_risk),
+        "sgr": Method(sgr_risk, caveat=_SGR),
+        "mean": Method(mean_risk, "mean", MEAN_ONLY),
+        "empirical": Method(empirical_risk, "none"),
+        "betting": Method(betting_risk, bets=True, is_graded=True),
     }
 
     target: Any
@@ -553,14 +566,14 @@ class Risk(Guarantee):
         return curve.selective_risk
 
     def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
-        return thresholds.least_risk_target(goal.rule, curve, goal.level, self.min_coverage)
+        return least_risk_target(goal.rule, curve, goal.level, self.min_coverage)
 
     def _advise_rows(self, curve: RiskCoverageCurve, goal: Goal) -> tuple[list[str], int | None]:
         advice, needed = super()._advise_rows(curve, goal)
         if not advice or goal.plan.bets:
             return advice, needed
         rows = "fresh rows" if self.max_analyses == 1 else "rows"
-        needed = thresholds.rows_like_these(curve, goal.target, goal.level, self.min_coverage)
+        needed = rows_like_these(curve, goal.target, goal.level, self.min_coverage)
         advice.append(
             "no number of rows like these would do, because no accepted set of them has a "
             "smaller risk"
@@ -607,10 +620,10 @@ class GeneralizedRisk(Guarantee):
     reads_costs = True
     target_means = "the largest rate of silent failures, for example target=0.01"
     methods: ClassVar[Mapping[str, Method]] = {
-        "binomial": Method(thresholds.certified_generalized_risk),
-        "mean": Method(thresholds.mean_generalized_risk, "mean", MEAN_ONLY, is_graded=True),
-        "empirical": Method(thresholds.empirical_generalized_risk, "none"),
-        "betting": Method(thresholds.betting_generalized_risk, bets=True, is_graded=True),
+        "binomial": Method(certified_generalized_risk),
+        "mean": Method(mean_generalized_risk, "mean", MEAN_ONLY, is_graded=True),
+        "empirical": Method(empirical_generalized_risk, "none"),
+        "betting": Method(betting_generalized_risk, bets=True, is_graded=True),
     }
 
     target: Any
@@ -668,9 +681,9 @@ class Coverage(Guarantee):
     is_least = True
     target_means = "the least coverage, for example target=0.8"
     methods: ClassVar[Mapping[str, Method]] = {
-        "order_statistic": Method(thresholds.certified_coverage),
-        "mean": Method(thresholds.mean_coverage, "mean", MEAN_ONLY),
-        "empirical": Method(thresholds.empirical_coverage, "none"),
+        "order_statistic": Method(certified_coverage),
+        "mean": Method(mean_coverage, "mean", MEAN_ONLY),
+        "empirical": Method(empirical_coverage, "none"),
     }
 
     target: Any
@@ -755,8 +768,8 @@ class Cost(Objective):
     reads_costs = True
     target_means = "the cost of abstaining in units of one error, for example target=0.1"
     methods: ClassVar[Mapping[str, Method]] = {
-        "empirical": Method(thresholds.cheapest, "none"),
-        "chow": Method(thresholds.chow, "none"),  # type: ignore[arg-type]
+        "empirical": Method(cheapest, "none"),
+        "chow": Method(chow, "none"),  # type: ignore[arg-type]
     }
 
     abstention_cost: Any
@@ -804,7 +817,7 @@ class Cost(Objective):
     def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:
         """Find the cheapest threshold, or Chow's."""
         if self.ignores_rows:
-            return Found(*thresholds.chow(curve, goal.target))
+            return Found(*chow(curve, goal.target))
         return super().find(goal, curve, outcomes)
 
     def tell_infeasible(self, goal: Goal) -> str:
@@ -850,7 +863,7 @@ class Best(Objective):
 
     methods: ClassVar[Mapping[str, Method]] = dict.fromkeys(
         ("empirical", "lower_bound"),
-        Method(thresholds.best_metric, "none"),  # type: ignore[arg-type]
+        Method(best_metric, "none"),  # type: ignore[arg-type]
     )
 
     metric: str = "cwsa_plus"
@@ -892,7 +905,7 @@ class Best(Objective):
 
     def find(self, goal: Goal, curve: RiskCoverageCurve, outcomes: Outcomes | None) -> Found:  # noqa: ARG002
         """Find the threshold where the metric is best."""
-        best = thresholds.best_metric(
+        best = best_metric(
             curve, self.metric, self.min_coverage, self.constraint,
             bounds_luck=self.bounds_luck, threshold_range=self.range_on(curve),
         )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from skselect import _files
+from skselect._lib import files as _files
 
 mpl.use("Agg")
 

@@ -33,21 +33,15 @@ from skselect import (
     select_threshold,
 )
 from skselect.calibration import VennAbersCalibrator
-from skselect.metrics import (
-    augrc_score,
-    aurc_score,
-    compare_across_datasets,
-    compare_models,
-    cw_f1_score,
-    cwsa_plus_score,
-    cwsa_score,
-    failure_auroc_score,
-    metric_interval,
-    metrics_by_group,
-    selective_risk_score,
-)
+from skselect.estimators.scoring import get_scorer, on_accepted, selective_scoring
+from skselect.inference.by_group import metrics_by_group
+from skselect.inference.compare import compare_across_datasets, compare_models
+from skselect.inference.intervals import metric_interval
+from skselect.metrics._areas import augrc_score, aurc_score
+from skselect.metrics._confidence_weighted import cw_f1_score
+from skselect.metrics._error_detection import failure_auroc_score
+from skselect.metrics._threshold import cwsa_plus_score, cwsa_score, selective_risk_score
 from skselect.policy.subgroups import GroupThresholds
-from skselect.scoring import get_scorer, on_accepted, selective_scoring
 
 Y, P = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
 X, Y_MANY = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2

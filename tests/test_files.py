@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skselect import _files
+from skselect._lib import files as _files
 from skselect._lib.files import whole_file, write_together, write_whole
 from tests.common import run_python
 

@@ -31,6 +31,8 @@ from skselect import (
     thresholds,
 )
 from skselect._lib.notebook import unwrap
+from skselect.curve.curve import threshold_below
+from skselect.thresholds._rules import combined_risk, empirical_risk
 
 LEVELS = 25
 
@@ -106,10 +108,10 @@ def violations(population, n, r, delta, draws, seed, methods=tuple(CERTIFYING)):
 
 def quick_threshold(curve, target, delta, method):
     if method == "empirical":
-        blocks = thresholds.empirical_risk(curve, target, 0.1, 0.0)
+        blocks = empirical_risk(curve, target, 0.1, 0.0)
     else:
         blocks = CERTIFYING[method](curve, target, delta, 0.1)
-    return thresholds.threshold_below(curve, blocks)
+    return threshold_below(curve, blocks)
 
 
 def allowed(delta, draws):
@@ -278,7 +280,7 @@ def any_look_certifies(n_looks, looks, draws, r=0.05, delta=0.05, rows=400):
         drawn = flat.draw(n_looks * rows, rng)
         for n in range(rows, n_looks * rows + 1, rows):
             curve = RiskCoverageCurve.from_outcomes(drawn.take(np.arange(n)))
-            if thresholds.combined_risk(curve, r, delta / looks, 0.1):
+            if combined_risk(curve, r, delta / looks, 0.1):
                 broken += 1
                 break
     return broken / draws

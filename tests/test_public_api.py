@@ -6,8 +6,6 @@ import pkgutil
 import re
 from pathlib import Path
 
-import pytest
-
 import skselect
 import skselect.metrics
 from skselect import (
@@ -22,6 +20,7 @@ from skselect import (
     streaming,
     thresholds,
 )
+from tests.brute import named
 from tests.common import run_python
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,14 +61,12 @@ def test_public_names_change_on_purpose_only():
     assert _public_names() == stored
 
 
-@pytest.mark.parametrize(
-    "room", ["", ".metrics", ".calibration", ".thresholds", ".bounds", ".datasets", ".losses"]
-)
-def test_completion_shows_what_users_need_and_no_modules(room):
-    module = importlib.import_module(f"skselect{room}")
-    assert len(set(module.__all__)) == len(module.__all__)
-    assert {name for name in dir(module) if not name.startswith("_")} == set(module.__all__)
-    assert all(not inspect.ismodule(getattr(module, name)) for name in module.__all__)
+def test_completion_shows_what_users_need_and_no_modules():
+    for room in ["", ".metrics", ".calibration", ".thresholds", ".bounds", ".datasets", ".losses"]:
+        module = importlib.import_module(f"skselect{room}")
+        assert len(set(module.__all__)) == len(module.__all__)
+        assert {name for name in dir(module) if not name.startswith("_")} == set(module.__all__)
+        assert all(not inspect.ismodule(getattr(module, name)) for name in module.__all__)
 
 
 def test_import_is_light_and_makes_rooms_attributes(tmp_path):
@@ -83,11 +80,18 @@ def test_import_is_light_and_makes_rooms_attributes(tmp_path):
     assert not hasattr(skselect.metrics, "aurc")
 
 
-@pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: thing.__name__)
-def test_every_public_name_has_a_complete_docstring(thing):
-    text = inspect.getdoc(thing)
-    assert text
+def test_every_public_name_has_a_complete_docstring():
+    for thing in PUBLIC:
+        with named(thing.__name__):
+            check_docstring(thing, inspect.getdoc(thing))
+
+
+def check_docstring(thing, text):
     assert re.match(r"[A-Z].*\.$", text.splitlines()[0])
+    # A renamed class once took the first word of a sentence along: "RawRows with confidence ...".
+    words = set(re.findall(r"(?m)^ *([A-Z][a-z]+[A-Z]\w*) (?!or )[a-z]", text))
+    assert words <= {*dir(skselect), *KNOWN_CLASSES}
+    assert ">>>" in text or thing.__name__ in NO_EXAMPLE
     if inspect.isfunction(thing) and thing.__name__ != "unregister_scorers":
         assert "Returns\n" in text
     if inspect.isfunction(thing) and inspect.signature(thing).parameters:
@@ -105,13 +109,6 @@ def test_every_public_name_has_a_complete_docstring(thing):
 KNOWN_CLASSES = {"FrozenEstimator"}
 
 
-@pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: thing.__name__)
-def test_docstrings_speak_of_no_private_class(thing):
-    # A renamed class once took the first word of a sentence along: "RawRows with confidence ...".
-    words = set(re.findall(r"(?m)^ *([A-Z][a-z]+[A-Z]\w*) (?!or )[a-z]", inspect.getdoc(thing)))
-    assert words <= {*dir(skselect), *KNOWN_CLASSES}
-
-
 #: What other functions return, shown in their examples, and what has nothing to show.
 NO_EXAMPLE = {
     "Calibrator",
@@ -120,15 +117,6 @@ NO_EXAMPLE = {
     "PromiseStatus", "ReviewPlan", "TCalTest",
     "get_scorer_names", "register_scorers", "unregister_scorers",
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "thing",
-    [t for t in PUBLIC if t.__name__ not in NO_EXAMPLE],
-    ids=lambda thing: thing.__name__,
-)  # fmt: skip
-def test_every_public_name_has_an_example(thing):
-    assert ">>>" in inspect.getdoc(thing)
 
 
 def test_table_of_metrics_in_the_docs_is_the_one_in_the_code():

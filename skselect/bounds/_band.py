@@ -235,7 +235,7 @@ def sequence_limits(n: int, target: float, delta: float, start: float) -> tuple[
 
     Examples
     --------
-    >>> from skselect.bounds import sequence_limits
+    >>> from skselect.bounds._band import sequence_limits
     >>> ranks, limits = sequence_limits(1000, 0.05, 0.05, 0.25)
     >>> int(ranks[0]), int(limits[0]), int(limits[-1])
     (250, 6, 38)
@@ -269,7 +269,7 @@ def union_limits(
 
     Examples
     --------
-    >>> from skselect.bounds import union_limits
+    >>> from skselect.bounds._band import union_limits
     >>> ranks, limits = union_limits(1000, 0.05, 0.05, 0.1)
     >>> int(ranks[-1]), int(limits[-1])
     (1000, 31)
@@ -352,7 +352,7 @@ def limits_from_start(
 
     Examples
     --------
-    >>> from skselect.bounds import limits_from_start
+    >>> from skselect.bounds._band import limits_from_start
     >>> ranks, band, sequence = limits_from_start(1000, 0.05, 0.05, 0.1, 0.5)
     >>> int(ranks[-1]), int(band[-1]), int(sequence[-1])
     (1000, 32, 37)

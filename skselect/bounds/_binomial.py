@@ -1,4 +1,4 @@
-"""Bounds on an error rate from counts of independent rows and 0/1 errors."""
+"""Bounds on an error rate from counts of independent rows and 0/1 errors, and on one more draw."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def clopper_pearson_upper(n_errors: Any, n: Any, delta: float) -> Any:
 
     Examples
     --------
-    >>> from skselect.bounds import clopper_pearson_upper
+    >>> from skselect.bounds._binomial import clopper_pearson_upper
     >>> round(clopper_pearson_upper(0, 149, 0.05), 5)
     0.0199
     >>> clopper_pearson_upper([0, 1, 2], 100, 0.1).round(4)
@@ -82,7 +82,7 @@ def clopper_pearson_interval(n_errors: Any, n: Any, confidence_level: float = 0.
 
     Examples
     --------
-    >>> from skselect.bounds import clopper_pearson_interval
+    >>> from skselect.bounds._binomial import clopper_pearson_interval
     >>> low, high = clopper_pearson_interval([0, 5], 100)
     >>> low.round(4), high.round(4)
     (array([0.    , 0.0164]), array([0.0362, 0.1128]))
@@ -124,7 +124,7 @@ def wilson_upper(n_errors: Any, n: Any, delta: float) -> Any:
 
     Examples
     --------
-    >>> from skselect.bounds import wilson_upper
+    >>> from skselect.bounds._binomial import wilson_upper
     >>> round(wilson_upper(0, 149, 0.05), 5)
     0.01783
     """
@@ -172,7 +172,7 @@ def anytime_upper(n_errors: Any, n: Any, delta: float) -> Any:
 
     Examples
     --------
-    >>> from skselect.bounds import anytime_upper, clopper_pearson_upper
+    >>> from skselect.bounds._binomial import anytime_upper, clopper_pearson_upper
     >>> round(anytime_upper(10, 1000, 0.05), 4), round(clopper_pearson_upper(10, 1000, 0.05), 4)
     (0.0217, 0.0169)
     """
@@ -220,7 +220,7 @@ def rows_for_certificate(target: float, delta: float) -> int:
 
     Examples
     --------
-    >>> from skselect.bounds import rows_for_certificate
+    >>> from skselect.bounds._binomial import rows_for_certificate
     >>> rows_for_certificate(0.02, 0.05)
     149
     """
@@ -292,3 +292,77 @@ def check_counts(n_errors: Any, n: Any) -> tuple[FloatArray, FloatArray]:
             f"n_errors must lie between 0 and n, got {shown(n_errors)} of n={shown(n)}."
         )
     return errors.astype(np.float64), rows.astype(np.float64)
+
+
+def conformal_quantile(values: FloatArray, level: float) -> float:
+    """Return the value that the next draw stays at or below with probability `level` or more.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Draws that are exchangeable with the next one; inf is allowed.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    float
+        The k-th smallest value, k = ceil((n + 1) level).
+
+    Raises
+    ------
+    ValueError
+        If `level` is out of its range, or the draws are fewer than
+        :func:`rows_for_quantile` says.
+
+    Notes
+    -----
+    All n + 1 ranks of the next draw are equally likely, so that it is among the k smallest with
+    probability k/(n + 1). With ties the probability is larger; without it is less than
+    level + 1/(n + 1). The probability counts the n draws and the next one together.
+
+    References
+    ----------
+    .. [1] Vovk, Gammerman & Shafer, "Algorithmic Learning in a Random World", 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.bounds._binomial import conformal_quantile
+    >>> conformal_quantile(np.arange(1, 40) / 40, 0.95)
+    0.95
+    """
+    needed, n = rows_for_quantile(level), len(values)
+    if n < needed:
+        raise ValueError(f"values: level={level:g} needs at least {needed} of them, got {n}.")
+    rank = smallest_rank(n + 1, level)
+    return float(np.partition(values, rank - 1)[rank - 1])
+
+
+def rows_for_quantile(level: float) -> int:
+    """Return the least number of draws that have a conformal quantile.
+
+    Parameters
+    ----------
+    level : float in (0, 1)
+
+    Returns
+    -------
+    int
+        The smallest n >= level/(1 - level).
+
+    Raises
+    ------
+    ValueError
+        If `level` is out of its range.
+
+    Examples
+    --------
+    >>> from skselect.bounds._binomial import rows_for_quantile
+    >>> rows_for_quantile(0.95), rows_for_quantile(0.9)
+    (19, 9)
+    """
+    check_number("level", level, 0.0, 1.0, closed="neither")
+    n = max(math.floor(level / (1.0 - level)) - 1, 1)
+    while n / (n + 1) < level:  # the division above rounds, at most by one row
+        n += 1
+    return n

@@ -57,7 +57,7 @@ def hoeffding_bentkus_upper(mean: Any, n: Any, delta: float) -> Any:
 
     Examples
     --------
-    >>> from skselect.bounds import hoeffding_bentkus_upper
+    >>> from skselect.bounds._mean import hoeffding_bentkus_upper
     >>> hoeffding_bentkus_upper([0.01, 0.05], 1000, 0.1).round(4)
     array([0.0175, 0.064 ])
     """
@@ -105,7 +105,7 @@ def empirical_bernstein_upper(mean: Any, variance: Any, n: Any, delta: float) ->
 
     Examples
     --------
-    >>> from skselect.bounds import empirical_bernstein_upper
+    >>> from skselect.bounds._mean import empirical_bernstein_upper
     >>> round(empirical_bernstein_upper(0.05, 0.002, 1000, 0.1), 4)
     0.0605
     """
@@ -176,7 +176,7 @@ def betting_upper(
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect.bounds import betting_upper, hoeffding_bentkus_upper
+    >>> from skselect.bounds._mean import betting_upper, hoeffding_bentkus_upper
     >>> losses = np.random.default_rng(0).beta(1, 19, 1000)
     >>> losses.mean().round(3), round(betting_upper(losses, .1), 4)
     (np.float64(0.05), 0.0554)
@@ -320,7 +320,7 @@ def rows_for_betting(target: float, delta: float, n: int | None = None) -> int:
 
     Examples
     --------
-    >>> from skselect.bounds import rows_for_betting
+    >>> from skselect.bounds._mean import rows_for_betting
     >>> rows_for_betting(0.02, 0.05)
     198
     """

@@ -4,27 +4,19 @@ A *calibrator* maps one score to one probability. A ``ClassCalibration`` applies
 and makes the rows sum to one; a ``ConfidenceCalibration`` maps the confidence alone.
 """
 
-from skselect.calibration._common import Calibrator, log_odds
 from skselect.calibration._monotone import (
     IsotonicCalibrator,
     SmoothIsotonicCalibrator,
     VennAbersCalibrator,
 )
 from skselect.calibration._parametric import BetaCalibrator, PlattCalibrator
-from skselect.calibration._registry import CALIBRATORS
-from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
 from skselect.calibration._temperature import TemperatureCalibrator
 
 __all__ = [
-    "CALIBRATORS",
     "BetaCalibrator",
-    "Calibrator",
-    "ClassCalibration",
-    "ConfidenceCalibration",
     "IsotonicCalibrator",
     "PlattCalibrator",
     "SmoothIsotonicCalibrator",
     "TemperatureCalibrator",
     "VennAbersCalibrator",
-    "log_odds",
 ]

@@ -19,8 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skselect._lib.checks.labels import check_classes, check_labels
-from skselect._lib.checks.proba import check_class_columns
-from skselect._lib.checks.rows import check_any_rows, check_columns, refuse_threshold_and_policy
+from skselect._lib.checks.rows import (
+    check_any_rows,
+    check_class_columns,
+    check_columns,
+    refuse_threshold_and_policy,
+)
 from skselect._lib.files import (
     check_output,
     read_json,

@@ -32,7 +32,7 @@ from skselect.cli.tables import always_enough, read_layout, read_table
 from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
-from skselect.metrics import evaluate
+from skselect.metrics._evaluate import evaluate
 from skselect.objectives import Risk
 from skselect.predictions.predictions import Predictions
 

@@ -9,7 +9,8 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -316,6 +317,7 @@ class _Parser(argparse.ArgumentParser):
         super().error(". ".join([message, *meant]))
 
 
+@cache
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = _Parser(
@@ -337,32 +339,41 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     is_closed = sys.stdout is None
-    for name in ("stdout", "stderr"):  # closed by >&-
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-    given = make_parser().parse_args(arguments)
-    try:
-        with _stopped_by_signals(), naming_output("standard output"):
-            code = _run(given, is_closed)
-            sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        _abandon_output()
-        return 0
-    except KeyboardInterrupt:
-        _say("interrupted.")
-        return INTERRUPTED
-    except InfeasibleTargetError as error:
-        _say(
-            f"{error.reason} Nothing is written. Take fresh rows, for this --target or for a "
-            "larger one, or improve the model."
-        )
-        return INFEASIBLE
-    except (ValueError, ImportError, OSError) as error:
-        _say(_name_option(error, given))
-        if isinstance(error, OSError):
+    with _open_streams():
+        given = make_parser().parse_args(arguments)
+        try:
+            with _stopped_by_signals(), naming_output("standard output"):
+                code = _run(given, is_closed)
+                sys.stdout.flush()
+        except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
             _abandon_output()
-        return WRONG_INPUT
-    return code
+            return 0
+        except KeyboardInterrupt:
+            _say("interrupted.")
+            return INTERRUPTED
+        except InfeasibleTargetError as error:
+            _say(
+                f"{error.reason} Nothing is written. Take fresh rows, for this --target or for a "
+                "larger one, or improve the model."
+            )
+            return INFEASIBLE
+        except (ValueError, ImportError, OSError) as error:
+            _say(_name_option(error, given))
+            if isinstance(error, OSError):
+                _abandon_output()
+            return WRONG_INPUT
+        return code
+
+
+@contextmanager
+def _open_streams() -> Iterator[None]:
+    """Send output that was closed by ``>&-`` to os.devnull."""
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        redirect_stdout(sys.stdout or nowhere),
+        redirect_stderr(sys.stderr or nowhere),
+    ):
+        yield
 
 
 def _abandon_output() -> None:

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Self, TypedDict
 import numpy as np
 
 from skselect._lib.checks.options import check_models, check_shared_confidence
-from skselect._lib.checks.proba import check_has_proba
-from skselect._lib.checks.rows import check_countable, check_some_subgroup
+from skselect._lib.checks.rows import check_countable, check_has_proba, check_some_subgroup
 from skselect._lib.files import import_extra
 from skselect._lib.typing import FloatArray
-from skselect.bounds import clopper_pearson_interval
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.curve.scan import evenly
-from skselect.estimators.scoring import judge_estimator
-from skselect.metrics._arguments import DoorOptions, Judged, judge_proba, share_options
+from skselect.estimators.scoring import score_estimator
+from skselect.metrics._metric import RowOptions, write_options
+from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.objectives import Loss
 from skselect.policy.subgroups import subgroup_codes
 from skselect.predictions.predictions import Predictions
@@ -53,7 +53,7 @@ class RowsDisplay(ABC):
     name: str | None
     _options: ClassVar[dict[str, Any]] = {}
     # What the constructor from class probabilities takes beside the options of the picture.
-    _reads: ClassVar[type[Any]] = DoorOptions
+    _reads: ClassVar[type[Any]] = RowOptions
     # Whether an estimator's class is the name that a picture shows by default.
     _names_estimator: ClassVar[bool] = True
 
@@ -70,7 +70,7 @@ class RowsDisplay(ABC):
         """Draw."""
 
     @classmethod
-    def _draw_rows(cls, rows: Judged, *, ax: Any, **options: Any) -> Self:
+    def _draw_rows(cls, rows: ScoredRows, *, ax: Any, **options: Any) -> Self:
         return cls(rows.curve, **options).plot(ax)  # type: ignore[call-arg]
 
     @classmethod
@@ -85,7 +85,7 @@ class RowsDisplay(ABC):
         %(options)s
         """
         own = {option: options.pop(option) for option in cls._options.keys() & options}
-        return cls._draw_rows(judge_proba(y_true, y_proba, **options), name=name, ax=ax, **own)
+        return cls._draw_rows(score_proba(y_true, y_proba, **options), name=name, ax=ax, **own)
 
     @classmethod
     def from_estimator(
@@ -106,12 +106,12 @@ class RowsDisplay(ABC):
             True labels.
         %(options)s
         """
-        found = judge_estimator(estimator, X, y, options.pop("sample_weight", None))
+        rows = score_estimator(estimator, X, y, options.pop("sample_weight", None))
         if "threshold" in cls._options:
-            options["threshold"] = found.single_threshold
+            options["threshold"] = rows.single_threshold
         if name is None and cls._names_estimator:
             name = type(estimator).__name__
-        return cls._draw_rows(found.judged, name=name, ax=ax, **options)
+        return cls._draw_rows(rows, name=name, ax=ax, **options)
 
 
 def _write(cls: type[RowsDisplay], name: str, own: Mapping[str, Any], shared: type[Any]) -> None:
@@ -127,7 +127,7 @@ def _write(cls: type[RowsDisplay], name: str, own: Mapping[str, Any], shared: ty
     shown += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=own[n]) for n in own]
     constructor.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
     constructor.__qualname__ = f"{cls.__name__}.{name}"
-    setattr(cls, name, classmethod(share_options(shared)(constructor)))
+    setattr(cls, name, classmethod(write_options(constructor, shared)))
 
 
 class CurveDisplay(RowsDisplay):

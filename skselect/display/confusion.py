@@ -11,8 +11,8 @@ import numpy as np
 from skselect._lib.checks.options import check_choice, check_threshold
 from skselect._lib.typing import BoolArray, ConfidenceSpec
 from skselect.display.common import legend_name, new_axes
-from skselect.estimators.scoring import judge_estimator
-from skselect.metrics._confusion import count_decisions
+from skselect.estimators.scoring import score_estimator
+from skselect.metrics._threshold import count_decisions
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
@@ -121,10 +121,10 @@ class SelectiveConfusionDisplay:
         **options: Any,
     ) -> Self:
         """Draw a fitted estimator, which decides by its own threshold if it has one."""
-        found = judge_estimator(estimator, X, y, sample_weight)
-        rows, accepted = found.judged.predictions, None
+        found = score_estimator(estimator, X, y, sample_weight)
+        rows, accepted = found.predictions, None
         if found.threshold is not None:
-            accepted = found.judged.outcomes.confidence >= found.threshold
+            accepted = found.outcomes.confidence >= found.threshold
         return cls._draw_decisions(rows, accepted, normalize, display_labels, options)
 
     @classmethod

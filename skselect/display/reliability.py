@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from skselect._lib.checks.labels import check_both_kinds
-from skselect._lib.checks.proba import check_has_proba, resolve_pos_label
+from skselect._lib.checks.rows import check_has_proba, resolve_pos_label
 from skselect._lib.typing import LabelArray
 from skselect.display.common import (
     CurveDisplay,
@@ -19,9 +20,10 @@ from skselect.display.common import (
     thin,
 )
 from skselect.metrics import evaluate
-from skselect.metrics._arguments import CountOptions, Judged, judge_proba, share_options
-from skselect.metrics._binned_errors import reliability
+from skselect.metrics._calibration_errors import reliability
 from skselect.metrics._confidence_weighted import roc_points, weigh_by_confidence
+from skselect.metrics._metric import CountOptions, write_options
+from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.predictions.outcomes import Outcomes
 
 
@@ -73,8 +75,8 @@ class ReliabilityDisplay(CurveDisplay):
     _options: ClassVar = {"n_bins": 15, "strategy": "quantile"}
 
     @classmethod
-    def _draw_rows(cls, rows: Judged, **options: Any) -> Self:
-        return cls.from_outcomes(rows.claimed.outcomes, **options)
+    def _draw_rows(cls, rows: ScoredRows, **options: Any) -> Self:
+        return cls.from_outcomes(rows.by_correctness.outcomes, **options)
 
     @classmethod
     def from_outcomes(
@@ -164,7 +166,7 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         self.fpr, self.tpr = np.asarray(self.fpr), np.asarray(self.tpr)
 
     @classmethod
-    @share_options(CountOptions)
+    @partial(write_options, options=CountOptions)
     def from_predictions(
         cls, y_true: Any, y_proba: Any, *, name: str | None = None, ax: Any = None, **options: Any
     ) -> Self:
@@ -178,12 +180,12 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         pos_label, shape = options.get("pos_label"), np.shape(y_proba)
         if len(shape) == 2 and shape[1] > 2:
             options["pos_label"] = None
-        rows = judge_proba(y_true, y_proba, **options)
+        rows = score_proba(y_true, y_proba, **options)
         return cls._draw_rows(rows, name=name, ax=ax, pos_label=pos_label)
 
     @classmethod
-    def _draw_rows(cls, rows: Judged, *, pos_label: Any = None, **options: Any) -> Self:
-        owner, predictions = "ConfidenceWeightedRocDisplay", rows.claimed.predictions
+    def _draw_rows(cls, rows: ScoredRows, *, pos_label: Any = None, **options: Any) -> Self:
+        owner, predictions = "ConfidenceWeightedRocDisplay", rows.by_correctness.predictions
         label = _resolve_one_class(predictions.classes, pos_label)
         place = predictions.classes.tolist().index(label)
         proba = check_has_proba(predictions.y_proba, owner)

@@ -24,7 +24,7 @@ from skselect.display.common import (
     show_percent,
     thin,
 )
-from skselect.metrics._arguments import CountOptions
+from skselect.metrics._metric import CountOptions
 from skselect.objectives import Loss, Risk
 from skselect.policy.certificate import Certificate
 from skselect.selection.results import GroupedSelection, ThresholdSelection

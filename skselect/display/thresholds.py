@@ -25,7 +25,7 @@ from skselect.display.common import (
     risk_interval,
     show_percent,
 )
-from skselect.metrics._arguments import Judged
+from skselect.metrics._rows import ScoredRows
 from skselect.predictions.outcomes import Outcomes
 
 #: What can be drawn, with its colour.
@@ -215,7 +215,7 @@ class ConfidenceHistogramDisplay(RowsDisplay):
         )
 
     @classmethod
-    def _draw_rows(cls, rows: Judged, **options: Any) -> Self:
+    def _draw_rows(cls, rows: ScoredRows, **options: Any) -> Self:
         return cls.from_outcomes(rows.outcomes, **options)
 
     @classmethod

@@ -63,8 +63,8 @@ class AbstainingMixin:
         ValueError
             If X has no rows, as scikit-learn's classifiers do (``policy_.decide`` accepts it).
         """
-        policy = self.policy_
-        return policy.labels(apply_policy(policy, *self._read_rows(X)))
+        rows, policy = self._read_rows(X), self.policy_
+        return policy.labels(apply_policy(policy, *rows))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return (calibrated) class probabilities of shape (n, K); never masked."""
@@ -93,8 +93,8 @@ class AbstainingMixin:
             `confidence`, `threshold`; with a shortlist also `shortlist` (a tuple of labels where it
             abstains, most probable first; else NA).
         """
-        policy = self.policy_
-        decisions = apply_policy(policy, *self._read_rows(X))
+        rows, policy = self._read_rows(X), self.policy_
+        decisions = apply_policy(policy, *rows)
         return policy.frame(decisions, find_index(X, len(decisions.accepted)))
 
     def raw_scores(self, X: Any) -> FloatArray:

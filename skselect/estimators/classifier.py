@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import numbers
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -37,6 +35,7 @@ from skselect._lib.checks.options import (
     check_has_costs,
     check_has_fit,
     check_learnable,
+    check_parameters,
     check_scope,
     check_threshold,
     warn_unseen,
@@ -44,10 +43,8 @@ from skselect._lib.checks.options import (
 from skselect._lib.checks.rows import check_weight, silence_repeats
 from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callbacks
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.calibration import CALIBRATORS
-from skselect.calibration._choice import fit_calibration
-from skselect.calibration._registry import calibrator_name
-from skselect.calibration._scopes import SCOPES
+from skselect.calibration._registry import CALIBRATORS, calibrator_name
+from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
 from skselect.estimators.base import (
     AbstainingMixin,
     find_records,
@@ -89,7 +86,6 @@ from skselect.estimators.out_of_fold import (
     read_splits,
     score_rows,
 )
-from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy
 from skselect.policy.seen_rows import SeenRows
 from skselect.predictions.confidence import (
@@ -282,16 +278,14 @@ class SelectiveClassifier(
         n_fits = 0 if self._is_frozen else 1 + len(parts)
         whole, *each_fold = fits.begin(n_fits, first=["all rows"], n_folds=len(parts))
         raw = rows.fit(self.estimator, whole)
-        scores = self._check_scores(rows, raw)
-        self._learn(rows, raw, scores, parts, each_fold)
+        own = self._check_scores(rows, raw)
+        self._learn(rows, own, parts, each_fold)
         self.estimator_ = raw.estimator
         self._raw_classifier = raw
         self._confidence_at_fit = self.confidence_in_use
         learned = not self._is_frozen or self._learns
         self._seen_rows = SeenRows.of(rows.X) if learned else None
-        self._policy = self._make_policy(
-            raw.classes, raw.response, rows.rule, self.calibration_, now()
-        )
+        self._policy = self._make_policy(raw.classes, raw.response, rows.rule, self.calibration_)
         fits.end()
         return self
 
@@ -310,7 +304,7 @@ class SelectiveClassifier(
             return 0
         if not self._learns_from(rows):
             return 1
-        return 1 + count_folds(self.cv, rows.X, rows.y, rows.split_params)
+        return 1 + count_folds(self.cv, rows)
 
     def _learns_from(self, rows: TrainingRows) -> bool:
         return self._learns and len(rows.classes) > 1
@@ -320,11 +314,9 @@ class SelectiveClassifier(
         asks = isinstance(self.confidence, LearnedConfidence)
         if not self._learns_from(rows) or (self._is_frozen and not (asks or self._chooses)):
             return []
-        if self._is_frozen and not asks:  # no model of these folds can lack a class
-            return read_splits(self.cv, rows.X, rows.y, rows.split_params, self.random_state)
-        return make_folds(
-            self.cv, rows.X, rows.y, rows.split_params, rows.weight, self.random_state
-        )
+        # No model of a frozen classifier's folds can lack a class.
+        find_folds = read_splits if self._is_frozen and not asks else make_folds
+        return find_folds(self.cv, rows, rows.split_params, self.random_state)
 
     @property
     def _chooses(self) -> bool:
@@ -335,8 +327,8 @@ class SelectiveClassifier(
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _check_scores(self, rows: TrainingRows, raw: RawClassifier) -> FloatArray:
-        """Return the raw scores of the rows; refuse a classifier whose answers do not fit them."""
+    def _check_scores(self, rows: TrainingRows, raw: RawClassifier) -> OutOfFold:
+        """Return what is said of the rows; refuse a classifier whose answers do not fit them."""
         if raw.response != "predict_proba":
             lacks = f"{type(raw.estimator).__name__} has no predict_proba"
             check_more_classes(rows.classes, f"{lacks}, and nothing can be calibrated")
@@ -346,9 +338,9 @@ class SelectiveClassifier(
                     "values into probabilities."
                 )
             check_scope(self.calibration_scope, raw.response, raw.estimator)
-        scores = raw.scores(rows.X)
-        raw.check_decision(rows.X, scores, rows.rule.decision)
-        return scores
+        said = raw.say(rows.X, own_answers=False)
+        raw.check_decision(rows.X, said["scores"], rows.rule.decision)
+        return OutOfFold.of(rows, np.arange(len(rows.codes)), **said)
 
     @property
     def _learns(self) -> bool:
@@ -356,12 +348,7 @@ class SelectiveClassifier(
         return self.calibration is not None or isinstance(self.confidence, LearnedConfidence)
 
     def _learn(
-        self,
-        rows: TrainingRows,
-        raw: RawClassifier,
-        scores: FloatArray,
-        parts: Splits,
-        tasks: list[FitTask],
+        self, rows: TrainingRows, own: OutOfFold, parts: Splits, tasks: list[FitTask]
     ) -> None:
         """Fit the calibration and the learned confidence, where there are any."""
         self.calibration_ = self.confidence_ = None
@@ -371,32 +358,18 @@ class SelectiveClassifier(
         if isinstance(self.confidence, LearnedConfidence):
             self.confidence_ = clone(self.confidence)
             witnesses = check_learner(self.confidence_, self.estimator, rows.X)
-        unseen = self._predict_unseen(rows, raw, scores, parts, tasks, witnesses)
+        unseen = self._predict_unseen(rows, parts, tasks, witnesses) if parts else own
         if self.calibration is not None:
-            self.calibration_ = fit_calibration(
-                self.calibration, self.calibration_scope, raw.response, unseen.scores,
-                unseen.codes, len(rows.classes), unseen.weight, self.confidence_in_use, unseen.fold,
-            )  # fmt: skip
+            self.calibration_ = self._calibrate(rows, unseen)
         if self.confidence_ is not None:
             learn_confidence(self.confidence_, witnesses, rows, unseen, self.calibration_)
 
     def _predict_unseen(
-        self,
-        rows: TrainingRows,
-        raw: RawClassifier,
-        scores: FloatArray,
-        parts: Splits,
-        tasks: list[FitTask],
-        witnesses: Mapping[str, Any],
+        self, rows: TrainingRows, parts: Splits, tasks: list[FitTask], witnesses: dict[str, Any]
     ) -> OutOfFold:
         """Return scores by classifiers that did not see the rows, from which all is learnt."""
-        if not parts:
-            every_row = np.arange(len(rows.codes))
-            return OutOfFold.of(rows, every_row, scores=scores, response=raw.response)
-        asks_itself = self.confidence_ is not None and rows.rule.decision == "estimator"
-        say = partial(
-            score_rows, estimator=self.estimator, own_answers=asks_itself, witnesses=witnesses
-        )
+        own = self.confidence_ is not None and rows.rule.decision == "estimator"
+        say = partial(score_rows, estimator=self.estimator, own_answers=own, witnesses=witnesses)
         unseen = predict_folds(say, rows, parts, self.n_jobs, tasks)
         unseen = unseen.take(np.argsort(unseen.rows))
         if self._is_frozen and self.confidence_ is None:
@@ -404,6 +377,13 @@ class SelectiveClassifier(
         known = find_known_rows(parts, rows.codes)[unseen.rows]
         warn_unseen(known, unseen.codes, "they are left out of the calibration")
         return unseen.take(known)
+
+    def _calibrate(self, rows: TrainingRows, unseen: OutOfFold) -> Calibration:
+        """Fit the calibration to raw scores of rows that the classifier did not see."""
+        return fit_calibration(
+            self.calibration, self.calibration_scope, unseen.response, unseen.scores, unseen.codes,
+            len(rows.classes), unseen.weight, self.confidence_in_use, unseen.fold,
+        )  # fmt: skip
 
     # Out of fold, for the tuner -------------------------------------------------------------
 
@@ -457,36 +437,26 @@ class SelectiveClassifier(
         for k in np.unique(scored.fold):
             own, others = scored.take(scored.fold == k), scored.take(scored.fold != k)
             with silence_repeats():  # the fit on all rows warns
-                calibration = fit_calibration(
-                    self.calibration, self.calibration_scope, scored.response, others.scores,
-                    others.codes, len(rows.classes), others.weight, self.confidence_in_use,
-                    others.fold,
-                )  # fmt: skip
-            policy = self._make_policy(rows.classes, scored.response, rows.rule, calibration, now())
+                calibration = self._calibrate(rows, others)
+            policy = self._make_policy(rows.classes, scored.response, rows.rule, calibration)
             found = apply_policy(policy, own.scores, own.y_pred)
             decided.append(replace(own, response="predict_proba", **_as_said(found)))
         return OutOfFold.join(decided)
 
     def _decide_held_out(
-        self,
-        rows: TrainingRows,
-        train: IntArray,
-        test: IntArray,
-        cv: str,
-        fits: Fits,
-        *,
-        kept: bool,
+        self, rows: TrainingRows, splits: Splits, cv: str, fits: Fits, *, kept: bool
     ) -> tuple[SelectiveClassifier, OutOfFold]:
         """Fit on some rows and decide others; `cv` is its name, `kept`: there is no refit."""
-        n = len(rows.codes)
+        ((train, test),) = splits
         if len(test) < LEAST_HELD_OUT:
             raise ValueError(
-                f"{cv} holds out {len(test)} of {n} rows, but a threshold needs at least "
-                f"{LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every row."
+                f"{cv} holds out {len(test)} of {len(rows.codes)} rows, but a threshold needs at "
+                f"least {LEAST_HELD_OUT}. Hold out a larger share, or pass cv=5, which uses every "
+                "row."
             )
         check_weighted_part(rows.weight, train, f"the training part of {cv}")
         check_weighted_part(rows.weight, test, f"the part that {cv} holds out")
-        seen = find_known_rows([(train, test)], rows.codes)
+        seen = find_known_rows(splits, rows.codes)
         if kept:
             _check_kept_classes(cv, rows, seen)
         else:
@@ -538,33 +508,55 @@ class SelectiveClassifier(
 
     # Parameters ----------------------------------------------------------------------------
 
+    _parameters: ClassVar[dict[str, Any]] = {
+        "decision": DECISIONS,
+        "calibration": partial(check_calibration, known=[*CALIBRATORS, "auto"]),
+        "calibration_scope": SCOPES,
+        "cv": check_cv,
+        "n_jobs": check_n_jobs,
+    }
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are malformed or contradict each other."""
-        check_choice("decision", self.decision, DECISIONS)
+        check_parameters(self, self._parameters)
         check_has_costs(self.decision, self.cost_matrix)
-        confidence = self.confidence_in_use
+        confidence, scope = self.confidence_in_use, self.calibration_scope
         if isinstance(confidence, LearnedConfidence):
-            _check_learnable(self.decision, self.calibration_scope)
+            check_learnable(self.decision)
+            if scope == "confidence":
+                raise ValueError(
+                    "confidence=LearnedConfidence(...) is itself fitted to how often answers are "
+                    "right; use calibration_scope='probabilities', which calibrates what it reads."
+                )
         elif isinstance(confidence, type):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
                 f"confidence must be an object such as LearnedConfidence(), got the class "
                 f"{confidence.__name__}."
             )
         elif not callable(confidence):
-            known = ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES]
-            check_choice("confidence", confidence, known)
+            check_choice("confidence", confidence, ["auto", *CONFIDENCES, *ANSWER_CONFIDENCES])
             check_confidence_fits(confidence, self.decision, self.cost_matrix)
         if self.threshold is not None:
-            bounded = self.confidence_is_bounded
-            _check_answerable(self.threshold, confidence, bounded=bounded)
-        check_choice("calibration_scope", self.calibration_scope, SCOPES)
-        _check_scope_decides(self.calibration_scope, self.decision)
-        check_cv(self.cv)
-        check_n_jobs(self.n_jobs)
-        check_calibration(self.calibration, [*CALIBRATORS, "auto"])
-        if self.calibration is not None:
-            kind = calibrator_name(self.calibration)
-            _check_temperature_reads(kind, self.calibration_scope, confidence)
+            number = check_threshold(self.threshold)
+            if self.confidence_is_bounded and 1 < number < np.inf:
+                raise ValueError(
+                    f"threshold={self.threshold!r} can never be reached, because "
+                    f"confidence={confidence!r} lies in [0, 1]. Write 80 % as 0.8; to accept "
+                    "nothing on purpose, pass inf."
+                )
+        if scope == "confidence" and self.decision != "argmax":
+            raise ValueError(
+                "calibration_scope='confidence' learns how often the most probable class is right, "
+                f"but decision={self.decision!r} may choose another class; use 'probabilities'."
+            )
+        keeps_half = self.calibration is not None and scope == "confidence"
+        keeps_half = keeps_half and calibrator_name(self.calibration) == "temperature"
+        if keeps_half and not (isinstance(confidence, str) and confidence == "max_proba"):
+            raise ValueError(
+                "calibration='temperature' keeps the confidence 1/2 where it is, which only means "
+                f"something for confidence='max_proba', got confidence={confidence!r}. With "
+                "calibration_scope='confidence' use 'smooth_isotonic', 'venn_abers' or 'platt'."
+            )
 
     def _find_label(self, classes: LabelArray) -> Any:
         """Return the abstain label; None for a classifier that never abstains."""
@@ -649,10 +641,10 @@ class SelectiveClassifier(
         self._check_parameters()
         self._check_confidence_unchanged()
         rule = DecisionRule.checked(self.decision, self.cost_matrix, raw.classes)
-        fitted = getattr(self, "_policy", None)
-        created = now() if fitted is None else fitted.created
         calibration = getattr(self, "calibration_", None)
-        return self._make_policy(raw.classes, raw.response, rule, calibration, created)
+        policy = self._make_policy(raw.classes, raw.response, rule, calibration)
+        created = getattr(self, "_policy", policy).created
+        return trusted(AbstentionPolicy, **(vars(policy) | {"created": created}))
 
     def _check_confidence_unchanged(self) -> None:
         now, fitted = self.confidence_in_use, getattr(self, "_confidence_at_fit", None)
@@ -669,12 +661,7 @@ class SelectiveClassifier(
             )
 
     def _make_policy(
-        self,
-        classes: LabelArray,
-        response: str,
-        rule: DecisionRule,
-        calibration: Any,
-        created: str,
+        self, classes: LabelArray, response: str, rule: DecisionRule, calibration: Any
     ) -> AbstentionPolicy:
         threshold = self.threshold
         if threshold is None:
@@ -688,7 +675,6 @@ class SelectiveClassifier(
             calibration=calibration,
             response=response,
             abstain_label=self._find_label(classes),
-            created=created,
             metadata={"classifier": type(find_inner(self.estimator)).__name__},
         )
 
@@ -711,7 +697,12 @@ class SelectiveClassifier(
 
     def _read_rows(self, X: Any) -> tuple[FloatArray, IntArray | None, None, dict[str, FloatArray]]:
         raw = self._raw()
-        _check_any_sample(X, self)  # one message, whichever classifier is wrapped
+        shape = X.shape if hasattr(X, "shape") else (len(X),) if hasattr(X, "__len__") else ()
+        if tuple(shape)[:1] == (0,):  # one message, whichever classifier is wrapped
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={tuple(shape)}) while a minimum of 1 is "
+                f"required by {type(self).__name__}."
+            )
         scores = raw.scores(X)
         if not hasattr(self, "_raw_classifier"):
             raw.check_decision(X, scores, self.decision)  # not checked yet: fit was not called
@@ -832,54 +823,3 @@ def _as_said(decisions: Decisions) -> dict[str, Any]:
         "y_pred": decisions.y_pred,
         "confidence": decisions.confidence,
     }
-
-
-def _check_temperature_reads(calibration: str, scope: str, confidence: Any) -> None:
-    """Refuse "temperature" for a confidence other than "max_proba"."""
-    max_proba = isinstance(confidence, str) and confidence == "max_proba"
-    if calibration == "temperature" and scope == "confidence" and not max_proba:
-        raise ValueError(
-            "calibration='temperature' keeps the confidence 1/2 where it is, which only means "
-            f"something for confidence='max_proba', got confidence={confidence!r}. With "
-            "calibration_scope='confidence' use 'smooth_isotonic', 'venn_abers' or 'platt'."
-        )
-
-
-def _check_answerable(threshold: Any, confidence: Any, *, bounded: bool) -> float:
-    """Return a threshold; refuse one that no confidence can reach, except inf."""
-    number = check_threshold(threshold)
-    if bounded and 1 < number < math.inf:
-        raise ValueError(
-            f"threshold={threshold!r} can never be reached, because confidence={confidence!r} lies "
-            "in [0, 1]. Write 80 % as 0.8; to accept nothing on purpose, pass inf."
-        )
-    return number
-
-
-def _check_scope_decides(scope: str, decision: str) -> None:
-    """Refuse to calibrate the confidence where the answer may not be the most probable class."""
-    if scope == "confidence" and decision != "argmax":
-        raise ValueError(
-            "calibration_scope='confidence' learns how often the most probable class is right, "
-            f"but decision={decision!r} may choose another class; use 'probabilities'."
-        )
-
-
-def _check_learnable(decision: str, scope: str) -> None:
-    """Refuse to learn the chance of being right where that is not what is asked for."""
-    check_learnable(decision)
-    if scope == "confidence":
-        raise ValueError(
-            "confidence=LearnedConfidence(...) is itself fitted to how often answers are right; "
-            "use calibration_scope='probabilities', which calibrates what it reads."
-        )
-
-
-def _check_any_sample(X: Any, owner: Any) -> None:
-    """Refuse an X without rows, with scikit-learn's message."""
-    shape = tuple(X.shape) if hasattr(X, "shape") else (len(X),) if hasattr(X, "__len__") else ()
-    if shape[:1] == (0,):
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required by "
-            f"{type(owner).__name__}."
-        )

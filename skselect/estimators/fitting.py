@@ -22,9 +22,15 @@ from sklearn.utils.metadata_routing import (
 )
 
 from skselect._lib.checks.labels import check_known, check_labels, encode_labels
-from skselect._lib.checks.proba import RANGE_TOLERANCE, check_proba
-from skselect._lib.sklearn import begin_fit, count_rows, routing_enabled, take_rows, weight_parameter
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.checks.rows import RANGE_TOLERANCE, check_proba
+from skselect._lib.sklearn import (
+    begin_fit,
+    count_rows,
+    routing_enabled,
+    take_rows,
+    weight_parameter,
+)
+from skselect._lib.typing import FloatArray, IntArray, LabelArray
 from skselect.estimators.base import find_abstainer
 from skselect.estimators.scoring import check_own_proba
 from skselect.predictions.decisions import DecisionRule
@@ -62,7 +68,18 @@ class RawClassifier:
             check_own_proba(own, n, n_own, self.estimator)
             return spread(own, self.columns, len(self.classes), 0.0)
         own = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
-        _check_own_values(own, n, n_own, self.estimator)
+        name = f"estimator: decision_function of {type(self.estimator).__name__}"
+        if own.shape != ((n,) if n_own == 2 else (n, n_own)):
+            raise ValueError(
+                f"{name} gives values of shape {own.shape} for {n} rows and {n_own} classes; "
+                "one column per class is needed (for SVC: decision_function_shape='ovr')."
+            )
+        bad = np.flatnonzero(~np.isfinite(own).reshape(n, -1).all(axis=1))
+        if len(bad):
+            raise ValueError(
+                f"{name} gives NaN or infinite values in {len(bad)} of {n} rows, first in row "
+                f"{bad[0]}; they say nothing about the answer."
+            )
         if own.ndim == 1 and len(self.classes) == 2:
             return own
         if own.ndim == 1:
@@ -109,9 +126,21 @@ class RawClassifier:
             own = np.column_stack([-scores, scores])
         else:
             return
-        predicted, classes = self.estimator.predict(X), np.asarray(self.estimator.classes_)
-        if not np.array_equal(predicted, classes[own.argmax(axis=1)]):
-            _check_argmax_decision(predicted, own, classes, self.estimator)
+        answers, classes = self.estimator.predict(X), np.asarray(self.estimator.classes_)
+        if np.array_equal(answers, classes[own.argmax(axis=1)]):
+            return
+        codes = encode_labels(check_labels(answers, "predict(X)"), classes, "predict(X)")
+        chosen = np.where(codes >= 0, own[np.arange(len(codes)), codes], -np.inf)
+        # Rounding may break a tie either way; a tuned cut-off differs by far more.
+        n_other = int(np.sum(chosen < own.max(axis=1) - RANGE_TOLERANCE))
+        if n_other:
+            raise ValueError(
+                f"estimator: {type(self.estimator).__name__}.predict differs from the class of the "
+                f"largest probability in {n_other} of {len(codes)} rows (a tuned cut-off inside "
+                "it, or probabilities that were fitted apart from the decision). Its confidence "
+                "would not belong to its answer. Choose decision='estimator' to keep its own "
+                "answers."
+            )
 
 
 def spread(own: FloatArray, columns: IntArray, n_classes: int, missing: float) -> FloatArray:
@@ -200,24 +229,19 @@ def route_fit(
     if not routing_enabled():
         groups = params.pop("groups", None)
         if weight is not None:
-            params[_find_weight_parameter(owner.estimator)] = weight
+            name = weight_parameter(owner.estimator)
+            if name is None:
+                raise ValueError(
+                    f"sample_weight: {type(owner.estimator).__name__}.fit takes no weights (or a "
+                    "classifier inside takes none), so they would be ignored. Leave sample_weight "
+                    "out, or choose a classifier that takes them."
+                )
+            params[name] = weight
         return params, {} if groups is None else {"groups": groups}
     if weight is not None:
         params["sample_weight"] = weight
     routed = process_routing(owner, "fit", **params)
     return dict(routed.estimator.fit), dict(routed.splitter.split)
-
-
-def _find_weight_parameter(estimator: Any) -> str:
-    """Return the argument of `fit` that takes weights."""
-    name = weight_parameter(estimator)
-    if name is None:
-        raise ValueError(
-            f"sample_weight: {type(estimator).__name__}.fit takes no weights (or a classifier "
-            "inside takes none), so they would be ignored. Leave sample_weight out, or choose a "
-            "classifier that takes them."
-        )
-    return name
 
 
 # Fitting -------------------------------------------------------------------------------------
@@ -384,9 +408,9 @@ def _has_rows(value: Any, n: int) -> bool:
     if isinstance(value, str | bytes | Mapping):
         return False
     shape = getattr(value, "shape", None)
-    if shape is not None:
-        return len(shape) > 0 and shape[0] == n
-    return hasattr(value, "__len__") and len(value) == n
+    if shape is None:
+        return hasattr(value, "__len__") and len(value) == n
+    return len(shape) > 0 and shape[0] == n
 
 
 def check_n_jobs(n_jobs: Any) -> None:
@@ -401,40 +425,6 @@ def check_trainable(n: int) -> None:
     """Refuse to train on a single row: many classifiers would silently return nan."""
     if n < 2:
         raise ValueError(f"X has one sample (n_samples={n}); a classifier needs at least two.")
-
-
-def _check_argmax_decision(
-    y_pred: LabelArray, y_proba: FloatArray, classes: LabelArray, estimator: Any
-) -> None:
-    """Refuse a classifier whose `predict` is not the class of the largest probability."""
-    codes = encode_labels(check_labels(y_pred, "predict(X)"), classes, "predict(X)")
-    largest = y_proba.max(axis=1)
-    chosen = np.where(codes >= 0, y_proba[np.arange(len(codes)), codes], -np.inf)
-    # Rounding may break a tie either way; a tuned cut-off differs by far more.
-    other: BoolArray = chosen < largest - RANGE_TOLERANCE
-    if np.any(other):
-        raise ValueError(
-            f"estimator: {type(estimator).__name__}.predict differs from the class of the largest "
-            f"probability in {int(other.sum())} of {len(codes)} rows (a tuned cut-off inside it, "
-            "or probabilities that were fitted apart from the decision). Its confidence would not "
-            "belong to its answer. Choose decision='estimator' to keep its own answers."
-        )
-
-
-def _check_own_values(values: FloatArray, n: int, n_classes: int, estimator: Any) -> None:
-    """Refuse decision values that are not finite or do not have one column per class."""
-    name = f"estimator: decision_function of {type(estimator).__name__}"
-    if values.shape != ((n,) if n_classes == 2 else (n, n_classes)):
-        raise ValueError(
-            f"{name} gives values of shape {values.shape} for {n} rows and {n_classes} classes; "
-            "one column per class is needed (for SVC: decision_function_shape='ovr')."
-        )
-    if not np.all(np.isfinite(values)):
-        rows = np.flatnonzero(~np.isfinite(values).reshape(n, -1).all(axis=1))
-        raise ValueError(
-            f"{name} gives NaN or infinite values in {len(rows)} of {n} rows, first in row "
-            f"{rows[0]}; they say nothing about the answer."
-        )
 
 
 def _refuse_pairs(codes: IntArray, values: FloatArray, estimator: Any) -> None:

@@ -19,13 +19,13 @@ from skselect._lib.checks import shown, trusted
 from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.calibration import ClassCalibration
-from skselect.calibration._scopes import Calibration
+from skselect.calibration._scopes import Calibration, ClassCalibration
 from skselect.estimators.fitting import TrainingRows, is_ready
 from skselect.estimators.out_of_fold import OutOfFold
-from skselect.inference.influence import check_clusters, clustered_error, find_influence
-from skselect.metrics import SPECS
-from skselect.metrics._arguments import Judged
+from skselect.inference.intervals import check_clusters
+from skselect.metrics._areas import augrc_influence
+from skselect.metrics._influence import clustered_error
+from skselect.metrics._rows import ScoredRows
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.learned import OWN_FEATURES, LearnedScore, describe_answers
@@ -213,10 +213,9 @@ def _check_witnesses(learner: LearnedConfidence, base: Any, X: Any) -> dict[str,
             f"witnesses must be a list of classifiers, or a dict of them by name, got "
             f"{shown(given)}. To ask none, leave 'witnesses' out of features."
         )
-    named = (
-        given if isinstance(given, Mapping) else dict(zip(_name_kinds(given), given, strict=True))
-    )
-    for name, witness in named.items():
+    if not isinstance(given, Mapping):
+        given = dict(zip(_name_kinds(given), given, strict=True))
+    for name, witness in given.items():
         if not isinstance(name, str):
             raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
                 f"witnesses: a name must be a str, got {name!r}."
@@ -228,7 +227,7 @@ def _check_witnesses(learner: LearnedConfidence, base: Any, X: Any) -> dict[str,
                 f"{shown(witness)}. CalibratedClassifierCV gives probabilities to one that has "
                 "only decision_function."
             )
-    return dict(named)
+    return dict(given)
 
 
 def find_ready_witnesses(learner: LearnedConfidence) -> list[Any]:
@@ -398,7 +397,7 @@ def _compare_augrc(
     """Return AUGRC of the plain and of the learned confidence, and z of their difference."""
     loss = (~answers.right).astype(np.float64)
     before, after = (
-        find_influence(SPECS["augrc"], Judged(trusted(Outcomes, loss=loss, confidence=c)), {})
+        augrc_influence(ScoredRows(trusted(Outcomes, loss=loss, confidence=c)))
         for c in (answers.confidence, learned)
     )
     if before is None or after is None:  # fewer than three rows
@@ -414,39 +413,29 @@ def _compare_augrc(
 def default_witnesses(base: Any, X: Any) -> dict[str, Any]:
     """Return two kinds of models other than the classifier's own, with encoders for X."""
     # Imported where they are fitted: most users of the library need none of them.
-    from sklearn.ensemble import (  # noqa: PLC0415
-        GradientBoostingClassifier,
-        HistGradientBoostingClassifier,
-        RandomForestClassifier,
-    )
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    from sklearn import ensemble, linear_model  # noqa: PLC0415
 
-    forest = RandomForestClassifier(200, random_state=0)
-    linear = LogisticRegression(max_iter=2000)
     sparse = hasattr(X, "tocsr")  # which histograms cannot read
-    trees = GradientBoostingClassifier if sparse else HistGradientBoostingClassifier
-    boosting = trees(random_state=0)
+    boosting = "GradientBoostingClassifier" if sparse else "HistGradientBoostingClassifier"
     kinds = {
-        "forest": make_pipeline(*_encode(X, scale=False), forest),
-        "linear": make_pipeline(*_encode(X, scale=True), linear),
+        "forest": ensemble.RandomForestClassifier(200, random_state=0),
+        "linear": linear_model.LogisticRegression(max_iter=2000),
+        "boosting": getattr(ensemble, boosting)(random_state=0),
     }
-    own = _find_kind(base)
-    if own is not None:
-        del kinds[own]
-        kinds["boosting"] = make_pipeline(*_encode(X, scale=False), boosting)
-    return kinds
+    del kinds[_find_kind(base) or "boosting"]
+    return {
+        name: make_pipeline(*_encode(X, scale=name == "linear"), witness)
+        for name, witness in kinds.items()
+    }
 
 
 def _find_kind(base: Any) -> str | None:
     """Return which of the two default witnesses is of the classifier's own kind, if any."""
-    from sklearn.ensemble import (  # noqa: PLC0415
-        BaggingClassifier,
-        ExtraTreesClassifier,
-        RandomForestClassifier,
-    )
+    from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier  # noqa: PLC0415
+    from sklearn.ensemble import RandomForestClassifier as Forest  # noqa: PLC0415
 
     base = find_inner(base)
-    if isinstance(base, RandomForestClassifier | ExtraTreesClassifier | BaggingClassifier):
+    if isinstance(base, Forest | ExtraTreesClassifier | BaggingClassifier):
         return "forest"
     if type(base).__module__.startswith("sklearn.linear_model"):
         return "linear"
@@ -461,54 +450,49 @@ def _encode(X: Any, *, scale: bool) -> list[Any]:
 
     if hasattr(X, "tocsr"):
         return [StandardScaler(with_mean=False)] if scale else []
-    numbers, names = _find_kinds_of_columns(X)
-    steps = [
+    numeric = _hold_numbers(X)
+    numbers: list[Any] = [
         FunctionTransformer(_as_numbers),
         SimpleImputer(strategy="median", keep_empty_features=True),
     ]
-    if scale:
-        steps.append(StandardScaler())
-    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_LEVELS)
-    texts = make_pipeline(FunctionTransformer(_as_texts), one_hot)
-    return [
-        ColumnTransformer(
-            [("numbers", make_pipeline(*steps), numbers), ("names", texts, names)],
-            sparse_threshold=0.0,
-        )
+    texts = [
+        FunctionTransformer(_as_texts),
+        OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_LEVELS),
     ]
+    kinds = [
+        ("numbers", [*numbers, StandardScaler()] if scale else numbers, numeric),
+        ("names", texts, ~numeric),
+    ]
+    parts = [
+        (name, make_pipeline(*steps), np.flatnonzero(at).tolist()) for name, steps, at in kinds
+    ]
+    return [ColumnTransformer(parts, sparse_threshold=0.0)]
 
 
-def _find_kinds_of_columns(X: Any) -> tuple[list[int], list[int]]:
-    """Return the positions of the columns of numbers, and of those of names."""
+def _hold_numbers(X: Any) -> BoolArray:
+    """Tell which columns of a table hold numbers."""
     names = column_names(X)
-    if names is None:
-        table = np.asarray(X)
-        if table.ndim != 2:
-            raise ValueError(
-                "witnesses: the default ones read tables with one row per case, got "
-                f"{shown(X)}; pass witnesses=[...] that read what the classifier reads."
-            )
-        columns = [table[:, k] for k in range(table.shape[1])]
-    else:
-        columns = [take_columns(X, [name]) for name in names]
-    numeric = [k for k, column in enumerate(columns) if _holds_numbers(column)]
-    return numeric, [k for k in range(len(columns)) if k not in numeric]
+    if names is None and np.ndim(np.asarray(X)) != 2:
+        raise ValueError(
+            "witnesses: the default ones read tables with one row per case, got "
+            f"{shown(X)}; pass witnesses=[...] that read what the classifier reads."
+        )
+    columns = np.asarray(X).T if names is None else [take_columns(X, [name]) for name in names]
+    kinds = [_as_frame(column).infer_objects().dtypes.iloc[0] for column in columns]
+    return np.array([pd.api.types.is_numeric_dtype(kind) for kind in kinds], dtype=bool)
 
 
-def _holds_numbers(column: Any) -> bool:
-    series = pd.DataFrame(np.asarray(column) if not hasattr(column, "iloc") else column).iloc[:, 0]
-    series = series.infer_objects()
-    return bool(pd.api.types.is_numeric_dtype(series))
+def _as_frame(table: Any) -> pd.DataFrame:
+    return pd.DataFrame(table if hasattr(table, "iloc") else np.asarray(table))
 
 
 def _as_numbers(table: Any) -> FloatArray:
-    frame = pd.DataFrame(table if hasattr(table, "iloc") else np.asarray(table))
-    return frame.astype(np.float64).to_numpy(dtype=np.float64, na_value=np.nan)
+    return _as_frame(table).astype(np.float64).to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _as_texts(table: Any) -> Any:
     """Return every value as text, the same one for all kinds of missing values."""
-    frame = pd.DataFrame(table if hasattr(table, "iloc") else np.asarray(table)).astype(object)
+    frame = _as_frame(table).astype(object)
     return frame.map(str).where(frame.notna(), "missing").to_numpy(dtype=object)
 
 

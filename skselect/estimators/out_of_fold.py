@@ -37,14 +37,7 @@ Splits = list[tuple[IntArray, IntArray]]
 # The folds -----------------------------------------------------------------------------------
 
 
-def make_folds(
-    cv: Any,
-    X: Any,
-    y: LabelArray,
-    params: Mapping[str, Any],
-    weight: FloatArray | None = None,
-    random_state: Any = None,
-) -> Splits:
+def make_folds(cv: Any, rows: TrainingRows, params: Mapping[str, Any], random_state: Any) -> Splits:
     """Return the rows of each fold, some of which may lack rare classes.
 
     Each row is in one test part at most. Those in none serve training only, such as the earliest
@@ -56,39 +49,49 @@ def make_folds(
         As in scikit-learn, where the parts of an iterable may also be boolean masks or slices; an
         integer means stratified folds of shuffled rows, which keep groups together where `params`
         has them.
-    X, y : array-like
+    rows : TrainingRows
     params : mapping
         Arguments of the splitter, such as ``groups``.
-    weight : ndarray of shape (n,), default=None
-        Weights that the models of the folds will be trained with.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState or None
         For the folds of an integer `cv`.
     """
-    return check_folds(read_splits(cv, X, y, params, random_state), y, weight)
+    return check_folds(read_splits(cv, rows, params, random_state), rows)
 
 
-def check_folds(splits: Splits, y: LabelArray, weight: FloatArray | None) -> Splits:
+def check_folds(splits: Splits, rows: TrainingRows) -> Splits:
     """Return folds; refuse those whose models learn nothing, or cannot know most of a class."""
     for k, (train, _) in enumerate(splits, start=1):
-        check_weighted_part(weight, train, f"the training part of fold {k} of {len(splits)}")
+        check_weighted_part(rows.weight, train, f"the training part of fold {k} of {len(splits)}")
     tested = find_tested_rows(splits)
-    classes, codes = np.unique(y, return_inverse=True)
-    _check_folds_know_classes(find_known_rows(splits, codes)[tested], codes[tested], classes)
+    seen, codes = find_known_rows(splits, rows.codes)[tested], rows.codes[tested]
+    n_rows = np.bincount(codes, minlength=len(rows.classes))
+    n_unseen = np.bincount(codes[~seen], minlength=len(rows.classes))
+    # A class with a single row is left alone: no fold can do better.
+    lost = np.flatnonzero((n_rows > 1) & (2 * n_unseen > n_rows))
+    if lost.size or not np.any(seen):
+        k = lost[0] if lost.size else codes[0]
+        raise ValueError(
+            f"cv: {n_unseen[k]} of the {n_rows[k]} rows of class {rows.classes.tolist()[k]!r} are "
+            "predicted by models that were trained without that class, so all their answers would "
+            "be wrong. This happens with KFold on sorted rows, and with groups where one group has "
+            "all rows of a class. Use StratifiedKFold (an integer cv does) or shuffle=True; a "
+            "class that only one group has must be left out."
+        )
     return splits
 
 
 def read_splits(
-    cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any], random_state: Any = None
+    cv: Any, rows: TrainingRows, params: Mapping[str, Any], random_state: Any = None
 ) -> Splits:
     """Return the rows of each fold, whatever will be trained on them; see :func:`make_folds`."""
     check_cv(cv)
-    splitter = _find_splitter(cv, y, params, random_state)
+    splitter, n = _find_splitter(cv, rows.y, params, random_state), len(rows.codes)
     with warnings.catch_warnings():
         # scikit-learn warns of a class with fewer rows than folds, which is allowed here.
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)
         splits = [
-            (_find_positions(train, len(y), "training"), _find_positions(test, len(y), "test"))
-            for train, test in splitter.split(X, y, **params)
+            (_find_positions(train, n, "training"), _find_positions(test, n, "test"))
+            for train, test in splitter.split(rows.X, rows.y, **params)
         ]
     if not splits:
         raise ValueError("cv yields no folds; an iterator can be used once only, so pass a list.")
@@ -162,9 +165,10 @@ def _find_positions(part: Any, n: int, name: str) -> IntArray:
     return rows.astype(np.int64)
 
 
-def count_folds(cv: Any, X: Any, y: LabelArray, params: Mapping[str, Any]) -> int:
+def count_folds(cv: Any, rows: TrainingRows) -> int:
     """Return how many folds `cv` makes."""
-    return int(_find_splitter(cv, y, params).get_n_splits(X, y, **params))
+    splitter = _find_splitter(cv, rows.y, rows.split_params)
+    return int(splitter.get_n_splits(rows.X, rows.y, **rows.split_params))
 
 
 def _find_splitter(
@@ -174,26 +178,6 @@ def _find_splitter(
         kind = StratifiedKFold if params.get("groups") is None else StratifiedGroupKFold
         return kind(5 if cv is None else int(cv), shuffle=True, random_state=random_state)
     return as_splitter(cv, y, classifier=True)
-
-
-def _check_folds_know_classes(seen: BoolArray, codes: IntArray, classes: LabelArray) -> None:
-    """Refuse folds whose models cannot know most rows of a class.
-
-    A class with a single row is left alone: no fold can do better.
-    """
-    n_rows = np.bincount(codes, minlength=len(classes))
-    n_unseen = np.bincount(codes[~seen], minlength=len(classes))
-    lost = np.flatnonzero((n_rows > 1) & (2 * n_unseen > n_rows))
-    if lost.size or not np.any(seen):
-        k = lost[0] if lost.size else 0
-        label = classes.tolist()[k]
-        raise ValueError(
-            f"cv: {n_unseen[k]} of the {n_rows[k]} rows of class {label!r} are predicted by models "
-            "that were trained without that class, so all their answers would be wrong. "
-            "This happens with KFold on sorted rows, and with groups where one group has all rows "
-            "of a class. Use StratifiedKFold (an integer cv does) or shuffle=True; a class that "
-            "only one group has must be left out."
-        )
 
 
 def check_weighted_part(weight: FloatArray | None, rows: IntArray, part: str) -> None:
@@ -235,9 +219,9 @@ def split_rows(
     """Return the rows of each fold of `cv`; a share is one fold."""
     if isinstance(cv, float):
         return [holdout(cv, len(rows.codes), split_params.get("groups"), random_state)]
-    splits = read_splits(cv, rows.X, rows.y, split_params, random_state)
+    splits = read_splits(cv, rows, split_params, random_state)
     # A single fold is checked as a held-out part.
-    return splits if len(splits) == 1 else check_folds(splits, rows.y, rows.weight)
+    return splits if len(splits) == 1 else check_folds(splits, rows)
 
 
 def holdout(share: float, n: int, groups: Any, random_state: Any) -> tuple[IntArray, IntArray]:
@@ -267,7 +251,7 @@ def find_tuning_rows(cv: Any, rows: TrainingRows, split_params: Mapping[str, Any
     """
     if cv is None or isinstance(cv, str | numbers.Real):
         return np.arange(len(rows.codes))
-    tested = find_tested_rows(read_splits(cv, rows.X, rows.y, split_params))
+    tested = find_tested_rows(read_splits(cv, rows, split_params))
     check_weighted_part(rows.weight, tested, "the part that cv tests")
     return tested
 

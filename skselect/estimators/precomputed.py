@@ -12,14 +12,15 @@ from skselect._lib.arrays import column_names, take_columns
 from skselect._lib.checks import as_array, shown, warn_user
 from skselect._lib.checks.labels import check_classes, check_known, check_labels, encode_labels
 from skselect._lib.checks.options import check_choice
-from skselect._lib.checks.proba import (
+from skselect._lib.checks.rows import (
     RANGE_TOLERANCE,
     check_class_columns,
+    check_length,
     check_proba,
+    check_weight,
     match_columns,
     refuse_one_row_or_two,
 )
-from skselect._lib.checks.rows import check_length, check_weight
 from skselect._lib.typing import FloatArray, LabelArray
 
 KINDS = ("proba", "logit", "logprob")
@@ -124,17 +125,20 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         classes = self.classes_
         scores = self._check_scores(X, classes)
         if self.kind == "logit":
-            _warn_like_proba(scores, "X")
+            _warn_like_proba(scores)
             with np.errstate(invalid="ignore"):  # a row of -inf only: nan, refused below
-                scores = (
-                    _to_both_columns(scores, expit)
-                    if scores.shape[1] == 1
-                    else softmax(scores, axis=1)
-                )
+                one = scores.shape[1] == 1
+                scores = expit(scores) if one else softmax(scores, axis=1)
         elif self.kind == "logprob":
-            scores = np.exp(_check_log_proba(scores, "X"))
+            highest = float(np.max(scores))
+            if highest > RANGE_TOLERANCE:
+                raise ValueError(
+                    "X must hold logarithms of probabilities, none above 0, got values up to "
+                    f"{highest:g}; logits need kind='logit'."
+                )
+            scores = np.exp(np.minimum(scores, 0.0))
         if scores.shape[1] == 1 and len(classes) == 2:
-            scores = _to_both_columns(scores, np.asarray)
+            scores = np.column_stack([1.0 - scores, scores])
         return check_proba(scores, "X")
 
     def predict(self, X: Any) -> LabelArray:
@@ -152,25 +156,23 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
         else:
             places = None
         refuse_one_row_or_two(X, len(classes), "X")
-        table = _check_matrix(X if places is None else _take_columns(X, names, places), "X")
-        _refuse_gaps(table, names, places)
+        if places is None:
+            values = as_array(X, "X")
+        elif names is None:
+            values = as_array(X, "X")[:, places]
+        else:
+            values = as_array(take_columns(X, [names[place] for place in places]), "X")
+        table = _check_matrix(values)
+        # Minus infinity is a logit.
+        bad = np.flatnonzero(np.any(np.isnan(table) | (table == np.inf), axis=0))
+        if len(bad):
+            place = int(bad[0]) if places is None else places[bad[0]]
+            column = place if names is None else names[place]
+            raise ValueError(f"X has NaN or infinite values, first in the column {column!r}.")
         if (table.shape[1], len(classes)) != (1, 2):
             remedy = "; name those that hold predictions with columns="
             check_class_columns(table.shape[1], classes, "X", remedy)
         return table
-
-
-def _take_columns(X: Any, names: list[Any] | None, places: list[int]) -> Any:
-    """Return some columns of an array, or of a table with named ones."""
-    if names is None:
-        return as_array(X, "X")[:, places]
-    return take_columns(X, [names[place] for place in places])
-
-
-def _to_both_columns(scores: FloatArray, link: Any) -> FloatArray:
-    """Return both probabilities from the column of the second class."""
-    second = link(scores[:, 0])
-    return np.column_stack([1.0 - second, second])
 
 
 def _check_columns(
@@ -196,44 +198,23 @@ def _check_columns(
     return [known.index(column) for column in wanted]
 
 
-def _check_matrix(values: Any, name: str) -> FloatArray:
+def _check_matrix(raw: Any) -> FloatArray:
     """Return numbers of shape (n, K) as float64."""
-    raw = as_array(values, name)
     try:
-        matrix = raw.astype(np.float64)
+        matrix: FloatArray = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}.") from error
+        raise ValueError(f"X must hold numbers: {error}.") from error
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or matrix.shape[0] == 0:
-        raise ValueError(f"{name} must have one row per case, got the shape {raw.shape}.")
+        raise ValueError(f"X must have one row per case, got the shape {raw.shape}.")
     return matrix
 
 
-def _refuse_gaps(table: FloatArray, names: list[Any] | None, places: list[int] | None) -> None:
-    """Refuse NaN and infinity (minus infinity is a logit), and name the first such column."""
-    bad = np.flatnonzero(np.any(np.isnan(table) | (table == np.inf), axis=0))
-    if len(bad):
-        place = int(bad[0]) if places is None else places[bad[0]]
-        column = place if names is None else names[place]
-        raise ValueError(f"X has NaN or infinite values, first in the column {column!r}.")
-
-
-def _warn_like_proba(values: FloatArray, name: str) -> None:
+def _warn_like_proba(values: FloatArray) -> None:
     """Warn where logits look like probabilities."""
     inside = np.all((values >= 0.0) & (values <= 1.0))
     if values.shape[1] > 1 and inside and np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
         warn_user(
-            f"{name} looks like probabilities: all values lie in [0, 1] and every row sums to one. "
+            "X looks like probabilities: all values lie in [0, 1] and every row sums to one. "
             "As logits they would make all classes nearly equally likely; use kind='proba'."
         )
-
-
-def _check_log_proba(values: FloatArray, name: str) -> FloatArray:
-    """Refuse logarithms above 0, except for rounding errors."""
-    highest = float(np.max(values))
-    if highest > RANGE_TOLERANCE:
-        raise ValueError(
-            f"{name} must hold logarithms of probabilities, none above 0, got values up to "
-            f"{highest:g}; logits need kind='logit'."
-        )
-    return np.minimum(values, 0.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,7 @@ from skselect._lib.arrays import reaches, row_argmax
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.labels import check_labels, encode_labels
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
-from skselect._lib.checks.proba import check_proba
-from skselect._lib.checks.rows import check_length, check_weight
+from skselect._lib.checks.rows import check_length, check_proba, check_weight
 from skselect._lib.sklearn import (
     BaseScorer,
     count_rows,
@@ -28,9 +26,8 @@ from skselect._lib.typing import BoolArray, FloatArray, LabelArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.estimators.base import decide_rows, find_abstainer
 from skselect.metrics import SPECS, MetricSpec
-from skselect.metrics._arguments import Judged, judge
-from skselect.metrics._evaluate import kernel_value
-from skselect.metrics._table import check_direction, check_parameters
+from skselect.metrics._evaluate import check_direction
+from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import relative_to
 from skselect.predictions.confidence import confidence_of_proba, max_proba
 from skselect.predictions.predictions import Predictions
@@ -44,56 +41,25 @@ _BY_SCORER_NAME = {spec.scorer_name: spec for spec in SPECS.values()}
 # The outcomes of an estimator ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedEstimator:
-    """How wrong and how sure an estimator is of labelled rows, and its threshold for each.
+def score_estimator(estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -> ScoredRows:
+    """Predict once and compare with the labels; a label that it does not know is an error.
 
-    Parameters
-    ----------
-    judged : Judged
-        With the estimator's own confidence, to which its threshold applies. Its claim is the
-        probability of the answer, or the calibrated confidence.
-    threshold : ndarray of shape (n,) or None
-        None: the estimator never abstains.
+    The confidence is the estimator's own, to which its thresholds apply; the probability of being
+    right is that of the answer, or the calibrated confidence.
     """
-
-    judged: Judged
-    threshold: FloatArray | None
-
-    @property
-    def single_threshold(self) -> float | None:
-        """The threshold of all rows; None if there is none, or one per subgroup."""
-        if self.threshold is None or np.any(self.threshold != self.threshold[0]):
-            return None
-        return float(self.threshold[0])
-
-    def at(self, threshold: float | None) -> tuple[RiskCoverageCurve, float]:
-        """Return a curve, and `threshold`, else the estimator's, else the default."""
-        if threshold is None and self.threshold is not None:
-            threshold = self.single_threshold
-            if threshold is None:  # one per subgroup
-                shifted = relative_to(self.judged.outcomes, self.threshold)
-                return RiskCoverageCurve.from_outcomes(shifted), DEFAULT_THRESHOLD
-        return self.judged.curve, DEFAULT_THRESHOLD if threshold is None else threshold
-
-
-def judge_estimator(
-    estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
-) -> JudgedEstimator:
-    """Predict once and compare with the labels; a label that it does not know is an error."""
     abstainer, inner_X = find_abstainer(estimator, X)
     labels = check_labels(y_true)
     if abstainer is not None:
         decisions = decide_rows(abstainer, inner_X)
         classes = np.asarray(abstainer.classes_)
         proba, y_pred = decisions.y_proba, decisions.y_pred
-        confidence, claim = decisions.confidence, decisions.claim
+        confidence, correctness = decisions.confidence, decisions.claim
         threshold = decisions.threshold if abstainer.abstains else None
     else:
         proba = _predict_proba(estimator, X)
         y_pred = row_argmax(proba)
         classes = np.asarray(estimator.classes_)
-        confidence = claim = max_proba(proba)
+        confidence = correctness = max_proba(proba)
         threshold = None
     check_length("X", proba, len(labels), "y_true")
     predictions = Predictions(
@@ -103,7 +69,9 @@ def judge_estimator(
         y_proba=proba,
         sample_weight=check_weight(sample_weight, len(labels)),
     )
-    return JudgedEstimator(judge(predictions, confidence=confidence, claim=claim), threshold)
+    return score_rows(
+        predictions, confidence=confidence, correctness=correctness, threshold=threshold
+    )
 
 
 def _predict_proba(estimator: Any, X: Any) -> FloatArray:
@@ -126,6 +94,16 @@ def check_own_proba(proba: FloatArray, n: int, n_classes: int, estimator: Any) -
             f"for {n} rows and a classes_ of length {n_classes}; one row per case and one column "
             "per class are needed."
         )
+
+
+def _curve_at(rows: ScoredRows, threshold: float | None) -> tuple[RiskCoverageCurve, float]:
+    """Return a curve, and `threshold`, else that of the estimator, else the default."""
+    if threshold is None and rows.threshold is not None:
+        threshold = rows.single_threshold
+        if threshold is None:  # one per subgroup
+            shifted = relative_to(rows.outcomes, rows.threshold)
+            return RiskCoverageCurve.from_outcomes(shifted), DEFAULT_THRESHOLD
+    return rows.curve, DEFAULT_THRESHOLD if threshold is None else threshold
 
 
 # Scorers -------------------------------------------------------------------------------------
@@ -189,21 +167,21 @@ class SelectiveScorer(BaseScorer):
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
         """Score an estimator; scikit-learn calls this (`method_caller` drops a column)."""
-        found = judge_estimator(estimator, X, y_true, kwargs.get("sample_weight"))
-        return self.score_judged(found)
+        rows = score_estimator(estimator, X, y_true, kwargs.get("sample_weight"))
+        return self.score_rows(rows)
 
-    def score_judged(self, found: JudgedEstimator) -> float:
+    def score_rows(self, rows: ScoredRows) -> float:
         """Score outcomes that several scorers can share, together with their curve."""
         spec = _BY_SCORER_NAME[self.name]
         if spec.at_threshold:
-            return spec.as_score(self._at_threshold(spec, found))
-        if spec.needs_right and not np.any(found.judged.outcomes.loss < 1):
+            return spec.as_score(self._at_threshold(spec, rows))
+        if spec.needs_right and not np.any(rows.outcomes.loss < 1):
             return float("nan")
-        return spec.as_score(kernel_value(spec, found.judged, self.params))
+        return spec.as_score(spec.value(rows, self.params))
 
-    def _at_threshold(self, spec: MetricSpec, found: JudgedEstimator) -> float:
+    def _at_threshold(self, spec: MetricSpec, rows: ScoredRows) -> float:
         params = {key: value for key, value in self.params.items() if key != "threshold"}
-        curve, threshold = found.at(self.params.get("threshold"))
+        curve, threshold = _curve_at(rows, self.params.get("threshold"))
         coverage = SPECS["coverage"].kernel(curve, threshold)
         must_not_reward = coverage == 0 and not spec.prices_abstention
         if must_not_reward or not reaches(coverage, self.min_coverage):
@@ -260,7 +238,7 @@ def get_scorer(name: str, *, min_coverage: float = 0.0, **params: Any) -> Select
     check_number("min_coverage", min_coverage, 0.0, 1.0)
     if min_coverage and not spec.at_threshold:
         raise ValueError(f"min_coverage goes with a metric at a threshold, not with {name!r}.")
-    check_parameters(spec, params)
+    spec.check_parameters(params)
     check_direction(params)
     _try_parameters(spec, params)
     return SelectiveScorer(name, min_coverage, **params)
@@ -273,7 +251,7 @@ def _try_parameters(spec: MetricSpec, params: dict[str, Any]) -> None:
     rows = Predictions.from_proba([0, 1, 1, 0], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        kernel_value(spec, judge(rows), params)
+        spec.value(score_rows(rows), params)
 
 
 def get_scorer_names() -> list[str]:
@@ -313,8 +291,8 @@ class _MultiScorer:
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
     ) -> dict[str, float]:
-        found = judge_estimator(estimator, X, y_true, sample_weight)
-        return {key: s.score_judged(found) for key, s in self.scorers.items()}
+        rows = score_estimator(estimator, X, y_true, sample_weight)
+        return {key: s.score_rows(rows) for key, s in self.scorers.items()}
 
 
 def selective_scoring(

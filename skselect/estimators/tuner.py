@@ -25,11 +25,7 @@ from skselect._lib.checks.options import (
     check_has_fit,
     check_number,
 )
-from skselect._lib.checks.rows import (
-    check_subgroups,
-    check_weight,
-    refuse_weighted_rows,
-)
+from skselect._lib.checks.rows import check_subgroups, check_weight, refuse_weighted_rows
 from skselect._lib.sklearn import (
     CallbackSupportMixin,
     count_rows,
@@ -67,14 +63,7 @@ from skselect.estimators.out_of_fold import (
     find_tuning_rows,
     split_rows,
 )
-from skselect.objectives import (
-    Coverage,
-    Loss,
-    Objective,
-    check_objective,
-    first_of,
-    read_objective,
-)
+from skselect.objectives import Coverage, Loss, Objective, check_objective, first_of, read_objective
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
@@ -445,7 +434,7 @@ class ThresholdTuner(
         if held_out:
             name = f"cv={cv:g}" if isinstance(cv, float) else "cv"
             model, unseen = base._decide_held_out(  # noqa: SLF001 - same family
-                rows, *splits[0], name, fits, kept=kept
+                rows, splits, name, fits, kept=kept
             )
             unseen, caveats = self._leave_out_seen(model, rows, unseen, objective)
             if not kept:

@@ -1,7 +1,6 @@
 """How uncertain a metric is: intervals, comparisons, subgroups."""
 
-from skselect.inference.by_class import metrics_by_class
-from skselect.inference.by_group import metrics_by_group
+from skselect.inference.by_group import metrics_by_class, metrics_by_group
 from skselect.inference.compare import compare_across_datasets, compare_models
 from skselect.inference.intervals import MetricInterval, metric_interval
 

@@ -15,8 +15,8 @@ import numpy as np
 from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.tie_blocks import blocks_from_counts
-from skselect.metrics._arguments import Judged
-from skselect.metrics._table import MetricSpec
+from skselect.metrics._metric import MetricSpec
+from skselect.metrics._rows import ScoredRows
 from skselect.predictions.outcomes import Outcomes
 
 #: Number of cells that rows are put into for `cell_bootstrap`.
@@ -71,11 +71,11 @@ class Resampler:
     Parameters
     ----------
     spec : MetricSpec
-    judged : Judged
+    rows : ScoredRows
     parameters : mapping
     """
 
-    def __init__(self, spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any]) -> None:
         if parameters.get("estimator") in _UNWEIGHTED:
             raise ValueError(
                 f"estimator={parameters['estimator']!r} has no weighted form, which the bootstrap "
@@ -83,8 +83,8 @@ class Resampler:
             )
         self.spec = spec
         self.parameters = dict(parameters)
-        self.predictions = judged.predictions
-        outcomes = judged.outcomes
+        self.predictions = rows.predictions
+        outcomes = rows.outcomes
         # Losses and confidences are sorted once; predictions stay in their order.
         self.order = np.lexsort((-outcomes.loss, -outcomes.confidence))
         self.loss, self.confidence = outcomes.loss[self.order], outcomes.confidence[self.order]

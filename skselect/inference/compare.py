@@ -27,19 +27,20 @@ from skselect._lib.checks.options import (
 from skselect._lib.checks.rows import check_same_rows, refuse_second_truth, refuse_weights
 from skselect._lib.typing import FloatArray, IntArray
 from skselect.inference.bootstrap import Resampler, bootstrap
-from skselect.inference.influence import check_clusters, clustered_error
 from skselect.inference.intervals import (
     FEW_ERRORS,
     Measured,
     add_pos_label,
+    check_clusters,
     find_interval,
     is_shaky,
     measure,
     quantile,
 )
-from skselect.metrics._arguments import DoorOptions, Judged, claim_metric, judge
-from skselect.metrics._evaluate import request
-from skselect.metrics._table import MetricSpec, check_comparable
+from skselect.metrics._evaluate import check_comparable, request
+from skselect.metrics._influence import clustered_error
+from skselect.metrics._metric import MetricSpec, WeighedRowOptions, share_options
+from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.predictions import Predictions
 
 NOTE = (
@@ -94,8 +95,8 @@ def _pair(
         for i, j in pairs:
             error[i, j] = error[j, i] = clustered_error(closed[i] - closed[j], cluster)
         return _Paired(estimates, error)
-    resamplers = [Resampler(model.spec, model.judged, model.parameters) for model in measured]
-    n_rows = len(measured[0].judged.outcomes)
+    resamplers = [Resampler(model.spec, model.rows, model.parameters) for model in measured]
+    n_rows = len(measured[0].rows.outcomes)
     drawn = bootstrap(resamplers, n_rows, n_resamples, cluster, rng)
     for i, j in pairs:
         differences = drawn[:, i] - drawn[:, j]
@@ -119,7 +120,7 @@ def _adjust(p: Mapping[tuple[int, int], float], reference: int, n_models: int) -
 
 
 def compared(
-    judged: Mapping[str, Judged],
+    models: Mapping[str, ScoredRows],
     spec: MetricSpec,
     parameters: Mapping[str, Any],
     *,
@@ -131,9 +132,9 @@ def compared(
     cluster: IntArray | None = None,
 ) -> pd.DataFrame:
     """Return the table of :func:`compare_models`, with columns `shaky` and `hangs`."""
-    names = list(judged)
+    names = list(models)
     found = _compare(
-        [measure(spec, model, parameters, method) for model in judged.values()],
+        [measure(spec, model, parameters, method) for model in models.values()],
         None if baseline is None else names.index(baseline),
         level=level, n_resamples=n_resamples, rng=rng, cluster=cluster,
     )  # fmt: skip
@@ -199,7 +200,7 @@ def _name_ties(baseline: Any) -> str:
 # Public functions ------------------------------------------------------------------------
 
 
-@claim_metric
+@share_options
 def compare_models(
     y_true: Any,
     y_probas: Mapping[str, Any],
@@ -212,7 +213,7 @@ def compare_models(
     metric_params: Mapping[str, Any] | None = None,
     n_resamples: int = 999,
     random_state: Any = None,
-    **options: Unpack[DoorOptions],
+    **options: Unpack[WeighedRowOptions],
 ) -> pd.DataFrame:
     """Compare models on the same rows: who is best, and who could be as good.
 
@@ -316,7 +317,7 @@ def compare_models(
         refuse_weights(table.sample_weight, "a comparison")
     found = compared(
         {
-            name: judge(replace(table, sample_weight=None), confidence=confidence, loss=loss)
+            name: score_rows(replace(table, sample_weight=None), confidence=confidence, loss=loss)
             for name, table in tables.items()
         },
         spec,

@@ -9,29 +9,25 @@ from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, ndtri, stdtrit
 
 from skselect._lib.arrays import ROUNDING, is_graded
-from skselect._lib.checks import warn_user
+from skselect._lib.checks import as_array, warn_user
 from skselect._lib.checks.options import check_choice, check_count, check_generator, check_number
-from skselect._lib.checks.rows import check_countable, refuse_weights
+from skselect._lib.checks.rows import check_countable, check_length, refuse_weights
 from skselect._lib.notebook import NotebookText
 from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray, LossSpec
-from skselect.bounds import clopper_pearson_interval
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.inference.bootstrap import Resampler, bootstrap, cell_bootstrap
-from skselect.inference.influence import (
-    Influence,
-    RankedInfluence,
-    check_clusters,
-    find_influence,
-)
 from skselect.metrics import _threshold
-from skselect.metrics._arguments import DoorOptions, Judged, claim_metric, judge
 from skselect.metrics._calibration_tests import run_ecce_test
 from skselect.metrics._confidence_weighted import find_asked_class
-from skselect.metrics._evaluate import kernel_value, request
-from skselect.metrics._table import SPECS, MetricSpec
+from skselect.metrics._evaluate import SPECS, request
+from skselect.metrics._influence import Influence, RankedInfluence
+from skselect.metrics._metric import MetricSpec, WeighedRowOptions, share_options
+from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.predictions import Predictions
 
 #: With fewer errors an interval cannot be relied on.
@@ -89,7 +85,7 @@ class Measured:
     """A metric of unweighted rows, with its influence values where there is a closed form."""
 
     spec: MetricSpec
-    judged: Judged
+    rows: ScoredRows
     parameters: Mapping[str, Any]
     estimate: float
     method: str
@@ -103,32 +99,32 @@ class Measured:
         """
         if self.influence is not None:
             return self.influence.confident_error
-        outcomes = self.judged.outcomes
+        outcomes = self.rows.outcomes
         right = np.flatnonzero(outcomes.loss < 1.0)
         if len(right) == 0 or self.spec.needs == "predictions":
             return 0.0
         loss = outcomes.loss.copy()
         loss[right[np.argmax(outcomes.confidence[right])]] = 1.0
-        turned = Judged(replace(outcomes, loss=loss))
-        return kernel_value(self.spec, turned, self.parameters) - self.estimate
+        turned = ScoredRows(replace(outcomes, loss=loss))
+        return self.spec.value(turned, self.parameters) - self.estimate
 
 
 def measure(
-    spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any], method: str
+    spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any], method: str
 ) -> Measured:
     """Compute a metric and, for method="analytic", its influence values."""
     if spec.interval is None:
         raise ValueError(f"metric: {spec.name!r} has no interval: {spec.no_interval}.")
-    judged = spec.choose_rows(judged)
-    estimate = kernel_value(spec, judged, parameters)
-    influence = find_influence(spec, judged, parameters) if method == "analytic" else None
+    rows = spec.choose_rows(rows)
+    estimate = spec.value(rows, parameters)
+    influence = spec.influence(rows, parameters) if method == "analytic" else None
     fits_cells = spec.needs == "curve" and spec.chance_raises == "nothing"
     if method == "cell_bootstrap" and not fits_cells:
         raise ValueError(
             f"method='cell_bootstrap' is for metrics of the risk-coverage curve; {spec.name!r} "
             "reads rows or classes, or is raised by chance. Use method='bootstrap'."
         )
-    return Measured(spec, judged, parameters, estimate, method, influence)
+    return Measured(spec, rows, parameters, estimate, method, influence)
 
 
 #: Low, high, standard error and method if there is no interval.
@@ -144,7 +140,7 @@ def find_interval(
     cluster: IntArray | None = None,
 ) -> MetricInterval:
     """Return the interval of a metric that has been measured."""
-    spec, judged, parameters = measured.spec, measured.judged, measured.parameters
+    spec, rows, parameters = measured.spec, measured.rows, measured.parameters
     if math.isnan(measured.estimate):
         low, high, error, used = _NO_ENDS
     elif measured.influence is not None:
@@ -155,7 +151,7 @@ def find_interval(
         low, high, error, used = _percentiles(drawn, level)
         low, high = _reach(low, high, measured.confident_error, *spec.limits)
         if spec.chance_raises != "nothing" and used == "bootstrap":
-            rejected = cluster is None and _rejects_calibration(judged, level)
+            rejected = cluster is None and _rejects_calibration(rows, level)
             low = min(low, measured.estimate) if rejected else 0.0
     return MetricInterval(
         metric=spec.name,
@@ -165,9 +161,9 @@ def find_interval(
         standard_error=error,
         confidence_level=level,
         method=used,
-        n_rows=len(judged.outcomes),
-        n_accepted=_count_accepted(spec, judged, parameters),
-        n_errors=count_errors(spec, judged, parameters),
+        n_rows=len(rows.outcomes),
+        n_accepted=_count_accepted(spec, rows, parameters),
+        n_errors=count_errors(spec, rows, parameters),
     )
 
 
@@ -229,16 +225,16 @@ def _draw(
     measured: Measured, n_resamples: int, rng: np.random.Generator, cluster: IntArray | None
 ) -> FloatArray:
     """Return the metric in each draw of rows, of clusters, or of rows from cells."""
-    spec, judged, parameters = measured.spec, measured.judged, measured.parameters
+    spec, rows, parameters = measured.spec, measured.rows, measured.parameters
     if measured.method != "cell_bootstrap":
-        resampler = Resampler(spec, judged, parameters)
-        return bootstrap([resampler], len(judged.outcomes), n_resamples, cluster, rng)[:, 0]
+        resampler = Resampler(spec, rows, parameters)
+        return bootstrap([resampler], len(rows.outcomes), n_resamples, cluster, rng)[:, 0]
     if cluster is not None:
         raise ValueError(
             "cluster goes with method='analytic' and 'bootstrap': cells mix rows of all clusters."
         )
-    check_countable(judged.curve)
-    return cell_bootstrap(spec, judged.curve, parameters, n_resamples, rng)
+    check_countable(rows.curve)
+    return cell_bootstrap(spec, rows.curve, parameters, n_resamples, rng)
 
 
 def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, str]:
@@ -250,25 +246,27 @@ def _percentiles(drawn: FloatArray, level: float) -> tuple[float, float, float, 
     return low, high, float(np.std(drawn, ddof=1)), "bootstrap"
 
 
-def _rejects_calibration(judged: Judged, level: float) -> bool:
+def _rejects_calibration(rows: ScoredRows, level: float) -> bool:
     """Tell whether a test finds the classifier miscalibrated."""
-    if is_graded(judged.outcomes.loss):
+    if is_graded(rows.outcomes.loss):
         return False
-    found = run_ecce_test(judged.outcomes)
+    found = run_ecce_test(rows.outcomes)
     least = min(found.mad_p_value, found.r_p_value)
     return found.has_many_rows and least <= (1.0 - level) / 2.0
 
 
-def _count_accepted(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> int | None:
+def _count_accepted(
+    spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any]
+) -> int | None:
     if not spec.at_threshold:
         return None
     threshold = parameters.get("threshold", 0.5)
-    return int(np.sum(_threshold.accepted_rows(judged.outcomes, threshold)))
+    return int(np.sum(_threshold.accepted_rows(rows.outcomes, threshold)))
 
 
-def count_errors(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
+def count_errors(spec: MetricSpec, rows: ScoredRows, parameters: Mapping[str, Any]) -> float:
     """Return the errors that a metric rests on: the accepted ones for one at a threshold."""
-    outcomes = judged.outcomes
+    outcomes = rows.outcomes
     loss = outcomes.loss if outcomes.sample_weight is None else outcomes.weight * outcomes.loss
     if spec.at_threshold:
         loss = loss[_threshold.accepted_rows(outcomes, parameters.get("threshold", 0.5))]
@@ -284,10 +282,30 @@ def is_shaky(interval: MetricInterval) -> bool:
     return min(interval.n_errors, right) < FEW_ERRORS
 
 
+def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | None:
+    """Return the number of each row's cluster, or None; refuse missing ones."""
+    if values is None:
+        return None
+    # numpy would turn a list such as ["a", nan] into strings, and nan into "nan".
+    listed = isinstance(values, list | tuple)
+    array = np.asarray(values, dtype=object) if listed else as_array(values, name)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must hold one name or number per row, got the shape {array.shape}."
+        )
+    codes, seen = pd.factorize(array)
+    check_length(name, codes, n)
+    if np.any(codes < 0):
+        raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
+    if len(seen) < 2:
+        raise ValueError(f"{name} must name at least two clusters, got {len(seen)}.")
+    return codes.astype(np.int64)
+
+
 # Public functions ------------------------------------------------------------------------
 
 
-@claim_metric
+@share_options
 def metric_interval(
     y_true: Any,
     y_proba: Any,
@@ -299,7 +317,7 @@ def metric_interval(
     n_resamples: int = 999,
     random_state: Any = None,
     cluster: Any = None,
-    **options: Unpack[DoorOptions],
+    **options: Unpack[WeighedRowOptions],
 ) -> MetricInterval:
     """Compute a metric with a confidence interval for its value in the population.
 
@@ -388,19 +406,19 @@ def metric_interval(
     rng = check_generator(random_state)
     spec, parameters = request(metric, metric_params)
     parameters = add_pos_label(spec, parameters, y_proba, options.get("pos_label"))
-    judged = judge_unweighted(y_true, y_proba, **options)
+    rows = score_unweighted(y_true, y_proba, **options)
     found = find_interval(
-        measure(spec, judged, parameters, method),
+        measure(spec, rows, parameters, method),
         level=level,
         n_resamples=n_resamples,
         rng=rng,
-        cluster=check_clusters(cluster, len(judged.outcomes)),
+        cluster=check_clusters(cluster, len(rows.outcomes)),
     )
     _warn_if_shaky(found)
     return found
 
 
-def judge_unweighted(
+def score_unweighted(
     y_true: Any,
     y_proba: Any,
     remedy: str = "",
@@ -408,11 +426,11 @@ def judge_unweighted(
     confidence: ConfidenceSpec | None = None,
     loss: LossSpec = "zero_one",
     **options: Any,
-) -> Judged:
+) -> ScoredRows:
     """Compute loss and confidence of rows; drop constant weights, refuse others."""
     predictions = Predictions.from_proba(y_true, y_proba, **options)
     refuse_weights(predictions.sample_weight, "an interval", remedy)
-    return judge(replace(predictions, sample_weight=None), confidence=confidence, loss=loss)
+    return score_rows(replace(predictions, sample_weight=None), confidence=confidence, loss=loss)
 
 
 def add_pos_label(
@@ -434,9 +452,9 @@ def find_curve_interval(
     check_countable(curve)
     level = check_number("confidence_level", confidence_level, 0.0, 1.0, closed="neither")
     spec, parameters = request(metric)
-    judged = Judged(curve)
-    estimate = kernel_value(spec, judged, parameters)
-    influence = find_influence(spec, judged, parameters)
+    rows = ScoredRows(curve)
+    estimate = spec.value(rows, parameters)
+    influence = spec.influence(rows, parameters)
     low, high, error, used = _NO_ENDS
     if influence is not None and not math.isnan(estimate):
         low, high, error, used = interval_around(influence, level)

@@ -11,164 +11,44 @@ For comparison with published values only: ``accuracy_rejection_auc``, ``f1_rete
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from skselect.metrics._areas import (
-    ReviewPlan,
-    accuracy_rejection_auc_score,
-    augrc_score,
-    aumcc_score,
-    aurc_score,
-    coverage_at_risk_score,
-    eaurc_score,
-    naurc_score,
-    review_at_reliability,
-    review_rate_at_reliability_score,
-    risk_at_coverage_score,
+from skselect.metrics import (
+    _areas,
+    _calibration_errors,
+    _calibration_tests,
+    _cau,
+    _confidence_weighted,
+    _csr,
+    _error_detection,
+    _evaluate,
+    _metric,
+    _threshold,
 )
-from skselect.metrics._binned_errors import (
-    classwise_calibration_error,
-    debiased_calibration_error,
-    expected_calibration_error,
-    maximum_calibration_error,
-    reliability_curve,
-)
-from skselect.metrics._calibration_tests import (
-    EcceTest,
-    EcdTest,
-    ecce_test,
-    ecd_score,
-    ecd_test,
-    tce_score,
-)
-from skselect.metrics._cau import CauComponents, cau_components, cau_score
-from skselect.metrics._confidence_weighted import (
-    cw_accuracy_score,
-    cw_auc_score,
-    cw_confusion_matrix,
-    cw_f1_score,
-    cw_gain_score,
-    cw_matthews_corrcoef,
-    cw_precision_score,
-    cw_recall_score,
-    cw_roc_curve,
-    cw_specificity_score,
-)
-from skselect.metrics._confusion import selective_confusion_matrix
-from skselect.metrics._csr import (
-    CsrTest,
-    csr_score,
-    csr_test,
-    p_risk_score,
-)
-from skselect.metrics._error_detection import (
-    auroc_aurc_score,
-    f1_retention_auc_score,
-    failure_auroc_score,
-    failure_average_precision_score,
-    oc_auc_score,
-)
-from skselect.metrics._evaluate import DEFAULT_METRICS, evaluate
-from skselect.metrics._smooth_errors import (
-    ecce_mad,
-    ecce_r,
-    isotonic_calibration_distance,
-    smooth_calibration_error,
-    top_label_brier_score,
-)
-from skselect.metrics._t_cal import TCalTest, t_cal_test
-from skselect.metrics._table import SPECS, MetricSpec
-from skselect.metrics._threshold import (
-    coverage_score,
-    cwsa_contributions,
-    cwsa_plus_score,
-    cwsa_score,
-    generalized_risk_score,
-    selective_accuracy_score,
-    selective_cost_score,
-    selective_risk_score,
-)
+from skselect.metrics._areas import *
+from skselect.metrics._calibration_errors import *
+from skselect.metrics._calibration_tests import *
+from skselect.metrics._cau import *
+from skselect.metrics._confidence_weighted import *
+from skselect.metrics._csr import *
+from skselect.metrics._error_detection import *
+from skselect.metrics._evaluate import *
+from skselect.metrics._metric import *
+from skselect.metrics._threshold import *
 
 if TYPE_CHECKING:
-    from skselect.inference import (
-        MetricInterval,
-        compare_across_datasets,
-        compare_models,
-        metric_interval,
-        metrics_by_class,
-        metrics_by_group,
-    )
+    from skselect.inference import *
 
-__all__ = [
-    "DEFAULT_METRICS",
-    "SPECS",
-    "CauComponents",
-    "CsrTest",
-    "EcceTest",
-    "EcdTest",
-    "MetricInterval",
-    "MetricSpec",
-    "ReviewPlan",
-    "TCalTest",
-    "accuracy_rejection_auc_score",
-    "augrc_score",
-    "aumcc_score",
-    "aurc_score",
-    "auroc_aurc_score",
-    "cau_components",
-    "cau_score",
-    "classwise_calibration_error",
-    "compare_across_datasets",
-    "compare_models",
-    "coverage_at_risk_score",
-    "coverage_score",
-    "csr_score",
-    "csr_test",
-    "cw_accuracy_score",
-    "cw_auc_score",
-    "cw_confusion_matrix",
-    "cw_f1_score",
-    "cw_gain_score",
-    "cw_matthews_corrcoef",
-    "cw_precision_score",
-    "cw_recall_score",
-    "cw_roc_curve",
-    "cw_specificity_score",
-    "cwsa_contributions",
-    "cwsa_plus_score",
-    "cwsa_score",
-    "debiased_calibration_error",
-    "eaurc_score",
-    "ecce_mad",
-    "ecce_r",
-    "ecce_test",
-    "ecd_score",
-    "ecd_test",
-    "evaluate",
-    "expected_calibration_error",
-    "f1_retention_auc_score",
-    "failure_auroc_score",
-    "failure_average_precision_score",
-    "generalized_risk_score",
-    "isotonic_calibration_distance",
-    "maximum_calibration_error",
-    "metric_interval",
-    "metrics_by_class",
-    "metrics_by_group",
-    "naurc_score",
-    "oc_auc_score",
-    "p_risk_score",
-    "reliability_curve",
-    "review_at_reliability",
-    "review_rate_at_reliability_score",
-    "risk_at_coverage_score",
-    "selective_accuracy_score",
-    "selective_confusion_matrix",
-    "selective_cost_score",
-    "selective_risk_score",
-    "smooth_calibration_error",
-    "t_cal_test",
-    "tce_score",
-    "top_label_brier_score",
-]
+__all__ = ["MetricInterval", "compare_across_datasets", "compare_models"]
+__all__ += ["metric_interval", "metrics_by_class", "metrics_by_group"]
+__all__ += _areas.__all__
+__all__ += _calibration_errors.__all__
+__all__ += _calibration_tests.__all__
+__all__ += _cau.__all__
+__all__ += _confidence_weighted.__all__
+__all__ += _csr.__all__
+__all__ += _error_detection.__all__
+__all__ += _evaluate.__all__
+__all__ += _metric.__all__
+__all__ += _threshold.__all__
 
 
 def __getattr__(name: str) -> Any:
@@ -180,4 +60,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return __all__
+    return sorted(__all__)

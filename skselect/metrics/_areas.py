@@ -11,7 +11,20 @@ from skselect._lib.checks.options import check_choice, check_cwsa_thresholds
 from skselect._lib.notebook import NotebookText
 from skselect._lib.typing import FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import DoorOptions, judge_proba, metric
+from skselect.metrics._influence import (
+    RankedInfluence,
+    augrc_lines,
+    aurc_lines,
+    eaurc_lines,
+    negative_aurc_lines,
+    ranked,
+)
+from skselect.metrics._metric import RowOptions, metric, share_options
+from skselect.metrics._rows import ScoredRows, score_proba
+
+__all__ = ["ReviewPlan", "accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
+__all__ += ["aurc_score", "coverage_at_risk_score", "eaurc_score", "naurc_score"]
+__all__ += ["review_at_reliability", "review_rate_at_reliability_score", "risk_at_coverage_score"]
 
 # Kernels (the other areas are methods of the curve) --------------------------------------
 
@@ -123,19 +136,129 @@ def review_rate_at_reliability(curve: RiskCoverageCurve, reliability: float) -> 
     return 1.0 - curve.coverage_at_reliability(reliability)
 
 
+# How much each row moves them ---------------------------------------------------------
+
+
+def augrc_influence(
+    rows: ScoredRows, estimator: str = "trapezoid", coverage_range: Any = None
+) -> RankedInfluence | None:
+    if coverage_range is not None or rows.curve.n_rows < 3:
+        return None
+    return ranked(rows, rows.curve.augrc(estimator=estimator), "log", augrc_lines)
+
+
+def aurc_influence(
+    rows: ScoredRows, estimator: str = "empirical", ties: str = "expected"
+) -> RankedInfluence | None:
+    if estimator != "empirical" or ties != "expected":
+        return None
+    return ranked(rows, rows.curve.aurc(), "log", aurc_lines)
+
+
+def eaurc_influence(rows: ScoredRows) -> RankedInfluence | None:
+    if not rows.curve.mean_loss < 1 or rows.curve.is_graded:
+        return None
+    return ranked(rows, rows.curve.eaurc(), "log", eaurc_lines)
+
+
+def accuracy_rejection_auc_influence(
+    rows: ScoredRows, estimator: str = "empirical"
+) -> RankedInfluence | None:
+    if estimator != "empirical":
+        return None
+    return ranked(rows, 1.0 - rows.curve.aurc(), "logit", negative_aurc_lines)
+
+
 # Public functions ------------------------------------------------------------------------
 
 
-@metric
+@metric(
+    RiskCoverageCurve.augrc,
+    "lower",
+    range="[0, 0.5]",
+    undefined="no errors: 0",
+    closed_form=augrc_influence,
+    registered=True,
+    meaning="Averaged over all coverages, {share} of all rows are accepted and wrong.",
+)
+def augrc_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    estimator: str = "trapezoid",
+    coverage_range: tuple[float, float] | None = None,
+    **options: Unpack[RowOptions],
+) -> float:
+    """Compute the area under the generalised risk-coverage curve (lower is better).
+
+    :Formula: ``area under generalised risk over coverage``
+    :Use for: comparing models, errors and ranking together
+    :Not for: where one fixed threshold is in use: see selective_risk
+    :Source: Traub et al. 2024
+
+    Parameters
+    ----------
+    %(data)s
+    estimator : {"trapezoid", "unbiased"}, default="trapezoid"
+        "trapezoid": straight lines from (0, 0) (eq. 6 of [1]_). "unbiased": the U-statistic
+        sum l_i (r_i - 1)/(n (n - 1)) with ascending midranks r; unweighted only.
+    coverage_range : (float, float), default=None
+        Integrate from one coverage to another and divide by the width; None is (0, 1).
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 0.5]
+        (Partial areas can reach 1.) 0 when there are no errors.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or "unbiased" gets weights, a range or a single row.
+
+    Notes
+    -----
+    It is the mean rate of silent failures over all coverages. For 0/1 losses it equals
+    (1 - AUROC_f) a (1 - a) + (1 - a)^2/2 with accuracy a and AUROC_f the failure AUROC
+    (eq. 7 of [1]_).
+
+    References
+    ----------
+    .. [1] %(augrc)s
+
+    Examples
+    --------
+    >>> from skselect.metrics import augrc_score
+    >>> augrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
+    0.09375
+    """
+    curve = score_proba(y_true, y_proba, **options).curve
+    return curve.augrc(estimator=estimator, coverage_range=coverage_range)
+
+
+@metric(
+    RiskCoverageCurve.aurc,
+    "lower",
+    undefined="no errors: 0",
+    scale_free=False,
+    closed_form=aurc_influence,
+    registered=True,
+    meaning="Averaged over all coverages, {share} of the accepted rows are wrong.",
+)
 def aurc_score(
     y_true: Any,
     y_proba: Any,
     *,
     estimator: str = "empirical",
     ties: str = "expected",
-    **options: Unpack[DoorOptions],
+    **options: Unpack[RowOptions],
 ) -> float:
     """Compute the area under the risk-coverage curve (lower is better).
+
+    :Formula: ``mean over rows k of the risk of the k surest``
+    :Use for: comparison with published values
+    :Not for: comparing models: the first errors weigh without bound; see augrc
+    :Source: Geifman et al. 2019
 
     Parameters
     ----------
@@ -189,12 +312,25 @@ def aurc_score(
     >>> round(aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.1458
     """
-    return judge_proba(y_true, y_proba, **options).curve.aurc(estimator=estimator, ties=ties)
+    return score_proba(y_true, y_proba, **options).curve.aurc(estimator=estimator, ties=ties)
 
 
-@metric
-def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+@metric(
+    RiskCoverageCurve.eaurc,
+    "lower",
+    undefined="no errors: 0",
+    scale_free=False,
+    closed_form=eaurc_influence,
+    registered=True,
+    meaning="If its errors were its least sure answers, AURC would be {points} lower.",
+)
+def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> float:
     """Compute the excess AURC over the best possible ranking of the same losses.
+
+    :Formula: ``AURC - AURC of the best order``
+    :Use for: what better ranking could gain
+    :Not for: comparing models of different accuracy
+    :Source: Geifman et al. 2019
 
     Parameters
     ----------
@@ -224,12 +360,23 @@ def eaurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> fl
     >>> eaurc_score([0, 1, 1, 0], [.1, .9, .7, .6])
     0.0
     """
-    return judge_proba(y_true, y_proba, **options).curve.eaurc()
+    return score_proba(y_true, y_proba, **options).curve.eaurc()
 
 
-@metric
-def naurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+@metric(
+    RiskCoverageCurve.naurc,
+    "lower",
+    range="[0, inf)",
+    undefined="all losses equal: nan",
+    scale_free=False,
+)
+def naurc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> float:
     """Compute the normalised AURC: 0 for the best ranking, 1 for a random one.
+
+    :Formula: ``(AURC - best)/(mean loss - best)``
+    :Use for: share of the possible ranking that is missed
+    :Not for: few errors: it is noisy
+    :Source: Cattelan & Silva 2024
 
     Parameters
     ----------
@@ -258,61 +405,10 @@ def naurc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> fl
     >>> round(naurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.4444
     """
-    return judge_proba(y_true, y_proba, **options).curve.naurc()
+    return score_proba(y_true, y_proba, **options).curve.naurc()
 
 
-@metric
-def augrc_score(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    estimator: str = "trapezoid",
-    coverage_range: tuple[float, float] | None = None,
-    **options: Unpack[DoorOptions],
-) -> float:
-    """Compute the area under the generalised risk-coverage curve (lower is better).
-
-    Parameters
-    ----------
-    %(data)s
-    estimator : {"trapezoid", "unbiased"}, default="trapezoid"
-        "trapezoid": straight lines from (0, 0) (eq. 6 of [1]_). "unbiased": the U-statistic
-        sum l_i (r_i - 1)/(n (n - 1)) with ascending midranks r; unweighted only.
-    coverage_range : (float, float), default=None
-        Integrate from one coverage to another and divide by the width; None is (0, 1).
-    %(options)s
-
-    Returns
-    -------
-    float in [0, 0.5]
-        (Partial areas can reach 1.) 0 when there are no errors.
-
-    Raises
-    ------
-    ValueError
-        If an argument is malformed, or "unbiased" gets weights, a range or a single row.
-
-    Notes
-    -----
-    It is the mean rate of silent failures over all coverages. For 0/1 losses it equals
-    (1 - AUROC_f) a (1 - a) + (1 - a)^2/2 with accuracy a and AUROC_f the failure AUROC
-    (eq. 7 of [1]_).
-
-    References
-    ----------
-    .. [1] %(augrc)s
-
-    Examples
-    --------
-    >>> from skselect.metrics import augrc_score
-    >>> augrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
-    0.09375
-    """
-    curve = judge_proba(y_true, y_proba, **options).curve
-    return curve.augrc(estimator=estimator, coverage_range=coverage_range)
-
-
-@metric
+@metric(aumcc, "higher", range="[-1, 1]", undefined="coverage never moves: 0 (trapezoid)")
 def aumcc_score(
     y_true: Any,
     y_proba: Any,
@@ -320,9 +416,14 @@ def aumcc_score(
     metric: str = "cwsa_plus",
     estimator: str = "trapezoid",
     thresholds: Any = None,
-    **options: Unpack[DoorOptions],
+    **options: Unpack[RowOptions],
 ) -> float:
     """Compute the area under a metric-coverage curve.
+
+    :Formula: ``area under a metric over coverage, t = .50 ... .99``
+    :Use for: a metric over many thresholds
+    :Not for: estimator='trapezoid' for confident models: 0 for a perfect one
+    :Source: arXiv 2505.18622
 
     Parameters
     ----------
@@ -347,8 +448,7 @@ def aumcc_score(
 
     References
     ----------
-    .. [1] Shahnazari et al., "Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation", arXiv 2505.18622, 2025.
+    .. [1] %(cwsa)s
 
     Examples
     --------
@@ -359,14 +459,26 @@ def aumcc_score(
     >>> round(aumcc_score(y_true, y_proba, metric="selective_accuracy", estimator="exact"), 4)
     0.8542
     """
-    return aumcc(judge_proba(y_true, y_proba, **options).curve, metric, estimator, thresholds)
+    return aumcc(score_proba(y_true, y_proba, **options).curve, metric, estimator, thresholds)
 
 
-@metric
+@metric(
+    accuracy_rejection_auc,
+    "higher",
+    undefined="no errors: 1",
+    for_comparison=True,
+    scale_free=False,
+    closed_form=accuracy_rejection_auc_influence,
+)
 def accuracy_rejection_auc_score(
-    y_true: Any, y_proba: Any, *, estimator: str = "empirical", **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, estimator: str = "empirical", **options: Unpack[RowOptions]
 ) -> float:
     """Compute the area under the accuracy-rejection curve, one minus the AURC.
+
+    :Formula: ``1 - AURC``
+    :Use for: comparison with published values
+    :Not for: as for aurc
+    :Source: Nadeem et al. 2009
 
     Parameters
     ----------
@@ -394,14 +506,19 @@ def accuracy_rejection_auc_score(
     >>> round(accuracy_rejection_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.8542
     """
-    return accuracy_rejection_auc(judge_proba(y_true, y_proba, **options).curve, estimator)
+    return accuracy_rejection_auc(score_proba(y_true, y_proba, **options).curve, estimator)
 
 
-@metric
+@metric(RiskCoverageCurve.risk_at_coverage, "lower")
 def risk_at_coverage_score(
-    y_true: Any, y_proba: Any, *, coverage: float, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, coverage: float, **options: Unpack[RowOptions]
 ) -> float:
     """Compute the selective risk of the smallest accepted set with a given coverage.
+
+    :Formula: ``risk of the smallest S(t) with coverage >= q``
+    :Use for: a fixed capacity for review
+    :Not for: as a promise for new cases
+    :Source: Geifman & El-Yaniv 2017
 
     Parameters
     ----------
@@ -422,14 +539,19 @@ def risk_at_coverage_score(
     >>> round(risk_at_coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], coverage=.75), 4)
     0.3333
     """
-    return judge_proba(y_true, y_proba, **options).curve.risk_at_coverage(coverage)
+    return score_proba(y_true, y_proba, **options).curve.risk_at_coverage(coverage)
 
 
-@metric
+@metric(RiskCoverageCurve.coverage_at_risk, "higher", undefined="no threshold meets the risk: 0")
 def coverage_at_risk_score(
-    y_true: Any, y_proba: Any, *, max_risk: float, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, max_risk: float, **options: Unpack[RowOptions]
 ) -> float:
     """Compute the largest coverage whose selective risk is at most `max_risk`.
+
+    :Formula: ``largest coverage with selective risk <= r``
+    :Use for: a fixed quality of decisions
+    :Not for: as a promise for new cases: see ThresholdTuner
+    :Source: Geifman & El-Yaniv 2017
 
     Parameters
     ----------
@@ -452,14 +574,19 @@ def coverage_at_risk_score(
     >>> coverage_at_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], max_risk=.25)
     1.0
     """
-    return judge_proba(y_true, y_proba, **options).curve.coverage_at_risk(max_risk)
+    return score_proba(y_true, y_proba, **options).curve.coverage_at_risk(max_risk)
 
 
-@metric
+@metric(review_rate_at_reliability, "lower", undefined="no threshold is reliable enough: 1")
 def review_rate_at_reliability_score(
-    y_true: Any, y_proba: Any, *, reliability: float, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, reliability: float, **options: Unpack[RowOptions]
 ) -> float:
     """Compute the least share of rows to review so that silent errors stay rare.
+
+    :Formula: ``1 - largest coverage with generalised risk <= 1 - rho``
+    :Use for: how much a person must review
+    :Not for: as a promise for new cases: see ThresholdTuner
+    :Source: conditional cross-entropy paper, eq. 14
 
     Parameters
     ----------
@@ -486,12 +613,12 @@ def review_rate_at_reliability_score(
     >>> review_rate_at_reliability_score([0, 1, 1, 0], [.1, .9, .6, .7], reliability=.9)
     0.5
     """
-    return review_rate_at_reliability(judge_proba(y_true, y_proba, **options).curve, reliability)
+    return review_rate_at_reliability(score_proba(y_true, y_proba, **options).curve, reliability)
 
 
-@metric
+@share_options
 def review_at_reliability(
-    y_true: Any, y_proba: Any, *, reliability: float, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, reliability: float, **options: Unpack[RowOptions]
 ) -> ReviewPlan:
     """Compute what must be reviewed, and what passes, so that silent errors stay rare.
 
@@ -528,4 +655,4 @@ def review_at_reliability(
     >>> plan.review_rate, round(plan.pass_rate, 4), plan.invalid_review_cost
     (0.5, 0.6667, 2500.0)
     """
-    return review_plan(judge_proba(y_true, y_proba, **options).curve, reliability)
+    return review_plan(score_proba(y_true, y_proba, **options).curve, reliability)

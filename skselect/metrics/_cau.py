@@ -10,11 +10,13 @@ import numpy as np
 
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_number
-from skselect._lib.checks.proba import check_has_proba
+from skselect._lib.checks.rows import check_has_proba
 from skselect._lib.typing import FloatArray
-from skselect.metrics._arguments import ClassOptions, check_eps, class_metric
+from skselect.metrics._metric import ClassOptions, check_eps, metric, share_options
 from skselect.predictions.confidence import normalized_entropy
 from skselect.predictions.predictions import Predictions
+
+__all__ = ["CauComponents", "cau_components", "cau_score"]
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -80,7 +82,7 @@ def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> fl
 # Public functions ------------------------------------------------------------------------
 
 
-@class_metric
+@share_options
 def cau_components(
     y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[ClassOptions]
 ) -> CauComponents:
@@ -121,7 +123,14 @@ def cau_components(
     return find_components(Predictions.from_proba(y_true, y_proba, **options), eps)
 
 
-@class_metric
+@metric(
+    cau,
+    "lower",
+    range="[0, inf)",
+    undefined="a part without rows: left out; scorer without right rows: nan",
+    needs_right=True,
+    registered=True,
+)
 def cau_score(
     y_true: Any,
     y_proba: Any,
@@ -131,6 +140,11 @@ def cau_score(
     **options: Unpack[ClassOptions],
 ) -> float:
     """Compute correctness-aligned uncertainty: unsure where right plus sure where wrong.
+
+    :Formula: ``mean -log(1 - h) if right + lambda mean -log h if wrong, h = H(p)/log K``
+    :Use for: whether entropy is low where right and high where wrong
+    :Not for: calibration: it rewards certainty
+    :Source: conditional cross-entropy paper, eqs. 5-8
 
     Parameters
     ----------

@@ -13,19 +13,18 @@ import numpy as np
 
 from skselect._lib.checks import shown, warn_user
 from skselect._lib.checks.labels import check_both_kinds, check_two_classes
-from skselect._lib.checks.proba import check_has_proba, resolve_pos_label
-from skselect._lib.checks.rows import check_unit_confidence
+from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, resolve_pos_label
 from skselect._lib.typing import BoolArray, FloatArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import (
-    CountOptions,
-    DoorOptions,
-    claim_count_metric,
-    claim_metric,
-    judge_proba,
-)
+from skselect.metrics._influence import Influence, ratio_of
+from skselect.metrics._metric import WeighedCountOptions, WeighedRowOptions, metric, share_options
+from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
+
+__all__ = ["cw_accuracy_score", "cw_auc_score", "cw_confusion_matrix", "cw_f1_score"]
+__all__ += ["cw_gain_score", "cw_matthews_corrcoef", "cw_precision_score", "cw_recall_score"]
+__all__ += ["cw_roc_curve", "cw_specificity_score"]
 
 # Kernels of classes ----------------------------------------------------------------------
 
@@ -239,6 +238,14 @@ def cw_auc(predictions: Predictions, average: str | None = "macro") -> Any:
     return average_defined(values, share, average, "cw_auc")
 
 
+# How much each row moves them ---------------------------------------------------------
+
+
+def cw_accuracy_influence(rows: ScoredRows) -> Influence | None:
+    right = rows.outcomes.confidence * (1.0 - rows.outcomes.loss)
+    return ratio_of(right, rows.outcomes.confidence, "logit")
+
+
 # Public functions ------------------------------------------------------------------------
 
 
@@ -246,12 +253,14 @@ def _read_classes(
     y_true: Any, y_proba: Any, average: str | None, **options: Any
 ) -> tuple[Predictions, str | None, Any]:
     """Return what a kernel of classes takes: predictions, average and positive class."""
-    predictions = judge_proba(y_true, y_proba, **options).claimed.predictions
+    predictions = score_proba(y_true, y_proba, **options).by_correctness.predictions
     return predictions, average, find_asked_class(y_proba, average, options.get("pos_label"))
 
 
-@claim_count_metric
-def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> FloatArray:
+@share_options
+def cw_confusion_matrix(
+    y_true: Any, y_proba: Any, **options: Unpack[WeighedCountOptions]
+) -> FloatArray:
     """Compute the confusion matrix in which each row counts by its confidence.
 
     Parameters
@@ -283,14 +292,23 @@ def cw_confusion_matrix(y_true: Any, y_proba: Any, **options: Unpack[CountOption
     array([[0.75, 0.75],
            [0.  , 1.5 ]])
     """
-    return _confusion(judge_proba(y_true, y_proba, **options).claimed.predictions)[:-1]
+    return _confusion(score_proba(y_true, y_proba, **options).by_correctness.predictions)[:-1]
 
 
-@claim_count_metric
+@metric(cw_precision, "higher", undefined="class never predicted: nan alone, 0 in a mean")
 def cw_precision_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
+    y_true: Any,
+    y_proba: Any,
+    *,
+    average: str | None = "auto",
+    **options: Unpack[WeighedCountOptions],
 ) -> Any:
     """Compute the precision in which each row counts by its confidence.
+
+    :Formula: ``cwTP/(cwTP + cwFP)``
+    :Use for: false alarms, above all confident ones
+    :Not for: confidences that are not probabilities
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -327,11 +345,20 @@ def cw_precision_score(
     return cw_precision(*_read_classes(y_true, y_proba, average, **options))
 
 
-@claim_count_metric
+@metric(cw_recall, "higher", undefined="class without rows: nan, left out of the mean")
 def cw_recall_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
+    y_true: Any,
+    y_proba: Any,
+    *,
+    average: str | None = "auto",
+    **options: Unpack[WeighedCountOptions],
 ) -> Any:
     """Compute the recall (sensitivity) in which each row counts by its confidence.
+
+    :Formula: ``cwTP/(cwTP + cwFN)``
+    :Use for: missed cases, above all confident misses
+    :Not for: confidences that are not probabilities
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -368,11 +395,20 @@ def cw_recall_score(
     return cw_recall(*_read_classes(y_true, y_proba, average, **options))
 
 
-@claim_count_metric
+@metric(cw_specificity, "higher", undefined="no rows of other classes: nan, left out of the mean")
 def cw_specificity_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
+    y_true: Any,
+    y_proba: Any,
+    *,
+    average: str | None = "auto",
+    **options: Unpack[WeighedCountOptions],
 ) -> Any:
     """Compute the specificity in which each row counts by its confidence.
+
+    :Formula: ``cwTN/(cwTN + cwFP)``
+    :Use for: how rarely other classes are taken for it
+    :Not for: many classes: near 1 for all
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -408,11 +444,20 @@ def cw_specificity_score(
     return cw_specificity(*_read_classes(y_true, y_proba, average, **options))
 
 
-@claim_count_metric
+@metric(cw_f1, "higher", undefined="class neither true nor predicted: nan, left out of the mean")
 def cw_f1_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "auto", **options: Unpack[CountOptions]
+    y_true: Any,
+    y_proba: Any,
+    *,
+    average: str | None = "auto",
+    **options: Unpack[WeighedCountOptions],
 ) -> Any:
     """Compute the F1 score in which each row counts by its confidence.
+
+    :Formula: ``2 cwTP/(2 cwTP + cwFP + cwFN)``
+    :Use for: precision and recall in one
+    :Not for: confidences that are not probabilities
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -448,9 +493,16 @@ def cw_f1_score(
     return cw_f1(*_read_classes(y_true, y_proba, average, **options))
 
 
-@claim_count_metric
-def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> float:
+@metric(cw_matthews, "higher", range="[-1, 1]", undefined="one true or one predicted class: nan")
+def cw_matthews_corrcoef(
+    y_true: Any, y_proba: Any, **options: Unpack[WeighedCountOptions]
+) -> float:
     """Compute the Matthews correlation in which each row counts by its confidence.
+
+    :Formula: ``correlation of true and predicted class, weights w c``
+    :Use for: unbalanced classes
+    :Not for: confidences that are not probabilities
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -483,12 +535,24 @@ def cw_matthews_corrcoef(y_true: Any, y_proba: Any, **options: Unpack[CountOptio
     >>> round(cw_matthews_corrcoef([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.5774
     """
-    return cw_matthews(judge_proba(y_true, y_proba, **options).claimed.predictions)
+    return cw_matthews(score_proba(y_true, y_proba, **options).by_correctness.predictions)
 
 
-@claim_metric
-def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+@metric(
+    cw_accuracy,
+    "higher",
+    undefined="all confidences 0: nan",
+    closed_form=cw_accuracy_influence,
+    registered=True,
+    meaning="If each answer counts by its confidence, {share} are right.",
+)
+def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) -> float:
     """Compute the confidence-weighted accuracy: each row counts by its confidence.
+
+    :Formula: ``sum of w c a / sum of w c``
+    :Use for: whether it is surer where it is right
+    :Not for: without accuracy beside it
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -516,12 +580,17 @@ def cw_accuracy_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions])
     >>> round(cw_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7742
     """
-    return cw_accuracy(judge_proba(y_true, y_proba, **options).claimed.curve)
+    return cw_accuracy(score_proba(y_true, y_proba, **options).by_correctness.curve)
 
 
-@claim_metric
-def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+@metric(cw_gain, "higher", range="[-1, 1]", undefined="no errors: nan")
+def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) -> float:
     """Compute the gain of cw_accuracy over the accuracy, as a share of the largest possible gain.
+
+    :Formula: ``(cwA - acc)/(1 - min(cwA, acc))``
+    :Use for: what confidence adds to accuracy
+    :Not for: few errors
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -549,14 +618,28 @@ def cw_gain_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> 
     >>> round(cw_gain_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0968
     """
-    return cw_gain(judge_proba(y_true, y_proba, **options).claimed.curve)
+    return cw_gain(score_proba(y_true, y_proba, **options).by_correctness.curve)
 
 
-@claim_count_metric
+@metric(
+    cw_auc,
+    "higher",
+    undefined="class with no row or all rows: nan, left out of the mean",
+    registered=True,
+)
 def cw_auc_score(
-    y_true: Any, y_proba: Any, *, average: str | None = "macro", **options: Unpack[CountOptions]
+    y_true: Any,
+    y_proba: Any,
+    *,
+    average: str | None = "macro",
+    **options: Unpack[WeighedCountOptions],
 ) -> Any:
     """Compute the area under the confidence-weighted ROC curve, one class against the rest.
+
+    :Formula: ``mean over classes of the AUC of p_k, weights w c``
+    :Use for: ranking of classes where the model is sure
+    :Not for: rating abstention: see augrc
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -593,12 +676,12 @@ def cw_auc_score(
     >>> round(cw_auc_score([0, 1, 1, 0], [.25, .875, .625, .75]), 4)
     0.7917
     """
-    return cw_auc(judge_proba(y_true, y_proba, **options).claimed.predictions, average)
+    return cw_auc(score_proba(y_true, y_proba, **options).by_correctness.predictions, average)
 
 
-@claim_count_metric
+@share_options
 def cw_roc_curve(
-    y_true: Any, y_proba: Any, **options: Unpack[CountOptions]
+    y_true: Any, y_proba: Any, **options: Unpack[WeighedCountOptions]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute the ROC curve in which each row counts by its confidence (two classes).
 
@@ -634,7 +717,7 @@ def cw_roc_curve(
     >>> tpr.round(3)
     array([0.   , 0.583, 0.583, 1.   , 1.   ])
     """
-    predictions = judge_proba(y_true, y_proba, **options).claimed.predictions
+    predictions = score_proba(y_true, y_proba, **options).by_correctness.predictions
     remedy = "; cw_auc_score takes any number"
     check_two_classes(predictions.classes, "cw_roc_curve", remedy)
     place = find_positive(predictions, options.get("pos_label"))

@@ -16,8 +16,11 @@ from skselect._lib.checks.rows import refuse_graded_test, refuse_weights, warn_s
 from skselect._lib.notebook import NotebookText
 from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import DoorOptions, check_eps, claim_metric, judge_proba
+from skselect.metrics._metric import WeighedRowOptions, check_eps, metric, share_options
+from skselect.metrics._rows import score_proba
 from skselect.predictions.outcomes import Outcomes
+
+__all__ = ["CsrTest", "csr_score", "csr_test", "p_risk_score"]
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -263,11 +266,25 @@ def _measure(rows: Outcomes, eps: float) -> tuple[float, float]:
 # Public functions ------------------------------------------------------------------------
 
 
-@claim_metric
+@metric(
+    csr,
+    "lower",
+    range="[0, inf)",
+    undefined="no errors: 0",
+    best=1.0,
+    no_interval="its mean rests on a few rare errors; csr_test tells whether it could be chance",
+    meaning="If each error counts by 1 / (1 - confidence), it has {number} times the errors of "
+    "an honest confidence.",
+)
 def csr_score(
-    y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[WeighedRowOptions]
 ) -> float:
     """Compute the calibrated size ratio, CSR, which is huge if there are errors near certainty.
+
+    :Formula: ``mean of l/(1 - c)``
+    :Use for: errors near certainty
+    :Not for: calibration as a whole: it sees the tail only
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -305,14 +322,27 @@ def csr_score(
     >>> round(csr_score([0, 1, 1, 0], [.1, .9, .6, .75]), 4)
     1.0
     """
-    return csr(judge_proba(y_true, y_proba, **options).claimed.curve, eps)
+    return csr(score_proba(y_true, y_proba, **options).by_correctness.curve, eps)
 
 
-@claim_metric
+@metric(
+    p_risk,
+    "lower",
+    undefined="no errors: 0",
+    for_comparison=True,
+    scale_free=False,
+    no_interval="it is a probability computed from the rows themselves; see csr_test",
+    registered=True,
+)
 def p_risk_score(
-    y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, eps: float = 1e-8, **options: Unpack[WeighedRowOptions]
 ) -> float:
     """Compute P_risk, a normal approximation to the evidence that a classifier is overconfident.
+
+    :Formula: ``Phi((CSR - 1)/sigma) if CSR > 1, else 0``
+    :Use for: comparison with published values
+    :Not for: decisions: see csr_test, whose p-value is exact
+    :Source: arXiv 2605.01796
 
     Parameters
     ----------
@@ -355,10 +385,10 @@ def p_risk_score(
     >>> round(p_risk_score([0, 1, 1, 0], [.1, .9, .6, .9]), 4)
     0.8695
     """
-    return p_risk(judge_proba(y_true, y_proba, **options).claimed.curve, eps)
+    return p_risk(score_proba(y_true, y_proba, **options).by_correctness.curve, eps)
 
 
-@claim_metric
+@share_options
 def csr_test(
     y_true: Any,
     y_proba: Any,
@@ -366,7 +396,7 @@ def csr_test(
     eps: float = 1e-8,
     n_draws: int = 999,
     random_state: Any = None,
-    **options: Unpack[DoorOptions],
+    **options: Unpack[WeighedRowOptions],
 ) -> CsrTest:
     """Test whether a classifier is overconfident where it is nearly certain.
 
@@ -421,5 +451,5 @@ def csr_test(
       P_risk   1  (as published: sigma 8.97, z 22.27)
       2 errors among 5 rows, eps 1e-08
     """
-    outcomes = judge_proba(y_true, y_proba, **options).claimed.outcomes
+    outcomes = score_proba(y_true, y_proba, **options).by_correctness.outcomes
     return run_csr_test(outcomes, eps, n_draws, random_state)

@@ -14,12 +14,17 @@ from skselect._lib.arrays import ROUNDING
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.labels import check_two_classes
 from skselect._lib.checks.options import check_choice, check_number
-from skselect._lib.checks.proba import check_has_proba
+from skselect._lib.checks.rows import check_has_proba
 from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import CountOptions, DoorOptions, count_metric, judge_proba, metric
+from skselect.metrics._influence import RankedInfluence, auroc_lines, ranked
+from skselect.metrics._metric import CountOptions, RowOptions, metric
+from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
+
+__all__ = ["auroc_aurc_score", "f1_retention_auc_score", "failure_auroc_score"]
+__all__ += ["failure_average_precision_score", "oc_auc_score"]
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -159,12 +164,36 @@ def _pairs_gained(
     return gained.astype(np.float64)
 
 
+# How much each row moves them ---------------------------------------------------------
+
+
+def failure_auroc_influence(rows: ScoredRows) -> RankedInfluence | None:
+    curve = rows.curve
+    if curve.is_graded or min(curve.sums.loss, curve.n_rows - curve.sums.loss) < 2:
+        return None
+    return ranked(rows, curve.sums.auroc, "logit", auroc_lines)
+
+
 # Public functions ------------------------------------------------------------------------
 
 
-@metric
-def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+@metric(
+    failure_auroc,
+    "higher",
+    undefined="no errors or no right rows: nan",
+    closed_form=failure_auroc_influence,
+    rests_on="errors and right answers",
+    registered=True,
+    meaning="Of a right and a wrong answer, the right one is the surer in {share} of "
+    "pairs (by chance: 50 %).",
+)
+def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> float:
     """Compute the probability that a right answer is surer than an error (AUROC_f).
+
+    :Formula: ``P(right surer than wrong) + P(tie)/2``
+    :Use for: confidences of one classifier
+    :Not for: comparing classifiers: it ignores how many errors there are
+    :Source: Traub et al. 2024
 
     Parameters
     ----------
@@ -203,14 +232,19 @@ def failure_auroc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions
     >>> round(failure_auroc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6667
     """
-    return failure_auroc(judge_proba(y_true, y_proba, **options).curve)
+    return failure_auroc(score_proba(y_true, y_proba, **options).curve)
 
 
-@metric
+@metric(failure_average_precision, "higher", undefined="nothing to find: nan")
 def failure_average_precision_score(
-    y_true: Any, y_proba: Any, *, positive: str = "error", **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, positive: str = "error", **options: Unpack[RowOptions]
 ) -> float:
     """Compute the average precision of finding errors (AUPR-Error) or right answers.
+
+    :Formula: ``sum of (gain in recall) x precision of finding errors``
+    :Use for: searching for rare errors
+    :Not for: comparing classifiers: more errors raise it
+    :Source: Traub et al. 2024
 
     Parameters
     ----------
@@ -251,14 +285,19 @@ def failure_average_precision_score(
     >>> failure_average_precision_score([0, 1, 1, 0], [.1, .9, .6, .7])
     0.5
     """
-    return failure_average_precision(judge_proba(y_true, y_proba, **options).curve, positive)
+    return failure_average_precision(score_proba(y_true, y_proba, **options).curve, positive)
 
 
-@metric
+@metric(oc_auc, "higher", undefined="no errors left: nan", for_comparison=True)
 def oc_auc_score(
-    y_true: Any, y_proba: Any, *, review_fraction: float = 0.1, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, review_fraction: float = 0.1, **options: Unpack[RowOptions]
 ) -> float:
     """Compute the failure AUROC after the errors in a share of unsure rows were corrected (OC-AUC).
+
+    :Formula: ``failure AUROC once errors in the least sure share are corrected``
+    :Use for: a fixed review budget with an oracle
+    :Not for: comparing classifiers, or other budgets
+    :Source: Kivlichan et al. 2021
 
     Parameters
     ----------
@@ -301,12 +340,23 @@ def oc_auc_score(
     >>> round(oc_auc_score([0, 1, 1, 0], [.1, .9, .6, .7], review_fraction=.25), 4)
     0.6667
     """
-    return oc_auc(judge_proba(y_true, y_proba, **options).curve, review_fraction)
+    return oc_auc(score_proba(y_true, y_proba, **options).curve, review_fraction)
 
 
-@metric
-def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOptions]) -> float:
+@metric(
+    f1_retention_auc,
+    "higher",
+    range="[0, 0.715]",
+    undefined="no right rows: 0",
+    for_comparison=True,
+)
+def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> float:
     """Compute the area under the F1-retention curve (F1-AUC).
+
+    :Formula: ``area under 2 T/(x + R) over the share x retained``
+    :Use for: comparison with published values
+    :Not for: comparing classifiers: fewer errors can lower it
+    :Source: Malinin et al. 2021
 
     Parameters
     ----------
@@ -344,12 +394,17 @@ def f1_retention_auc_score(y_true: Any, y_proba: Any, **options: Unpack[DoorOpti
     >>> round(f1_retention_auc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.6078
     """
-    return f1_retention_auc(judge_proba(y_true, y_proba, **options).curve)
+    return f1_retention_auc(score_proba(y_true, y_proba, **options).curve)
 
 
-@count_metric
+@metric(auroc_aurc, "lower", undefined="one class only: nan", for_comparison=True)
 def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions]) -> float:
     """Compute the area under 1 - AUROC of the accepted rows over coverage (AUROC-AURC).
+
+    :Formula: ``mean over k of 1 - AUROC of the k surest rows (two classes)``
+    :Use for: comparison with published values
+    :Not for: comparing classifiers: it may gain by accepting one class
+    :Source: Traub et al. 2024
 
     Parameters
     ----------
@@ -393,4 +448,4 @@ def auroc_aurc_score(y_true: Any, y_proba: Any, **options: Unpack[CountOptions])
     >>> round(auroc_aurc_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.0625
     """
-    return auroc_aurc(judge_proba(y_true, y_proba, **options).predictions)
+    return auroc_aurc(score_proba(y_true, y_proba, **options).predictions)

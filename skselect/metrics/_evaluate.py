@@ -12,10 +12,33 @@ from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import refuse_judged
 from skselect._lib.typing import ConfidenceSpec, LossSpec
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import ClassOptions, Judged, class_metric, judge
-from skselect.metrics._table import SPECS, MetricSpec, check_parameters
+from skselect.metrics import (
+    _areas,
+    _calibration_errors,
+    _calibration_tests,
+    _cau,
+    _confidence_weighted,
+    _csr,
+    _error_detection,
+    _threshold,
+)
+from skselect.metrics._metric import ROWS, ClassOptions, MetricSpec, share_options
+from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions, read_rows
+
+__all__ = ["DEFAULT_METRICS", "SPECS", "evaluate"]
+
+_FAMILIES = [
+    _threshold, _areas, _error_detection, _confidence_weighted, _csr, _calibration_errors,
+    _calibration_tests, _cau,
+]  # fmt: skip
+_ROWS = [spec for family in _FAMILIES for spec in ROWS[family.__name__]]
+
+#: All metrics by their short name; those for comparison with published values come last.
+SPECS: dict[str, MetricSpec] = {
+    spec.name: spec for spec in sorted(_ROWS, key=lambda spec: spec.for_comparison)
+}
 
 #: What `evaluate` computes if no metrics are named.
 DEFAULT_METRICS = (
@@ -24,7 +47,7 @@ DEFAULT_METRICS = (
 )  # fmt: skip
 
 
-@class_metric
+@share_options
 def evaluate(
     *rows: Any,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] = DEFAULT_METRICS,
@@ -78,26 +101,16 @@ def evaluate(
     source = read_rows(rows, tables, **options)
     if isinstance(source, RiskCoverageCurve):
         refuse_judged(confidence, loss)
-        judged = Judged(source)
+        scored = ScoredRows(source)
     else:
-        judged = judge(source, confidence=confidence, loss=loss)
-    return pd.Series({spec.name: kernel_value(spec, judged, known) for spec, known in wanted})
+        scored = score_rows(source, confidence=confidence, loss=loss)
+    return pd.Series({spec.name: spec.value(scored, known) for spec, known in wanted})
 
 
 def _begin_with_names(given: tuple[Any, ...]) -> bool:
     """Tell names of metrics from probabilities; a data frame would list its columns."""
     listed = bool(given) and isinstance(given[0], Collection) and not hasattr(given[0], "shape")
     return listed and all(isinstance(name, str) for name in given[0])
-
-
-def kernel_value(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> float:
-    """Return the metric of rows with the confidence that it reads."""
-    if spec.needs == "predictions" and judged.given is None:
-        raise ValueError(
-            f"metrics: {spec.name!r} reads classes and their probabilities, which Outcomes do not "
-            "hold; pass Predictions.from_proba(y_true, y_proba)."
-        )
-    return float(spec.kernel(getattr(spec.choose_rows(judged), spec.needs), **parameters))
 
 
 def requests(
@@ -123,5 +136,31 @@ def request(
             f"{argument}: {metric!r} needs a dict of parameters, such as {{'threshold': 0.7}}, "
             f"got {shown(parameters)}."
         )
-    check_parameters(spec, parameters)
+    spec.check_parameters(parameters)
     return spec, dict(parameters)
+
+
+def check_comparable(spec: MetricSpec, parameters: Mapping[str, Any]) -> None:
+    """Refuse metrics whose differences do not say which model is better."""
+    if spec.signed:
+        raise ValueError(
+            f"metric: {spec.name!r} is best at 0 and its sign tells the direction, so differences "
+            f"do not say which model is better; test each model with {spec.name}_test."
+        )
+    if spec.chance_raises == "value":
+        raise ValueError(
+            f"metric: {spec.name!r} is never 0 in a sample: chance raises it, by an amount that "
+            "differs from model to model. Compare 'top_label_brier' or 'debiased_l2', and test "
+            "each model with t_cal_test."
+        )
+    check_direction(parameters)
+
+
+def check_direction(parameters: Mapping[str, Any]) -> None:
+    """Refuse an area under a risk: the table says that a larger area is better."""
+    along = parameters.get("metric")
+    if along in _areas.CURVE_METRICS and not SPECS[along].greater_is_better:
+        raise ValueError(
+            f"metric={along!r}: more of this area is worse; use 'selective_accuracy' or the metric "
+            "'augrc' where models are ranked."
+        )

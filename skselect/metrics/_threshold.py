@@ -1,4 +1,4 @@
-"""Metrics at one threshold, below which the classifier abstains.
+"""Metrics at one threshold, below which the classifier abstains; the confusion matrix there.
 
 The kernels come first. They take a curve, or outcomes if each row has its own value or threshold.
 The public functions take labels and probabilities.
@@ -6,18 +6,32 @@ The public functions take labels and probabilities.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.arrays import SPAN
+from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
 from skselect._lib.checks.rows import check_unit_confidence
-from skselect._lib.typing import BoolArray, FloatArray
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.curve import cwsa as definition
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import Countable, DoorOptions, judge_proba, metric
+from skselect.metrics._influence import Influence, mean_of, ratio_of, share_of
+from skselect.metrics._metric import (
+    CountOptions,
+    RowOptions,
+    check_cwsa_threshold,
+    metric,
+    share_options,
+)
+from skselect.metrics._rows import Countable, ScoredRows, score_proba
 from skselect.predictions.outcomes import Outcomes
+
+__all__ = ["coverage_score", "cwsa_contributions", "cwsa_plus_score", "cwsa_score"]
+__all__ += ["generalized_risk_score", "selective_accuracy_score", "selective_confusion_matrix"]
+__all__ += ["selective_cost_score", "selective_risk_score"]
 
 Threshold = float | FloatArray
 
@@ -115,14 +129,76 @@ def cwsa_terms(
     return terms / norm if norm > 0 else np.zeros_like(terms)
 
 
+# How much each row moves them ------------------------------------------------------------
+
+
+def coverage_influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
+    accepted = _marks(rows, threshold)
+    return share_of(accepted, np.ones_like(accepted))
+
+
+def selective_risk_influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
+    accepted = _marks(rows, threshold)
+    return share_of(accepted * rows.outcomes.loss, accepted)
+
+
+def selective_accuracy_influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
+    accepted = _marks(rows, threshold)
+    return share_of(accepted * (1.0 - rows.outcomes.loss), accepted)
+
+
+def generalized_risk_influence(rows: ScoredRows, threshold: float = 0.5) -> Influence | None:
+    silent = _marks(rows, threshold) * rows.outcomes.loss
+    return share_of(silent, np.ones_like(silent))
+
+
+def selective_cost_influence(
+    rows: ScoredRows, threshold: float = 0.5, abstention_cost: float = 0.1
+) -> Influence:
+    accepted = _marks(rows, threshold)
+    return mean_of(accepted * rows.outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
+
+
+def cwsa_influence(
+    rows: ScoredRows,
+    threshold: float = 0.5,
+    normalize: str = "selected",
+    sign: float = -1.0,
+    scale: str = "signed share",
+) -> Influence | None:
+    outcomes = rows.outcomes
+    check_unit_confidence(outcomes.confidence, "CWSA")
+    terms = definition.row_terms(outcomes.loss, outcomes.confidence, threshold, sign)
+    if normalize == "all":
+        return mean_of(terms, scale)
+    return ratio_of(terms, _marks(rows, threshold), scale)
+
+
+def _marks(rows: ScoredRows, threshold: float) -> FloatArray:
+    return accepted_rows(rows.outcomes, threshold).astype(np.float64)
+
+
 # Public functions ------------------------------------------------------------------------
 
 
-@metric
+@metric(
+    coverage,
+    "higher",
+    undefined="nothing accepted: 0",
+    closed_form=coverage_influence,
+    rests_on="rows",
+    registered=True,
+    meaning="It decides {share} of the rows alone.",
+)
 def coverage_score(
-    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
 ) -> float:
     """Compute the share of rows whose confidence reaches the threshold.
+
+    :Formula: ``sum of w over S(t) / W``
+    :Use for: how many cases are decided
+    :Not for: alone: accepting everything wins
+    :Source: El-Yaniv & Wiener 2010
 
     Parameters
     ----------
@@ -148,14 +224,24 @@ def coverage_score(
     >>> coverage_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.8)
     0.5
     """
-    return coverage(judge_proba(y_true, y_proba, **options).countable, check_threshold(threshold))
+    return coverage(score_proba(y_true, y_proba, **options).countable, check_threshold(threshold))
 
 
-@metric
+@metric(
+    selective_risk,
+    "lower",
+    undefined="nothing accepted: nan; scorer -1",
+    closed_form=selective_risk_influence,
+)
 def selective_risk_score(
-    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
 ) -> float:
     """Compute the mean loss of the accepted rows (lower is better).
+
+    :Formula: ``sum of w l over S(t) / sum of w over S(t)``
+    :Use for: how bad the decisions are
+    :Not for: without coverage beside it
+    :Source: Geifman & El-Yaniv 2017
 
     Parameters
     ----------
@@ -185,15 +271,27 @@ def selective_risk_score(
     >>> selective_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.25
     """
-    rows = judge_proba(y_true, y_proba, **options).countable
+    rows = score_proba(y_true, y_proba, **options).countable
     return selective_risk(rows, check_threshold(threshold))
 
 
-@metric
+@metric(
+    selective_accuracy,
+    "higher",
+    undefined="nothing accepted: nan; scorer 0",
+    closed_form=selective_accuracy_influence,
+    registered=True,
+    meaning="Of the rows it decides alone, {share} are right.",
+)
 def selective_accuracy_score(
-    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
 ) -> float:
     """Compute one minus the selective risk: accuracy on the accepted rows.
+
+    :Formula: ``1 - selective risk``
+    :Use for: how good the decisions are
+    :Not for: without coverage beside it
+    :Source: Geifman & El-Yaniv 2017
 
     Parameters
     ----------
@@ -215,15 +313,26 @@ def selective_accuracy_score(
     >>> selective_accuracy_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.6)
     0.75
     """
-    rows = judge_proba(y_true, y_proba, **options).countable
+    rows = score_proba(y_true, y_proba, **options).countable
     return selective_accuracy(rows, check_threshold(threshold))
 
 
-@metric
+@metric(
+    generalized_risk,
+    "lower",
+    undefined="nothing accepted: 0; scorer -1",
+    closed_form=generalized_risk_influence,
+    meaning="{share} of all rows are decided alone and wrong.",
+)
 def generalized_risk_score(
-    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[DoorOptions]
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[RowOptions]
 ) -> float:
     """Compute the rate of silent failures: loss of the accepted rows over all rows.
+
+    :Formula: ``sum of w l over S(t) / W``
+    :Use for: rate of silent errors among all cases
+    :Not for: alone: accepting nothing wins
+    :Source: Traub et al. 2024
 
     Parameters
     ----------
@@ -254,20 +363,32 @@ def generalized_risk_score(
     >>> generalized_risk_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
     0.25
     """
-    rows = judge_proba(y_true, y_proba, **options).countable
+    rows = score_proba(y_true, y_proba, **options).countable
     return generalized_risk(rows, check_threshold(threshold))
 
 
-@metric
+@metric(
+    selective_cost,
+    "lower",
+    range="[0, max(1, d)]",
+    undefined="nothing accepted: d, the cost of abstaining",
+    closed_form=selective_cost_influence,
+    registered=True,
+)
 def selective_cost_score(
     y_true: Any,
     y_proba: Any,
     *,
     threshold: float = 0.5,
     abstention_cost: float = 0.1,
-    **options: Unpack[DoorOptions],
+    **options: Unpack[RowOptions],
 ) -> float:
     """Compute the mean cost when an error costs 1 and an abstention `abstention_cost`.
+
+    :Formula: ``generalised risk + d (1 - coverage)``
+    :Use for: when the cost of abstaining is known
+    :Not for: when it is a guess
+    :Source: Chow 1970
 
     Parameters
     ----------
@@ -300,20 +421,36 @@ def selective_cost_score(
     >>> selective_cost_score([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65, abstention_cost=.2)
     0.3
     """
-    rows = judge_proba(y_true, y_proba, **options).countable
+    rows = score_proba(y_true, y_proba, **options).countable
     return selective_cost(rows, check_threshold(threshold), abstention_cost)
 
 
-@metric
+@metric(
+    cwsa,
+    "higher",
+    range="[-1, 1]",
+    undefined="nothing accepted: 0; scorer -1",
+    confidence="unit",
+    row_terms=partial(cwsa_terms, threshold=0.5, sign=-1.0),
+    closed_form=cwsa_influence,
+    registered=True,
+    meaning="Accepted rows score {number} on average: 1 if right and certain, 0 at the "
+    "threshold, -1 if wrong and certain.",
+)
 def cwsa_score(
     y_true: Any,
     y_proba: Any,
     *,
     threshold: float = 0.5,
     normalize: str = "selected",
-    **options: Unpack[DoorOptions],
+    **options: Unpack[RowOptions],
 ) -> float:
     """Compute CWSA: confidence-weighted selective accuracy, errors subtracted.
+
+    :Formula: ``mean over S(t) of (c - t)/(1 - t) (1 - 2 l)``
+    :Use for: confident errors cost most, at one threshold
+    :Not for: choosing calibrators: sharpness alone raises it
+    :Source: arXiv 2505.18622
 
     Parameters
     ----------
@@ -351,8 +488,7 @@ def cwsa_score(
 
     References
     ----------
-    .. [1] Shahnazari et al., "Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation", arXiv 2505.18622, 2025.
+    .. [1] %(cwsa)s
 
     Examples
     --------
@@ -360,20 +496,35 @@ def cwsa_score(
     >>> round(cwsa_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.325
     """
-    curve = judge_proba(y_true, y_proba, **options).curve
+    curve = score_proba(y_true, y_proba, **options).curve
     return cwsa(curve, check_cwsa_threshold(threshold), normalize)
 
 
-@metric
+@metric(
+    cwsa_plus,
+    "higher",
+    undefined="nothing accepted: 0; scorer 0",
+    confidence="unit",
+    row_terms=partial(cwsa_terms, threshold=0.5, sign=0.0),
+    closed_form=partial(cwsa_influence, sign=0.0, scale="logit"),
+    registered=True,
+    meaning="Accepted rows score {number} on average: 1 if right and certain, 0 if wrong "
+    "or at the threshold.",
+)
 def cwsa_plus_score(
     y_true: Any,
     y_proba: Any,
     *,
     threshold: float = 0.5,
     normalize: str = "selected",
-    **options: Unpack[DoorOptions],
+    **options: Unpack[RowOptions],
 ) -> float:
     """Compute CWSA+: the confidence-weighted share of accepted rows that are right.
+
+    :Formula: ``mean over S(t) of (c - t)/(1 - t) (1 - l)``
+    :Use for: choosing model settings or a threshold, with min_coverage
+    :Not for: choosing calibrators: sharpness alone raises it
+    :Source: arXiv 2505.18622
 
     Parameters
     ----------
@@ -421,8 +572,7 @@ def cwsa_plus_score(
 
     References
     ----------
-    .. [1] Shahnazari et al., "Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation", arXiv 2505.18622, 2025.
+    .. [1] %(cwsa)s
 
     Examples
     --------
@@ -430,18 +580,18 @@ def cwsa_plus_score(
     >>> round(cwsa_plus_score([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5), 4)
     0.45
     """
-    curve = judge_proba(y_true, y_proba, **options).curve
+    curve = score_proba(y_true, y_proba, **options).curve
     return cwsa_plus(curve, check_cwsa_threshold(threshold), normalize)
 
 
-@metric
+@share_options
 def cwsa_contributions(
     y_true: Any,
     y_proba: Any,
     *,
     threshold: float = 0.5,
     normalize: str = "selected",
-    **options: Unpack[DoorOptions],
+    **options: Unpack[RowOptions],
 ) -> FloatArray:
     """Compute what each row adds to CWSA, for audits and subgroups.
 
@@ -471,15 +621,85 @@ def cwsa_contributions(
     >>> cwsa_contributions([0, 1, 1, 0], [.1, .9, .6, .75], threshold=.5).round(3)
     array([ 0.2  ,  0.2  ,  0.05 , -0.125])
     """
-    outcomes = judge_proba(y_true, y_proba, **options).outcomes
+    outcomes = score_proba(y_true, y_proba, **options).outcomes
     return cwsa_terms(outcomes, check_cwsa_threshold(threshold), -1.0, normalize)
 
 
-def check_cwsa_threshold(value: Any) -> float:
-    """Return a threshold for the CWSA family, which is defined on [0, 1) only."""
-    if not 0 <= check_threshold(value) < 1:
-        raise ValueError(
-            f"threshold must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
-            f"{shown(value)}."
-        )
-    return float(value)
+# Kernel ----------------------------------------------------------------------------------
+
+
+def count_decisions(
+    y_true: IntArray,
+    y_pred: IntArray,
+    accepted: BoolArray | None,
+    n_classes: int,
+    weight: FloatArray | None = None,
+) -> Any:
+    """Return the rows of each true class by their answer, those handed over in a last column.
+
+    Codes of true classes that are not known are -1; if there are any, they have a last line.
+    `accepted` None: it answers every row.
+    """
+    n = n_classes + 1
+    counts = np.zeros(n * n, np.int64 if weight is None else np.float64)
+    step = max(SPAN, n * n)
+    for start in range(0, len(y_true), step):
+        rows = slice(start, start + step)
+        answers = y_pred[rows]
+        if accepted is not None:
+            answers = np.where(accepted[rows], answers, n_classes)
+        truth = np.where(y_true[rows] < 0, n_classes, y_true[rows])
+        counts += np.bincount(truth * n + answers, None if weight is None else weight[rows], n * n)
+    table = counts.reshape(n, n)
+    return table if np.any(table[-1]) else table[:-1]
+
+
+# Public function -------------------------------------------------------------------------
+
+
+@share_options
+def selective_confusion_matrix(
+    y_true: Any, y_proba: Any, *, threshold: float = 0.5, **options: Unpack[CountOptions]
+) -> Any:
+    """Compute the confusion matrix of the accepted rows, with a column for those handed over.
+
+    Parameters
+    ----------
+    %(data)s
+    threshold : float, default=0.5
+        Rows with confidence >= threshold are accepted.
+    %(options)s
+
+    Returns
+    -------
+    ndarray of shape (K, K + 1)
+        Entry (i, j): the rows of class i that are answered with class j, classes in the order of
+        `labels`; the last column holds the rows that are not accepted. Counts are integers without
+        `sample_weight`.
+
+    %(raises)s
+
+    See Also
+    --------
+    skselect.display.SelectiveConfusionDisplay : Draws it.
+    metrics_by_class : Sensitivity, specificity and predictive values, with intervals.
+
+    Notes
+    -----
+    Without its last column, and with every row accepted, it is
+    :func:`sklearn.metrics.confusion_matrix`.
+
+    Examples
+    --------
+    >>> from skselect.metrics import selective_confusion_matrix
+    >>> selective_confusion_matrix([0, 1, 1, 0], [.1, .9, .6, .7], threshold=.65)
+    array([[1, 1, 0],
+           [0, 1, 1]])
+    """
+    threshold = check_threshold(threshold)
+    judged = score_proba(y_true, y_proba, **options)
+    rows = judged.predictions
+    accepted = accepted_rows(judged.outcomes, threshold)
+    return count_decisions(
+        rows.y_true, rows.y_pred, accepted, len(rows.classes), rows.sample_weight
+    )

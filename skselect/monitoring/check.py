@@ -312,12 +312,11 @@ def check_policy(
     are right together with probability at least 1 - `delta`.
 
     "Holds" and "broken" are each a mixture of likelihood ratios against the target, over the
-    risks below it or above it (:func:`skselect.bounds.anytime_upper`; costs of several sizes:
-    bets with fixed stakes, :func:`skselect.bounds.betting_upper`). They depend on the counts
-    alone, not on the order of rows, and nothing is kept between two checks. With `max_analyses`
-    errors are counted exactly (:func:`skselect.bounds.clopper_pearson_upper`). What the bounds
-    cannot see: rows removed from the table, or added because of their labels. A check on new
-    rows alone is a new one, and may be wrong with probability `delta` too.
+    risks below it or above it (of binomial counts; costs of several sizes: bets with fixed
+    stakes). They depend on the counts alone, not on the order of rows, and nothing is kept
+    between two checks. With `max_analyses` errors are counted exactly (the bound of Clopper and
+    Pearson). What the bounds cannot see: rows removed from the table, or added because of their
+    labels. A check on new rows alone is a new one, and may be wrong with probability `delta` too.
 
     Examples
     --------

@@ -19,11 +19,11 @@ from skselect._lib.arrays import ROUNDING
 from skselect._lib.checks.options import check_choice, check_count, check_number
 from skselect._lib.notebook import NotebookText, percent, rounded, wrap
 from skselect._lib.typing import FloatArray
-from skselect.bounds import BAND_SHARE
+from skselect.bounds._band import BAND_SHARE
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import FIXED_METHOD, GUARANTEES, MEAN_ONLY, Guarantee, Loss
 from skselect.policy.seen_rows import Overlap
-from skselect.thresholds import least_band_target
+from skselect.thresholds._rules import least_band_target
 
 INDEPENDENT = "the rows are independent draws from the population the policy will meet"
 FRESH = (

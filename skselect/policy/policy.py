@@ -39,18 +39,19 @@ from skselect._lib.checks.options import (
     check_threshold,
     refuse_answers,
 )
-from skselect._lib.checks.proba import (
+from skselect._lib.checks.rows import (
+    check_confidence,
+    check_length,
     check_positive_proba,
     check_proba,
+    check_vector,
     match_columns,
     refuse_one_row_or_two,
 )
-from skselect._lib.checks.rows import check_confidence, check_length, check_vector
 from skselect._lib.files import digest_json, read_json, write_whole
 from skselect._lib.notebook import NotebookText
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.calibration import ConfidenceCalibration
-from skselect.calibration._scopes import Calibration, restore_calibration
+from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
 from skselect.policy import standalone
 from skselect.policy.certificate import (
     Certificate,

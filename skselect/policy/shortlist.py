@@ -8,12 +8,8 @@ from typing import Any
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.notebook import NotebookText, rounded
 from skselect._lib.typing import FloatArray, LabelArray
-from skselect.policy.certificate import (
-    check_texts,
-    threshold_from_json,
-    threshold_to_json,
-)
-from skselect.thresholds import list_labels
+from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
+from skselect.thresholds._shortlist import list_labels
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Predictions for labelled rows, their confidence and their loss. Labels end here."""
 
-from skselect.predictions.confidence import entropy, gini, margin, max_proba, normalized_entropy
+from skselect.predictions.confidence import entropy, gini, margin, max_proba
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
@@ -11,5 +11,4 @@ __all__ = [
     "gini",
     "margin",
     "max_proba",
-    "normalized_entropy",
 ]

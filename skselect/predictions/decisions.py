@@ -10,7 +10,7 @@ import pandas as pd
 
 from skselect._lib.arrays import column_names, row_argmax
 from skselect._lib.checks.options import check_choice, check_costs, check_given, check_has_costs
-from skselect._lib.checks.proba import match_columns
+from skselect._lib.checks.rows import match_columns
 from skselect._lib.typing import FloatArray, IntArray, LabelArray
 
 #: The most probable class, the estimator's own answer, or the class that costs least on average.

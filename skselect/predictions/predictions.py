@@ -20,14 +20,16 @@ from skselect._lib.checks.labels import (
     same_kind,
 )
 from skselect._lib.checks.options import check_given, refuse_answers
-from skselect._lib.checks.proba import (
+from skselect._lib.checks.rows import (
     check_class_columns,
+    check_confidence,
+    check_length,
     check_positive_proba,
     check_proba,
+    check_weight,
     match_columns,
     resolve_pos_label,
 )
-from skselect._lib.checks.rows import check_confidence, check_length, check_weight
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.predictions.decisions import DecisionRule
 

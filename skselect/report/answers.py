@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skselect._lib.notebook import count, percent, rounded
-from skselect.bounds import clopper_pearson_interval
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.metrics._calibration_tests import run_ecce_test
-from skselect.metrics._table import SPECS
+from skselect.metrics._metric import MetricSpec
 from skselect.monitoring.check import PolicyCheck
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
@@ -23,30 +23,6 @@ _REMEDIES = {
     "as given": "Calibrate it: calibration_report shows what suits.",
     "before calibration": "",
     "after calibration": "Calibrate it on more rows or in another way: see calibration_report.",
-}
-
-
-# What the value of a metric says.
-_MEANINGS = {
-    "augrc": "Averaged over all coverages, {share} of all rows are accepted and wrong.",
-    "aurc": "Averaged over all coverages, {share} of the accepted rows are wrong.",
-    "eaurc": "If its errors were its least sure answers, AURC would be {points} lower.",
-    "failure_auroc": "Of a right and a wrong answer, the right one is the surer in {share} of "
-    "pairs (by chance: 50 %).",
-    "cw_accuracy": "If each answer counts by its confidence, {share} are right.",
-    "csr": "If each error counts by 1 / (1 - confidence), it has {number} times the errors of an "
-    "honest confidence.",
-    "ece": "Its confidence is off by {points} on average, judged in bins.",
-    "smooth_ece": "Its confidence is off by {points} on average, judged without bins.",
-    "top_label_brier": "Confidence and outcome (1 right, 0 wrong) differ by {number} on average, "
-    "squared; a confidence of 0.5 throughout has 0.25.",
-    "coverage": "It decides {share} of the rows alone.",
-    "selective_accuracy": "Of the rows it decides alone, {share} are right.",
-    "generalized_risk": "{share} of all rows are decided alone and wrong.",
-    "cwsa": "Accepted rows score {number} on average: 1 if right and certain, 0 at the threshold, "
-    "-1 if wrong and certain.",
-    "cwsa_plus": "Accepted rows score {number} on average: 1 if right and certain, 0 if wrong or "
-    "at the threshold.",
 }
 
 
@@ -155,11 +131,11 @@ def keeps_promise(policy: AbstentionPolicy, check: PolicyCheck | None) -> Answer
     )
 
 
-def explain_metric(name: str, value: float) -> str:
+def explain_metric(spec: MetricSpec, value: float) -> str:
     """Say what a value of a metric means, in one sentence."""
     if math.isnan(value):
-        return f"It has no value here: {SPECS[name].undefined.split(':')[0]}."
-    return _MEANINGS[name].format(
+        return f"It has no value here: {spec.undefined.split(':')[0]}."
+    return spec.meaning.format(
         share=show_share(value, 3),
         points=f"{rounded(100 * value, 2)} points",
         number=show_number(value),

@@ -25,9 +25,8 @@ from skselect._lib.checks.options import (
 )
 from skselect._lib.checks.rows import check_weight, silence_repeats, warn_small_weights
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.calibration import CALIBRATORS
-from skselect.calibration._choice import cross_fit
-from skselect.calibration._scopes import SCOPES
+from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._scopes import SCOPES, cross_fit
 from skselect.estimators.classifier import (
     SelectiveClassifier,
     check_y,
@@ -229,7 +228,7 @@ def _score_rows(
     given = {} if groups is None else {"groups": groups}
     params, split_params = route_fit(owner, weight, given)
     rows = TrainingRows(X, y, codes, classes, weight, params, split_params)
-    parts = make_folds(cv, X, y, split_params, weight, seed)
+    parts = make_folds(cv, rows, split_params, seed)
     if sum(len(test) for _, test in parts) < len(codes):
         raise ValueError(
             f"cv must put every row into exactly one test part, but {cv} does not; use an integer "

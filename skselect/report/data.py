@@ -11,20 +11,18 @@ import numpy as np
 
 from skselect._lib.arrays import ROUNDING, is_graded
 from skselect._lib.checks.options import choose_draws
-from skselect._lib.checks.proba import check_has_proba
-from skselect._lib.checks.rows import check_subgroups
+from skselect._lib.checks.rows import check_has_proba, check_subgroups
 from skselect._lib.notebook import count
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.bounds import clopper_pearson_interval
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.curve.curve import count_handed_over, count_within
-from skselect.inference.by_class import Rate, rate_classes
-from skselect.inference.influence import find_influence
+from skselect.inference.by_group import Rate, rate_classes
 from skselect.inference.intervals import interval_around
-from skselect.metrics._arguments import Judged, judge
-from skselect.metrics._confusion import count_decisions
 from skselect.metrics._csr import run_csr_test
-from skselect.metrics._evaluate import kernel_value
-from skselect.metrics._table import SPECS, MetricSpec
+from skselect.metrics._evaluate import SPECS
+from skselect.metrics._metric import MetricSpec
+from skselect.metrics._rows import ScoredRows, score_rows
+from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import PolicyCheck, check_decided
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
@@ -41,12 +39,6 @@ from skselect.report.answers import explain_metric, is_honest, keeps_promise
 from skselect.selection.kept import chose_threshold
 from skselect.thresholds import simultaneous_band
 
-#: The metrics of a report, and those that need a threshold.
-METRICS = (
-    "augrc", "aurc", "eaurc", "failure_auroc", "cw_accuracy", "csr", "ece", "smooth_ece",
-    "top_label_brier",
-)  # fmt: skip
-AT_THRESHOLD = ("coverage", "selective_accuracy", "generalized_risk", "cwsa", "cwsa_plus")
 #: What a single model is called, unless it is given a name.
 UNNAMED = "model"
 # A verdict names so many subgroups that are promised nothing, and counts the others.
@@ -72,7 +64,7 @@ class Case:
     policy : AbstentionPolicy or None
     threshold : float or None
         None without threshold and policy, and where there is one threshold per subgroup.
-    judged : Judged
+    judged : ScoredRows
         Predictions after the policy's calibration, with the confidence that has the threshold.
     accepted : ndarray of bool, shape (n,), or None
         None: it accepts everything.
@@ -82,7 +74,7 @@ class Case:
     raw: Predictions
     policy: AbstentionPolicy | None
     threshold: float | None
-    judged: Judged
+    judged: ScoredRows
     accepted: BoolArray | None
 
     @property
@@ -100,7 +92,7 @@ def make_case(
 ) -> Case:
     """Apply a policy, or a threshold, to the predictions of a model."""
     if policy is None:
-        judged = judge(raw)
+        judged = score_rows(raw)
         confidence = judged.outcomes.confidence
         accepted = None if threshold is None else confidence >= threshold
         return Case(name, raw, None, threshold, judged, accepted)
@@ -110,7 +102,7 @@ def make_case(
     learned = isinstance(policy.confidence, LearnedScore)
     if raw.y_proba is None and (policy.calibration is None or learned):
         # Answers with a confidence, but without probabilities: only the threshold can be applied.
-        judged = judge(raw)
+        judged = score_rows(raw)
         by_answer = policy.groups is not None and policy.groups.by_answer
         of_rows = raw.answers if by_answer else subgroups if own else None
         accepted = policy.accepts(judged.outcomes.confidence, subgroups=of_rows)
@@ -120,7 +112,7 @@ def make_case(
     same = np.array_equal(decisions.y_pred, raw.y_pred)  # then kept in memory once
     answers = raw.y_pred if same else decisions.y_pred
     after = Predictions(raw.y_true, answers, raw.classes, decisions.y_proba, rule=policy.rule)
-    judged = judge(after, confidence=decisions.confidence, claim=decisions.claim)
+    judged = score_rows(after, confidence=decisions.confidence, correctness=decisions.claim)
     return Case(name, raw, policy, single, judged, decisions.accepted)
 
 
@@ -215,30 +207,32 @@ def _handed_over(policy: AbstentionPolicy, case: Case, subgroups: Any) -> list[s
 
 def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
     """Return each metric with its interval, where there is a closed form."""
-    wanted: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in METRICS]
+    shown = [spec for spec in SPECS.values() if spec.meaning]
+    wanted: list[tuple[MetricSpec, dict[str, Any]]]
+    wanted = [(spec, {}) for spec in shown if not spec.at_threshold]
     if case.threshold is not None:
-        wanted += [(name, {"threshold": case.threshold}) for name in AT_THRESHOLD]
+        wanted += [(spec, {"threshold": case.threshold}) for spec in shown if spec.at_threshold]
     found = []
-    for name, parameters in wanted:
-        spec = SPECS[name]
-        judged = spec.choose_rows(case.judged)
-        inside = is_unit(judged.outcomes) and 0 <= parameters.get("threshold", 0) < 1
+    for spec, parameters in wanted:
+        rows = spec.choose_rows(case.judged)
+        inside = is_unit(rows.outcomes) and 0 <= parameters.get("threshold", 0) < 1
         if spec.confidence != "any" and not inside:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the report shows nan and intervals
-            value = kernel_value(spec, judged, parameters)
-            low, high = _closed_interval(spec, judged, parameters, level)
-        found.append({"metric": name, "value": value, "low": low, "high": high,
-                      "better": spec.better, "meaning": explain_metric(name, value)})  # fmt: skip
+            value = spec.value(rows, parameters)
+            low, high = _closed_interval(spec, rows, parameters, level)
+        said = explain_metric(spec, value)
+        found.append({"metric": spec.name, "value": value, "low": low, "high": high,
+                      "better": spec.better, "meaning": said})  # fmt: skip
     return found
 
 
 def _closed_interval(
-    spec: MetricSpec, judged: Judged, parameters: dict[str, Any], level: float
+    spec: MetricSpec, rows: ScoredRows, parameters: dict[str, Any], level: float
 ) -> tuple[float, float]:
     """Return the interval of a metric from its closed form, nan where these rows have none."""
-    influence = find_influence(spec, judged, parameters)
+    influence = spec.influence(rows, parameters)
     if influence is None or np.isnan(influence.estimate):
         return np.nan, np.nan
     low, high, _, used = interval_around(influence, level)
@@ -370,28 +364,31 @@ def find_claims(case: Case) -> list[tuple[str, Outcomes]]:
     """Return outcomes with claimed probabilities, before and after the policy's calibration."""
     policy = case.policy
     if policy is None or policy.calibration is None or case.raw.y_proba is None:
-        return [("as given", case.judged.claimed.outcomes)]
-    before = judge(case.raw).claimed.outcomes
-    return [("before calibration", before), ("after calibration", case.judged.claimed.outcomes)]
+        return [("as given", case.judged.by_correctness.outcomes)]
+    before = score_rows(case.raw).by_correctness.outcomes
+    return [
+        ("before calibration", before),
+        ("after calibration", case.judged.by_correctness.outcomes),
+    ]
 
 
 def _calibration(case: Case, level: float, seed: Any) -> list[dict[str, Any]]:
     """Return how well the confidence is calibrated, before and after the policy's calibration."""
-    if not is_unit(case.judged.claimed.outcomes):
+    if not is_unit(case.judged.by_correctness.outcomes):
         return []
-    known = case.judged.claimed  # whose curve may be sorted already
+    known = case.judged.by_correctness  # whose curve may be sorted already
     return [
         _measure_calibration(
-            state, known if outcomes is known.outcomes else judge(outcomes), level, seed
+            state, known if outcomes is known.outcomes else score_rows(outcomes), level, seed
         )
         for state, outcomes in find_claims(case)
     ]
 
 
-def _measure_calibration(state: str, judged: Judged, level: float, seed: Any) -> dict[str, Any]:
+def _measure_calibration(state: str, judged: ScoredRows, level: float, seed: Any) -> dict[str, Any]:
     outcomes = judged.outcomes
     names = ("ece", "smooth_ece", "top_label_brier", "csr")
-    values = {name: kernel_value(SPECS[name], judged, {}) for name in names}
+    values = {name: SPECS[name].value(judged, {}) for name in names}
     n_draws = _count_draws(len(outcomes.loss), level)
     test = run_csr_test(outcomes, n_draws=n_draws, random_state=np.random.default_rng(seed))
     found = {

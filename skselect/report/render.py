@@ -132,7 +132,7 @@ def _draw_pictures(case: Case, level: float) -> Iterator[tuple[str, str]]:
     ax = new_figure(size=_SIZE)
     ConfidenceHistogramDisplay.from_outcomes(outcomes, threshold=threshold, ax=ax)
     yield "How many right and wrong answers have which confidence.", _encode_picture(ax)
-    if is_unit(case.judged.claimed.outcomes):
+    if is_unit(case.judged.by_correctness.outcomes):
         ax = new_figure(size=_SIZE)
         for state, claims in find_claims(case):
             ReliabilityDisplay.from_outcomes(claims, name=state, ax=ax)

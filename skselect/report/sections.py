@@ -7,13 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from skselect._lib.notebook import count, percent, rounded
+from skselect.metrics._evaluate import SPECS
 from skselect.report.answers import show_number, show_share
-
-# Metrics that are shares of rows, or differences of such shares.
-_SHARES = {
-    "augrc", "aurc", "eaurc", "failure_auroc", "cw_accuracy", "ece", "smooth_ece", "coverage",
-    "selective_accuracy", "generalized_risk",
-}  # fmt: skip
 
 
 def text(value: Any) -> str:
@@ -349,7 +344,7 @@ def _show_coverages(model: dict[str, Any]) -> Section:
 
 def _show_metrics(model: dict[str, Any]) -> Section:
     rows = [
-        row | {key: (share if row["metric"] in _SHARES else number)(row[key])
+        row | {key: (number if "{number}" in SPECS[row["metric"]].meaning else share)(row[key])
                for key in ("value", "low", "high")}
         for row in model["metrics"]
     ]  # fmt: skip

@@ -25,7 +25,7 @@ from skselect._lib.checks.rows import (
 from skselect._lib.files import write_whole
 from skselect._lib.notebook import NotebookText
 from skselect.inference.compare import compared
-from skselect.metrics._table import SPECS
+from skselect.metrics import SPECS
 from skselect.policy.certificate import now
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.predictions import Predictions

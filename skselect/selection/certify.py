@@ -12,26 +12,15 @@ import numpy as np
 
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.typing import BoolArray
-from skselect.bounds import betting_log_wealth
+from skselect.bounds._mean import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.objectives import (
-    FIXED_METHOD,
-    Goal,
-    Guarantee,
-    Loss,
-    read_guarantee,
-)
+from skselect.objectives import FIXED_METHOD, Goal, Guarantee, Loss, read_guarantee
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes, compute_loss
 from skselect.selection.issue import issue
-from skselect.selection.kept import (
-    check_is_policy,
-    decide_labelled,
-    own_promise,
-    share_reused,
-)
+from skselect.selection.kept import check_is_policy, decide_labelled, own_promise, share_reused
 from skselect.selection.order import TAKE_LATEST, find_order, warn_of_order
 
 

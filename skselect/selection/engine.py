@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from skselect import thresholds
 from skselect._lib.arrays import are_constant, is_graded, reaches
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.rows import (
@@ -19,7 +18,7 @@ from skselect._lib.checks.rows import (
 )
 from skselect._lib.notebook import percent
 from skselect._lib.typing import IntArray
-from skselect.curve.curve import RiskCoverageCurve
+from skselect.curve.curve import RiskCoverageCurve, threshold_below
 from skselect.exceptions import InfeasibleTargetError
 from skselect.objectives import Best, Cost, Coverage, Goal, Objective
 from skselect.policy.certificate import UNORDERED, fingerprint
@@ -28,6 +27,7 @@ from skselect.policy.subgroups import names_of_columns, subgroup_codes
 from skselect.predictions.outcomes import Outcomes
 from skselect.selection.issue import Setting, issue_chosen
 from skselect.selection.results import GroupedSelection, ThresholdSelection
+from skselect.thresholds._metric import MetricOptimum
 
 # There are messages about so many subgroups at most.
 _FEW = 5
@@ -229,7 +229,7 @@ def _find_on_curve(
     found = objective.find(goal, curve, outcomes)
     threshold, n_blocks = found.threshold, found.n_blocks
     if threshold is None:
-        threshold = thresholds.threshold_below(curve, n_blocks, bounded=setting.bounded)
+        threshold = threshold_below(curve, n_blocks, bounded=setting.bounded)
     if found.optimum is not None:
         _warn_of_optimum(curve, goal, found.optimum)
     if objective.guarantees:
@@ -240,7 +240,7 @@ def _find_on_curve(
     )
 
 
-def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum) -> None:
+def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> None:
     """Say where the least coverage binds, or everything is accepted."""
     metric = goal.objective
     assert isinstance(metric, Best)
@@ -258,19 +258,17 @@ def _warn_of_optimum(curve: RiskCoverageCurve, goal: Goal, best: thresholds.Metr
         )
 
 
-def _is_least(curve: RiskCoverageCurve, metric: Best, best: thresholds.MetricOptimum) -> bool:
+def _is_least(curve: RiskCoverageCurve, metric: Best, best: MetricOptimum) -> bool:
     """Tell whether the next smaller accepted set is below the least coverage."""
     before = best.n_blocks - 2
     return before >= 0 and not reaches(curve.coverage[before], metric.min_coverage)
 
 
-def _is_near(curve: RiskCoverageCurve, metric: Best, best: thresholds.MetricOptimum) -> bool:
+def _is_near(curve: RiskCoverageCurve, metric: Best, best: MetricOptimum) -> bool:
     return bool(curve.coverage[best.n_blocks - 1] < metric.min_coverage + _NEAR)
 
 
-def _explain_min_coverage(
-    curve: RiskCoverageCurve, goal: Goal, best: thresholds.MetricOptimum
-) -> str:
+def _explain_min_coverage(curve: RiskCoverageCurve, goal: Goal, best: MetricOptimum) -> str:
     """Say what the least coverage costs, and where rows of equal confidence raise it."""
     metric = goal.objective
     assert isinstance(metric, Best)

@@ -16,14 +16,13 @@ from skselect._lib.checks.labels import check_known, check_labels, encode_labels
 from skselect._lib.checks.rows import refuse_weights
 from skselect._lib.notebook import percent
 from skselect._lib.typing import BoolArray, FloatArray
-from skselect.bounds import (
+from skselect.bounds._binomial import (
     anytime_upper,
-    betting_upper,
-    bound_stakes,
     clopper_pearson_upper,
     least_count,
     log_evidence_below,
 )
+from skselect.bounds._mean import betting_upper, bound_stakes
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import GUARANTEES, Guarantee, Loss, Risk
 from skselect.policy import certificate as certificates

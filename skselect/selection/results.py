@@ -11,7 +11,8 @@ import pandas as pd
 from skselect._lib.checks.options import check_count, check_delta
 from skselect._lib.notebook import NotebookText, wrap
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.bounds import clopper_pearson_upper, hoeffding_bentkus_upper
+from skselect.bounds._binomial import clopper_pearson_upper
+from skselect.bounds._mean import hoeffding_bentkus_upper
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.objectives import Goal, Objective, Risk
 from skselect.policy.certificate import Certificate

@@ -14,15 +14,8 @@ from skselect._lib.checks.rows import refuse_judged
 from skselect._lib.sklearn import take_rows
 from skselect._lib.typing import BoolArray, ConfidenceSpec
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import ClassOptions, class_metric
-from skselect.objectives import (
-    Coverage,
-    Loss,
-    Objective,
-    check_objective,
-    first_of,
-    read_objective,
-)
+from skselect.metrics._metric import ClassOptions, share_options
+from skselect.objectives import Coverage, Loss, Objective, check_objective, first_of, read_objective
 from skselect.policy.certificate import check_vouched
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups, name_of_subgroups, subgroup_codes
@@ -38,7 +31,7 @@ from skselect.selection.shortlist import add_shortlist, check_shortlist, rows_to
 from skselect.thresholds import Shortlist
 
 
-@class_metric
+@share_options
 def select_threshold(
     *rows: Any,
     objective: Any,

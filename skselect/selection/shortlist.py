@@ -11,7 +11,7 @@ import numpy as np
 from skselect._lib.checks.options import check_generator, check_number
 from skselect._lib.checks.rows import refuse_weights
 from skselect._lib.typing import BoolArray
-from skselect.bounds import rows_for_quantile
+from skselect.bounds._binomial import rows_for_quantile
 from skselect.exceptions import ArgumentError
 from skselect.objectives import Cost, Objective
 from skselect.policy.certificate import Caveat
@@ -19,7 +19,8 @@ from skselect.policy.shortlist import PolicyShortlist, check_enough_classes
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.selection.results import GroupedSelection, ThresholdSelection
-from skselect.thresholds import Shortlist, least_listed
+from skselect.thresholds import Shortlist
+from skselect.thresholds._shortlist import least_listed
 
 _SAME_ROWS = (
     "these rows also chose the threshold (skselect.thresholds.Shortlist({level:g}, share=0.5), in "

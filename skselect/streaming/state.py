@@ -324,7 +324,7 @@ class SelectiveState:
             exact value lies between "low" and "high".
         """
         check_has_rows(self.n_rows)
-        readers = [spec.name for spec, _ in requests(metrics) if spec.reads_probability]
+        readers = [spec.name for spec, _ in requests(metrics) if spec.confidence == "probability"]
         _check_counts_probability(readers, self.confidence)
         if isinstance(self.counts, ExactCounts):
             return evaluate(self.finalize(), metrics)

@@ -12,7 +12,8 @@ from scipy import special
 
 from skselect._lib.checks.options import check_number
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
-from skselect.bounds import betting_stakes, rows_for_betting, smallest_rank
+from skselect.bounds._binomial import smallest_rank
+from skselect.bounds._mean import betting_stakes, rows_for_betting
 from skselect.curve.packing import sort_rows
 from skselect.predictions.outcomes import Outcomes
 from skselect.thresholds._rules import last_passed

@@ -9,7 +9,7 @@ import numpy as np
 
 from skselect._lib.checks.options import check_generator, check_number
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.bounds import conformal_quantile, rows_for_quantile
+from skselect.bounds._binomial import conformal_quantile, rows_for_quantile
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from benchmarks.tables import DatasetNotFoundError, list_datasets, load_dataset
 from benchmarks.tables import load as loading
 from benchmarks.tables.registry import find_entry
+from tests.common import mostly_slow
 
 EMBEDDED = ["breast_cancer", "digits", "iris", "wine"]
 
@@ -32,7 +33,7 @@ def manifest(data_folder):
     return json.loads((data_folder / "manifest.json").read_text())
 
 
-@pytest.mark.parametrize("most_rows", [60_000, pytest.param(10**9, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most_rows", mostly_slow([5000, 10**9]))
 def test_every_table_equals_its_manifest(most_rows, manifest, data_folder):
     assert set(list_datasets().index) == set(manifest) | set(EMBEDDED)
     for name, known in manifest.items():
@@ -275,6 +276,7 @@ def test_another_table_is_refused_with_its_reason(served, zoo, spoil, reason):
     assert not loading.cache_folder().exists()
 
 
+@pytest.mark.slow
 def test_spellings_of_public_files(served, data_folder):
     ours = pd.read_parquet(data_folder / "adult.parquet")
     theirs = ours.astype(object).where(ours.notna(), " ?").rename(columns={"target": "income"})

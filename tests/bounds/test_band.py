@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skselect.bounds import (
+from skselect.bounds import combined_limits, walk_band
+from skselect.bounds._band import (
     band_accepts,
-    combined_limits,
-    critical_counts,
     crossing_probability,
     limits_from_start,
     sequence_accepts,
     sequence_limits,
     staying_probability,
     union_limits,
-    walk_band,
 )
+from skselect.bounds._binomial import critical_counts
 
 
 @pytest.mark.parametrize("risk", [Fraction(1, 10), Fraction(1, 3)])

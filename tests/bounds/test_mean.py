@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from skselect.bounds import (
+from skselect.bounds._binomial import clopper_pearson_upper
+from skselect.bounds._mean import (
     betting_log_wealth,
     betting_upper,
     bound_stakes,
-    clopper_pearson_upper,
     empirical_bernstein_upper,
     hoeffding_bentkus_upper,
     rows_for_betting,
@@ -52,17 +52,6 @@ def test_empirical_bernstein_is_its_formula():
         expected = mean + math.sqrt(2 * variance * log / n) + 7 * log / (3 * (n - 1))
         assert value == pytest.approx(min(expected, 1.0), rel=1e-12)
     assert empirical_bernstein_upper(0.0, 0.0, 1, 0.05) == 1.0
-
-
-@profile
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.sampled_from([0.02, 0.2, 0.6]),
-       st.sampled_from([0.05, 0.3]), st.booleans())  # fmt: skip
-def test_wealth_is_the_mean_of_products(quarters, mean, delta, weighted):
-    losses = np.array(quarters) / 4
-    weight = np.resize([1.0, 0.25, 0.5], len(losses)) if weighted else np.ones(len(losses))
-    given_weight = weight if weighted else None
-    found = betting_log_wealth(losses, mean, delta, given_weight)
-    assert found == pytest.approx(brute.log_wealth(losses, mean, delta, weight), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [130, 555, 815, 955])
@@ -159,30 +148,26 @@ def test_bad_arguments_are_named(act, message):
         act()
 
 
-def test_nothing_but_losses_bounds_nothing():
-    assert betting_upper([1.0, 1.0], 0.1) == 1.0
-
-
-def test_no_bet_is_won_against_a_mean_loss_of_one():
-    """Every mean loss is at most 1, so that no row speaks against it."""
-    for losses in ([0.0, 0.0], [1.0, 1.0], []):
-        assert betting_log_wealth(np.array(losses), 1.0, 0.1) == 0.0
-
-
 @profile
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.sampled_from([0.05, 0.3]),
-       st.booleans())  # fmt: skip
-def test_betting_bound_is_the_largest_mean_that_no_bet_rules_out(quarters, delta, weighted):
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.sampled_from([0.02, 0.2, 0.6]),
+       st.sampled_from([0.05, 0.3]), st.booleans())  # fmt: skip
+def test_wealth_is_the_mean_of_products_and_the_bound_the_largest_mean_not_ruled_out(
+    quarters, mean, delta, weighted
+):
     losses = np.array(quarters) / 4
     weight = np.resize([1.0, 0.25, 0.5], len(losses)) if weighted else None
+    ones = np.ones(len(losses)) if weight is None else weight
+    found = betting_log_wealth(losses, mean, delta, weight)
+    assert found == pytest.approx(brute.log_wealth(losses, mean, delta, ones), abs=1e-9)
     expected = brute.betting_bound(losses, delta, weight)
     assert betting_upper(losses, delta, weight=weight) == pytest.approx(expected, abs=1e-9)
 
 
-def test_no_rows_bound_nothing():
-    assert betting_upper([], 0.1) == 1.0
-    assert clopper_pearson_upper(0, 0, 0.1) == 1.0
-    assert hoeffding_bentkus_upper(0.0, 0, 0.1) == 1.0
+def test_no_rows_and_nothing_but_losses_bound_nothing():
+    assert betting_upper([], 0.1) == betting_upper([1.0, 1.0], 0.1) == 1.0
+    assert clopper_pearson_upper(0, 0, 0.1) == hoeffding_bentkus_upper(0.0, 0, 0.1) == 1.0
+    for losses in ([0.0, 0.0], [1.0, 1.0], []):  # no bet is won against a mean loss of one
+        assert betting_log_wealth(np.array(losses), 1.0, 0.1) == 0.0
 
 
 @pytest.mark.parametrize("n", [40, 700])

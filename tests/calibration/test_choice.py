@@ -14,8 +14,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from skselect import AbstentionPolicy, SelectiveClassifier, ThresholdTuner
-from skselect.calibration import ClassCalibration, ConfidenceCalibration, PlattCalibrator, _choice
-from skselect.calibration._choice import SAFE, choose_calibrator, fit_calibration
+from skselect.calibration import PlattCalibrator, _scopes
+from skselect.calibration._scopes import (
+    SAFE,
+    ClassCalibration,
+    ConfidenceCalibration,
+    choose_calibrator,
+    fit_calibration,
+)
 
 SCOPES = list(SAFE)
 
@@ -149,7 +155,7 @@ def test_rows_without_weight_and_the_order_of_rows_change_nothing(scope):
 
 def test_the_simplest_of_equals_is_taken(monkeypatch):
     same = np.tile([0.4, 0.6], (20, 1)), np.full(20, 0.6)
-    monkeypatch.setattr(_choice, "cross_fit", lambda *_: same)
+    monkeypatch.setattr(_scopes, "cross_fit", lambda *_: same)
     scores, codes = draw(too_sure, np.random.default_rng(0), 20)
     for scope in SCOPES:
         assert choose(scope, scores, codes, np.arange(20) % 2) == SAFE[scope][0] == "temperature"

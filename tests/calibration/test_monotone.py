@@ -7,11 +7,7 @@ from hypothesis import given
 from scipy.optimize import isotonic_regression
 from sklearn.isotonic import IsotonicRegression
 
-from skselect.calibration import (
-    IsotonicCalibrator,
-    SmoothIsotonicCalibrator,
-    VennAbersCalibrator,
-)
+from skselect.calibration import IsotonicCalibrator, SmoothIsotonicCalibrator, VennAbersCalibrator
 from tests.calibration.cases import PEERS, profile, rows
 
 GRID = np.linspace(-4, 4, 401)

@@ -12,7 +12,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 from skselect import AbstentionPolicy, SelectiveClassifier
-from skselect.calibration import CALIBRATORS, PlattCalibrator, TemperatureCalibrator
+from skselect.calibration import PlattCalibrator, TemperatureCalibrator
+from skselect.calibration._registry import CALIBRATORS
 from tests.calibration.test_labels import rows
 from tests.common import check_schema
 

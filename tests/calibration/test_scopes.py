@@ -21,15 +21,15 @@ from skselect import (
     SelectiveClassifier,
     ThresholdTuner,
 )
-from skselect.calibration import (
-    CALIBRATORS,
+from skselect.calibration import PlattCalibrator, TemperatureCalibrator
+from skselect.calibration._common import log_odds
+from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._scopes import (
+    SCOPES,
     ClassCalibration,
     ConfidenceCalibration,
-    PlattCalibrator,
-    TemperatureCalibrator,
-    log_odds,
+    restore_calibration,
 )
-from skselect.calibration._scopes import SCOPES, restore_calibration
 from skselect.predictions.confidence import CONFIDENCES
 from skselect.scoring import get_scorer
 from tests.calibration.cases import profile
@@ -37,12 +37,9 @@ from tests.calibration.test_labels import rows
 from tests.common import check_schema, run_python
 
 
-def test_platt_on_separable_rows_stays_finite():
+def test_platt_on_separable_rows_stays_finite_and_on_one_score_is_the_smoothed_rate():
     calibrator = PlattCalibrator().fit([-2.0, -1.0, 1.0, 2.0], [0, 0, 1, 1])
     assert np.isfinite([calibrator.slope_, calibrator.intercept_]).all()
-
-
-def test_platt_on_one_score_returns_the_smoothed_rate():
     calibrator = PlattCalibrator(safeguard=False).fit([0.3, 0.3, 0.3], [1, 0, 0])
     assert calibrator.slope_ == 0
     assert calibrator.predict([0.3])[0] == pytest.approx((2 / 3 + 2 * 1 / 4) / 3)
@@ -86,22 +83,17 @@ def test_a_class_without_rows_never_wins(rng):
         assert not np.any(calibration.predict_proba(proba).argmax(axis=1) == 2)
 
 
-def test_policies_from_before_the_safeguard_are_read():
-    older = {
-        "kind": "platt",
-        "response": "predict_proba",
-        "maps": [{"slope": 2.0, "intercept": 0.5}],
-    }
-    found = ClassCalibration.from_dict(older).predict_proba(np.array([[0.4, 0.6]]))
+def test_policies_from_before_the_safeguard_are_read_and_damaged_ones_refused():
+    older = {"response": "predict_proba", "maps": [{"slope": 2.0, "intercept": 0.5}]}
+    read = ClassCalibration.from_dict({"kind": "platt", **older})
     z = 2.0 * np.log(0.6 / 0.4) + 0.5
+    found = read.predict_proba(np.array([[0.4, 0.6]]))
     assert found[0, 1] == pytest.approx(1 / (1 + np.exp(-z)))
-
-
-def test_damaged_maps_are_refused():
     with pytest.raises(ValueError, match="maps need"):
-        ClassCalibration.from_dict(
-            {"kind": "beta", "response": "predict_proba", "maps": [{"a": 1.0, "b": 1.0}]}
-        )
+        ClassCalibration.from_dict({"kind": "beta", **older})
+    stored = fitted("platt")[0].calibration_.to_dict()
+    with pytest.raises(ValueError, match="scope must be one of"):
+        restore_calibration(stored | {"scope": "everything"})
 
 
 KINDS = list(CALIBRATORS)
@@ -215,11 +207,14 @@ def test_weights_are_repeated_rows():
         np.testing.assert_allclose(one.honest(confidence), other.honest(confidence), atol=1e-5)
 
 
-def test_decision_values_are_not_enough():
+def test_decision_values_are_not_enough_and_thresholds_lie_in_the_unit_interval():
     X, y = rows(2)
     model = SelectiveClassifier(LinearSVC(), calibration="platt", calibration_scope="confidence")
     with pytest.raises(ValueError, match=r"leaves predict_proba as it is, but LinearSVC has none"):
         model.fit(X, y)
+    own = {"threshold": 2.0, "confidence": lambda p: p.max(axis=1)}
+    with pytest.raises(ValueError, match="can never be reached"):
+        model.set_params(estimator=GaussianNB(), **own).fit(X, y)
 
 
 def test_a_frozen_classifier_is_calibrated_on_the_rows_given():
@@ -268,12 +263,6 @@ def test_a_fresh_process_decides_bit_by_bit_the_same(tmp_path):
     )
     done = run_python(code, tmp_path, folder=tmp_path)
     assert json.loads(done.stdout) == expected
-
-
-def test_a_damaged_scope_is_named():
-    stored = fitted("platt")[0].calibration_.to_dict()
-    with pytest.raises(ValueError, match="scope must be one of"):
-        restore_calibration(stored | {"scope": "everything"})
 
 
 def test_scorers_read_the_calibrated_confidence_as_the_claim():
@@ -327,11 +316,3 @@ def test_the_confidence_cannot_change_under_its_map():
     with pytest.raises(ValueError, match="confidence was 'max_proba' when the calibration"):
         model.predict(X)
     model.set_params(confidence="max_proba", threshold=0.5).predict(X)
-
-
-def test_a_calibrated_function_of_yours_has_thresholds_in_the_unit_interval():
-    with pytest.raises(ValueError, match="can never be reached"):
-        SelectiveClassifier(
-            GaussianNB(), calibration="platt", calibration_scope="confidence", threshold=2.0,
-            confidence=lambda p: p.max(axis=1),
-        ).fit(*rows(2))  # fmt: skip

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info
 from skselect import AbstentionPolicy
 from skselect.cli import demo
 from skselect.cli.main import make_parser
+from tests.common import mostly_slow
 
 
 @pytest.fixture
@@ -94,7 +95,9 @@ def test_labels_that_need_another_abstain_label(tmp_path, table, values):
     assert demo.demo(options(tmp_path, data=path, target="answer")) == 0
 
 
-@pytest.mark.parametrize(("name", "risk"), [("adult", 0.05), ("wine_quality", 0.2)])
+@pytest.mark.parametrize(
+    ("name", "risk"), mostly_slow([("wine_quality", 0.2), ("adult", 0.05)], unpack=True)
+)
 @pytest.mark.usefixtures("small_booster")
 def test_real_tables(data_folder, tmp_path, name, risk, capsys):
     path = data_folder / f"{name}.parquet"

@@ -42,48 +42,23 @@ def naurc(curve):
 
 
 @examples(100)
-@given(row_cases(unit=False))
-def test_there_is_one_entry_per_distinct_confidence_from_the_surest_down(case):
-    curve, rows = case.curve, case.rows
-    assert curve.thresholds.tolist() == [float(c) for c in brute.levels(rows)]
-    assert len(curve) == len(brute.levels(rows))
+@given(row_cases(unit=False), st.lists(st.floats(-2, 2), max_size=5))
+def test_one_entry_per_distinct_confidence_each_by_its_definition(case, anywhere):
+    curve, rows, levels = case.curve, case.rows, brute.levels(case.rows)
+    assert curve.thresholds.tolist() == [float(c) for c in levels]
+    assert len(curve) == len(levels)
     assert curve.n_rows == len(rows)
     assert_close(curve.mean_loss, brute.weighted_loss(rows) / brute.weight_of(rows))
-
-
-@examples(100)
-@given(row_cases(unit=False))
-def test_coverage_and_both_risks_are_those_of_the_definition(case):
-    curve, points = case.curve, brute.working_points(case.rows)
-    assert_close(curve.coverage, [cov for cov, _, _ in points])
-    assert_close(curve.selective_risk, [risk for _, risk, _ in points])
-    assert_close(curve.generalized_risk, [silent for _, _, silent in points])
-
-
-@examples(60)
-@given(row_cases(unit=False))
-def test_n_accepted_counts_the_rows_that_reach_each_threshold(case):
-    expected = [len(brute.accepted(case.rows, c)) for c in brute.levels(case.rows)]
-    assert case.curve.n_accepted.tolist() == expected
-
-
-@examples(100)
-@given(row_cases(unit=False))
-def test_all_values_stay_in_range(case):
-    curve = case.curve
+    curves = (curve.coverage, curve.selective_risk, curve.generalized_risk)
+    for values, expected in zip(curves, zip(*brute.working_points(rows), strict=True), strict=True):
+        assert_close(values, list(expected))
+        assert np.all((values >= 0) & (values <= 1))
     assert curve.coverage[-1] == 1.0
     assert np.all(np.diff(curve.coverage) > 0)
-    for values in (curve.coverage, curve.selective_risk, curve.generalized_risk):
-        assert np.all((values >= 0) & (values <= 1))
-
-
-@examples(100)
-@given(row_cases(unit=False), st.lists(st.floats(-2, 2), max_size=5))
-def test_a_threshold_accepts_the_entries_that_reach_it(case, anywhere):
-    levels = [float(c) for c in brute.levels(case.rows)]
-    at = [-math.inf, *anywhere, *levels, math.inf]
+    assert curve.n_accepted.tolist() == [len(brute.accepted(rows, c)) for c in levels]
+    at = [-math.inf, *anywhere, *map(float, levels), math.inf]
     expected = [sum(level >= t for level in levels) for t in at]
-    assert case.curve.n_blocks_accepted(np.array(at)).tolist() == expected
+    assert curve.n_blocks_accepted(np.array(at)).tolist() == expected
 
 
 def test_to_frame_has_one_row_per_entry_and_every_quantity():
@@ -129,22 +104,13 @@ SHARES = st.one_of(
 
 
 @examples(150)
-@given(row_cases(**EXACT), SHARES.filter(lambda q: q > 0))
-def test_risk_at_coverage_is_that_of_the_smallest_set_with_the_coverage(case, q):
-    assert_close(case.curve.risk_at_coverage(q), brute.risk_at_coverage(case.rows, q))
-
-
-@examples(150)
 @given(row_cases(**EXACT), SHARES)
-def test_coverage_at_risk_is_the_largest_coverage_with_the_risk(case, r):
-    assert_close(case.curve.coverage_at_risk(r), brute.coverage_at_risk(case.rows, r))
-
-
-@examples(150)
-@given(row_cases(**EXACT), SHARES)
-def test_coverage_at_reliability_is_the_largest_reliable_coverage(case, rho):
-    expected = brute.coverage_at_reliability(case.rows, rho)
-    assert_close(case.curve.coverage_at_reliability(rho), expected)
+def test_working_points_are_the_smallest_set_with_a_coverage_and_the_largest_with_a_risk(case, q):
+    curve, rows = case.curve, case.rows
+    if q > 0:
+        assert_close(curve.risk_at_coverage(q), brute.risk_at_coverage(rows, q))
+    assert_close(curve.coverage_at_risk(q), brute.coverage_at_risk(rows, q))
+    assert_close(curve.coverage_at_reliability(q), brute.coverage_at_reliability(rows, q))
 
 
 @examples(100)
@@ -169,14 +135,12 @@ def test_coverage_seven_of_a_hundred_needs_seven_rows(q):
     assert curve_of(loss, -np.arange(100)).risk_at_coverage(q) == 0.0
 
 
-def test_coverage_at_risk_is_not_the_first_crossing():
-    curve = curve_of([1, 0, 0, 0, 1, 1], [6, 5, 4, 3, 2, 1])
-    assert curve.coverage_at_risk(0.25) == 4 / 6
-
-
-def test_reliability_nine_tenths_allows_one_silent_error_in_ten():
-    curve = curve_of([1, 0, 0, 0, 0, 0, 0, 0, 0, 1], -np.arange(10))
-    assert curve.coverage_at_reliability(0.9) == 0.9
+def test_the_largest_set_within_a_risk():
+    crossing = curve_of([1, 0, 0, 0, 1, 1], [6, 5, 4, 3, 2, 1])
+    assert crossing.coverage_at_risk(0.25) == 4 / 6  # not the first crossing
+    one_in_ten = curve_of([1, 0, 0, 0, 0, 0, 0, 0, 0, 1], -np.arange(10))
+    assert one_in_ten.coverage_at_reliability(0.9) == 0.9
+    assert curve_of([0.1, 0.1, 0.1], [0.9, 0.8, 0.7]).coverage_at_risk(0.1) == 1.0
 
 
 @pytest.mark.parametrize("scale", [0.1, 1 / 3, 0.7, 3.0, 1e-3])
@@ -193,17 +157,26 @@ def test_constant_weights_do_not_move_a_working_point(point, scale):
             assert_close(getattr(scaled, point)(q), getattr(plain, point)(q))
 
 
-def test_rows_of_equal_graded_loss_meet_that_risk():
-    assert curve_of([0.1, 0.1, 0.1], [0.9, 0.8, 0.7]).coverage_at_risk(0.1) == 1.0
-
-
 # AURC ------------------------------------------------------------------------------------
 
 
 @examples(100)
 @given(row_cases(unit=False))
-def test_aurc_is_its_definition(case):
-    assert_close(case.curve.aurc(), brute.aurc(case.rows))
+def test_areas_are_their_definitions(case):
+    curve, rows = case.curve, case.rows
+    assert_close(curve.aurc(), brute.aurc(rows))
+    assert_close(curve.aurc(estimator="integral"), brute.aurc_integral(rows))
+    assert_close(curve.aurc(ties="block"), brute.aurc_block(rows))
+    assert_close(curve.best_aurc(), brute.aurc(brute.best_order(rows)))
+    assert_close(curve.eaurc(), brute.eaurc(rows))
+    assert_close(curve.eaurc(), curve.aurc() - curve.best_aurc(), tiny=1e-12)
+    assert curve.eaurc() >= 0
+    assert_close(curve.augrc(), brute.augrc(rows))
+    assert_close(curve.augrc(coverage_range=(0.0, 1.0)), curve.augrc())
+    if case.weight is None:
+        assert_close(curve.aurc(estimator="ln"), brute.aurc_ln(rows))
+        if len(rows) > 1:
+            assert_close(curve.augrc(estimator="unbiased"), brute.augrc_unbiased(rows))
 
 
 @examples(60)
@@ -221,12 +194,6 @@ def test_aurc_of_real_weights_is_the_digamma_closed_form(case):
     assert_close(case.curve.aurc(), brute.aurc_digamma(case.rows))
 
 
-@examples(100)
-@given(row_cases(unit=False))
-def test_aurc_integral_is_its_closed_form(case):
-    assert_close(case.curve.aurc(estimator="integral"), brute.aurc_integral(case.rows))
-
-
 @examples(20)
 @given(row_cases(unit=False, max_rows=8))
 def test_aurc_integral_is_the_integral_of_selective_risk_over_coverage(case):
@@ -241,24 +208,6 @@ def test_aurc_integral_is_the_integral_of_selective_risk_over_coverage(case):
     assert case.curve.aurc(estimator="integral") == pytest.approx(area / before, rel=1e-8, abs=1e-9)
 
 
-@examples(100)
-@given(row_cases(unit=False, weights=("none",)))
-def test_aurc_ln_is_its_definition(case):
-    assert_close(case.curve.aurc(estimator="ln"), brute.aurc_ln(case.rows))
-
-
-@examples(100)
-@given(row_cases(unit=False))
-def test_aurc_with_tied_rows_accepted_together(case):
-    assert_close(case.curve.aurc(ties="block"), brute.aurc_block(case.rows))
-
-
-@examples(100)
-@given(row_cases(unit=False))
-def test_best_aurc_is_that_of_the_rows_sorted_by_loss(case):
-    assert_close(case.curve.best_aurc(), brute.aurc(brute.best_order(case.rows)))
-
-
 @examples(40)
 @given(row_cases(unit=False, weights=("none",), max_rows=6))
 def test_no_order_has_a_smaller_aurc_than_the_best_one(case):
@@ -266,13 +215,6 @@ def test_no_order_has_a_smaller_aurc_than_the_best_one(case):
     orders = set(permutations(losses))
     areas = [brute.aurc(rows_of(order, range(len(order), 0, -1))) for order in orders]
     assert_close(case.curve.best_aurc(), min(areas))
-
-
-@examples(100)
-@given(row_cases(unit=False))
-def test_eaurc_is_the_excess_over_the_best_order(case):
-    assert_close(case.curve.eaurc(), brute.eaurc(case.rows))
-    assert case.curve.eaurc() >= 0
 
 
 @examples(100)
@@ -315,25 +257,15 @@ def test_small_weights_are_warned_about_where_they_count_as_rows(method):
         getattr(curve, method)()
 
 
-def test_only_weights_below_half_the_rows_are_warned_about():
+def test_only_weights_below_half_the_rows_are_warned_about_where_they_count():
     curve_of([0, 1, 0, 1], [4, 3, 2, 1], [0.5] * 4).aurc()  # a warning would be an error
     curve_of([0, 1, 0, 1, 1, 1, 1], [4, 3, 2, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]).aurc()
-
-
-def test_areas_free_of_the_weights_scale_do_not_warn():
-    curve = curve_of([0, 1, 0, 1], [4, 3, 2, 1], [0.01] * 4)
-    same = curve_of([0, 1, 0, 1], [4, 3, 2, 1])
+    curve, same = (curve_of([0, 1, 0, 1], [4, 3, 2, 1], w) for w in ([0.01] * 4, None))
     assert_close(curve.aurc(estimator="integral"), same.aurc(estimator="integral"))
     assert_close(curve.augrc(), same.augrc())
 
 
 # AUGRC -----------------------------------------------------------------------------------
-
-
-@examples(100)
-@given(row_cases(unit=False))
-def test_augrc_is_the_area_under_lines_through_the_working_points(case):
-    assert_close(case.curve.augrc(), brute.augrc(case.rows))
 
 
 @examples(150)
@@ -347,20 +279,6 @@ def test_partial_augrc_is_the_area_over_the_range_divided_by_its_width(case, a, 
 
 
 @examples(60)
-@given(row_cases(unit=False))
-def test_the_range_from_zero_to_one_is_the_whole_area(case):
-    assert_close(case.curve.augrc(coverage_range=(0.0, 1.0)), case.curve.augrc())
-
-
-@examples(100)
-@given(row_cases(unit=False, weights=("none",)))
-def test_augrc_unbiased_is_the_mean_over_pairs(case):
-    if len(case.loss) < 2:
-        return
-    assert_close(case.curve.augrc(estimator="unbiased"), brute.augrc_unbiased(case.rows))
-
-
-@examples(60)
 @given(row_cases(unit=False, losses=("zero_one",)))
 def test_augrc_of_errors_follows_from_failure_auroc_and_accuracy(case):
     rows = case.rows
@@ -369,11 +287,6 @@ def test_augrc_of_errors_follows_from_failure_auroc_and_accuracy(case):
     a = 1 - brute.weighted_loss(rows) / brute.weight_of(rows)
     expected = (1 - brute.failure_auroc(rows)) * a * (1 - a) + (1 - a) ** 2 / 2
     assert_close(case.curve.augrc(), expected)
-
-
-def test_augrc_of_a_certain_failure():
-    assert curve_of([1, 1], [0.9, 0.8]).augrc() == 0.5
-    assert curve_of([1, 1], [0.9, 0.8]).augrc(coverage_range=(0.5, 1.0)) == 0.75
 
 
 def test_a_last_row_of_negligible_weight_does_not_break_the_partial_area():
@@ -387,21 +300,12 @@ def test_a_last_row_of_negligible_weight_does_not_break_the_partial_area():
 
 @examples(100)
 @given(row_cases(), st.lists(thresholds, min_size=1, max_size=8))
-def test_cwsa_and_cwsa_plus_at_any_thresholds(case, at):
-    at = [*at, *(float(c) for c in brute.levels(case.rows) if c < 1)]
-    expected = [brute.cwsa(case.rows, t) for t in at]
-    assert_close(case.curve.cwsa(at), expected)
-    expected = [brute.cwsa(case.rows, t, plus=True) for t in at]
-    assert_close(case.curve.cwsa_plus(at), expected)
-
-
-@examples(100)
-@given(row_cases())
-def test_cwsa_without_thresholds_has_one_value_per_entry(case):
-    rows = case.rows
-    assert_close(case.curve.cwsa(), [brute.cwsa(rows, c) for c in brute.levels(rows)])
-    expected = [brute.cwsa(rows, c, plus=True) for c in brute.levels(rows)]
-    assert_close(case.curve.cwsa_plus(), expected)
+def test_cwsa_and_cwsa_plus_at_any_thresholds_and_at_every_entry(case, at):
+    curve, rows, levels = case.curve, case.rows, brute.levels(case.rows)
+    at = [*at, *(float(c) for c in levels if c < 1)]
+    for method, plus in ((curve.cwsa, False), (curve.cwsa_plus, True)):
+        assert_close(method(at), [brute.cwsa(rows, t, plus=plus) for t in at])
+        assert_close(method(), [brute.cwsa(rows, c, plus=plus) for c in levels])
 
 
 @examples(100)
@@ -453,13 +357,10 @@ def test_cwsa_is_exact_next_to_certainty_for_many_rows():
     assert_close(curve.cwsa_plus(at), expected, rel=0, tiny=1e-12)
 
 
-def test_cwsa_of_a_single_number_is_an_array_of_one():
-    assert_close(curve_of([0, 1], [1.0, 0.75]).cwsa(0.5), [0.25])
-    assert curve_of([0, 1], [1.0, 0.75]).cwsa(0.5).shape == (1,)
-
-
-def test_cwsa_above_every_confidence_is_zero():
+def test_cwsa_of_a_single_number_is_an_array_of_one_and_zero_above_every_confidence():
     curve = curve_of([0, 1], [0.9, 0.75])
+    assert_close(curve.cwsa(0.5), [0.15])
+    assert curve.cwsa(0.5).shape == (1,)
     assert curve.cwsa([0.95]).tolist() == curve.cwsa_plus([0.95]).tolist() == [0.0]
 
 
@@ -492,17 +393,13 @@ def test_the_order_of_the_rows_changes_no_bit(case, random):
     assert everything(shuffled, unit=True) == everything(case.curve, unit=True)
 
 
-def test_the_order_of_many_tied_rows_changes_no_bit():
+def test_the_order_of_many_tied_rows_changes_no_bit(rng):
     """Sums over long blocks of real numbers depend on their order, unless it is fixed."""
-    rng = np.random.default_rng(1)
     n = 5000
-    confidence, loss = rng.integers(0, 3, n) / 2, rng.random(n)
-    weight = rng.uniform(0.5, 2, n)
-    expected = everything(curve_of(loss, confidence, weight), unit=True)
+    columns = np.array([rng.random(n), rng.integers(0, 3, n) / 2, rng.uniform(0.5, 2, n)])
+    expected = everything(curve_of(*columns), unit=True)
     for _ in range(5):
-        order = rng.permutation(n)
-        shuffled = curve_of(loss[order], confidence[order], weight[order])
-        assert everything(shuffled, unit=True) == expected
+        assert everything(curve_of(*columns[:, rng.permutation(n)]), unit=True) == expected
 
 
 @examples(100)
@@ -561,18 +458,16 @@ def test_a_single_row(loss):
     assert curve.cwsa([0.5]).tolist() == [0.5 * (1 - 2 * loss)]
 
 
-def test_no_errors():
+def test_no_errors_and_errors_only():
     curve = curve_of([0, 0, 0], [0.9, 0.8, 0.7])
     areas = [curve.aurc(estimator=name) for name in ("empirical", "integral", "ln")]
     assert [*areas, curve.eaurc(), curve.augrc()] == [0.0] * 5
     assert curve.coverage_at_risk(0.0) == curve.coverage_at_reliability(1.0) == 1.0
-
-
-def test_all_errors():
     curve = curve_of([1, 1, 1], [0.9, 0.8, 0.7])
     assert_close([curve.aurc(), curve.aurc(estimator="integral"), curve.augrc()], [1, 1, 0.5])
     assert curve.coverage_at_risk(0.99) == curve.coverage_at_reliability(0.99) == 0.0
     assert curve.eaurc() == 0.0
+    assert curve.augrc(coverage_range=(0.5, 1.0)) == 0.75
 
 
 def test_rows_of_weight_zero_do_not_exist():
@@ -600,6 +495,10 @@ BAD = {
     "unbiased_with_range": (
         lambda c: c.augrc(estimator="unbiased", coverage_range=(0, 0.5)),
         "coverage_range",
+    ),
+    "unbiased_of_a_single_row": (
+        lambda _: curve_of([0], [0.9]).augrc(estimator="unbiased"),
+        "two rows",
     ),
     "coverage_zero": (lambda c: c.risk_at_coverage(0.0), "coverage"),
     "coverage_above_one": (lambda c: c.risk_at_coverage(1.01), "coverage"),
@@ -638,11 +537,6 @@ def test_estimators_for_unweighted_rows_refuse_weights(call, confidence, weight)
         call(curve_of([0, 1, 0], confidence, weight))
 
 
-def test_augrc_unbiased_refuses_a_single_row():
-    with pytest.raises(ValueError, match="two rows"):
-        curve_of([0], [0.9]).augrc(estimator="unbiased")
-
-
 @pytest.mark.parametrize("confidence", [[1.5, 0.5], [0.5, -0.5], [12.0, -3.0]])
 @pytest.mark.parametrize(
     "call",
@@ -667,12 +561,6 @@ def test_the_excess_of_a_nearly_perfect_ranking_does_not_cancel(n):
     loss[[k - 1, k]] = 1, 0
     curve = curve_of(loss, np.linspace(1, 0.01, n))
     assert curve.eaurc() == pytest.approx(1 / k / n, rel=1e-12)
-
-
-@examples(60)
-@given(row_cases(unit=False))
-def test_the_excess_is_the_difference_to_the_best_order(case):
-    assert_close(case.curve.eaurc(), case.curve.aurc() - case.curve.best_aurc(), tiny=1e-12)
 
 
 def test_areas_take_confidences_of_any_size():

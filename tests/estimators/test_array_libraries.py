@@ -13,7 +13,7 @@ from skselect import (
     ThresholdTuner,
     metrics,
 )
-from skselect.metrics import SPECS
+from skselect.metrics._evaluate import SPECS
 
 REQUIRED = {
     "risk_at_coverage": {"coverage": 0.5}, "coverage_at_risk": {"max_risk": 0.1},

@@ -41,7 +41,7 @@ from skselect import (
 )
 from skselect._lib.files import digest_json
 from skselect._lib.notebook import unwrap
-from skselect.calibration import ClassCalibration
+from skselect.calibration._scopes import ClassCalibration
 from skselect.estimators.learned import default_witnesses
 from skselect.metrics import augrc_score
 from skselect.predictions.decisions import DecisionRule
@@ -396,7 +396,7 @@ def only_numbers(**options):
 def test_the_default_witnesses_read_categories_and_missing_values(mixed):
     X, y = mixed
     model = SelectiveClassifier(
-        only_numbers(), calibration="temperature", confidence=LearnedConfidence(guard=False), cv=3
+        only_numbers(), calibration="temperature", confidence=LearnedConfidence(guard=False), cv=2
     ).fit(X[:450], y[:450])
     assert list(model.confidence_.witnesses_) == ["forest", "linear"]
     assert model.predict_confidence(X[450:]).shape == (150,)

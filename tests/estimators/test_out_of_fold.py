@@ -21,8 +21,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from skselect import SelectiveClassifier, ThresholdTuner, calibration_report
-from skselect.calibration import CALIBRATORS
+from skselect.calibration._registry import CALIBRATORS
 from skselect.calibration._scopes import SCOPES
+from skselect.estimators.fitting import TrainingRows
 from skselect.estimators.out_of_fold import (
     find_known_rows,
     find_tested_rows,
@@ -40,15 +41,21 @@ def data(rng):
     return X, codes, np.array(["a", "b", "c"])
 
 
+def rows_of(y):
+    """Return rows with these labels, whose X is y."""
+    classes, codes = np.unique(y, return_inverse=True)
+    return TrainingRows(y, y, codes, classes)
+
+
 def test_rare_classes_do_not_warn():
     y = np.array([0] * 20 + [1] * 2)
-    assert len(list(make_folds(5, y, y, {}))) == 5
+    assert len(list(make_folds(5, rows_of(y), {}, None))) == 5
 
 
 def test_groups_stay_together(rng):
     y = rng.integers(0, 2, 100)
     groups = np.repeat(np.arange(20), 5)
-    for train, test in make_folds(4, y, y, {"groups": groups}):
+    for train, test in make_folds(4, rows_of(y), {"groups": groups}, None):
         assert not set(groups[train]) & set(groups[test])
     train, test = holdout(0.3, 100, groups, 0)
     assert not set(groups[train]) & set(groups[test])
@@ -57,15 +64,15 @@ def test_groups_stay_together(rng):
 def test_overlapping_tests_are_refused():
     y = np.array([0, 1] * 10)
     with pytest.raises(ValueError, match="cv must put every row into exactly one test part"):
-        list(make_folds(ShuffleSplit(3, random_state=0), y, y, {}))
-    assert len(list(make_folds(KFold(4), y, y, {}))) == 4
+        list(make_folds(ShuffleSplit(3, random_state=0), rows_of(y), {}, None))
+    assert len(list(make_folds(KFold(4), rows_of(y), {}, None))) == 4
 
 
 def test_rows_that_are_never_tested_serve_training_only():
     y = np.array([0, 1] * 50)
     fold = np.r_[np.full(40, -1), np.repeat([0, 1, 2], 20)]
     for cv in (TimeSeriesSplit(3), PredefinedSplit(fold), [(range(40), range(40, 100))]):
-        parts = make_folds(cv, y, y, {})
+        parts = make_folds(cv, rows_of(y), {}, None)
         tested = [row for _, test in parts for row in test]
         assert len(set(tested)) == len(tested) < 100
         assert find_tested_rows(parts).tolist() == sorted(tested)
@@ -81,9 +88,9 @@ def test_a_split_holds_positions_masks_or_slices(kind):
         [[kind(mask), kind([1, 3, 5])]],
         iter([(slice(0, None, 2), slice(1, None, 2))]),
     ):
-        ((train, test),) = read_splits(cv, y, y, {})
+        ((train, test),) = read_splits(cv, rows_of(y), {}, None)
         assert (sorted(train.tolist()), test.tolist()) == ([0, 2, 4], [1, 3, 5])
-    assert read_splits([([], [1, 0])], y, y, {})[0][0].tolist() == []
+    assert read_splits([([], [1, 0])], rows_of(y), {}, None)[0][0].tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -105,7 +112,7 @@ def test_a_split_holds_positions_masks_or_slices(kind):
 def test_bad_splits_are_named(split, message):
     y = np.array([0, 1] * 5)
     with pytest.raises(ValueError, match=f"cv.*{message}"):
-        make_folds([split], y, y, {})
+        make_folds([split], rows_of(y), {}, None)
 
 
 PAIR = np.arange(50), np.arange(50, 90)
@@ -189,9 +196,9 @@ def test_holdout_is_a_plain_random_split():
 def test_an_iterator_serves_once():
     y = np.array([0, 1] * 10)
     cv = iter([(np.arange(10), np.arange(10, 20)), (np.arange(10, 20), np.arange(10))])
-    assert len(list(make_folds(cv, y, y, {}))) == 2
+    assert len(list(make_folds(cv, rows_of(y), {}, None))) == 2
     with pytest.raises(ValueError, match="cv yields no folds"):
-        list(make_folds(cv, y, y, {}))
+        list(make_folds(cv, rows_of(y), {}, None))
 
 
 # Folds that lack a class -----------------------------------------------------------------------
@@ -281,7 +288,7 @@ def test_a_class_with_one_row_stays_harmless(data):
     ):
         assert model.fit(X, codes).score(X, codes) > 0.5
     with pytest.raises(ValueError, match="1 of the 1 rows of class"):
-        make_folds(KFold(2), X[:2], np.array([0, 1]), {})
+        make_folds(KFold(2), rows_of(np.array([0, 1])), {}, None)
 
 
 def test_rows_of_an_unseen_class_count_as_wrong_answers_for_a_threshold(data):

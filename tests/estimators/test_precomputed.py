@@ -21,7 +21,7 @@ from skselect import (
     calibration_report,
     certify,
 )
-from skselect.metrics import augrc_score
+from skselect.metrics._areas import augrc_score
 
 CLASSES = ["cat", "dog", "owl"]
 

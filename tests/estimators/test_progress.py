@@ -207,7 +207,7 @@ def test_callbacks_end_after_an_error(data):
 
 @quiet
 def test_without_callbacks_in_scikit_learn_the_fits_are_the_same(data, monkeypatch):
-    from skselect import _sklearn
+    from skselect._lib import sklearn as _sklearn
 
     expected = ThresholdTuner(calibrated(), random_state=0).fit(*data)
     for cls in (ThresholdTuner, SelectiveClassifier):

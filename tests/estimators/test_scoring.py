@@ -522,4 +522,4 @@ def test_on_accepted_refuses_nonsense():
 
 
 def test_public_names_are_importable():
-    assert {"get_scorer", "selective_scoring", "on_accepted"} <= set(skselect.__all__)
+    assert {"get_scorer", "selective_scoring", "on_accepted"} <= set(skselect.scoring.__all__)

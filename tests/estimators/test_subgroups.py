@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 
 from skselect import AbstentionPolicy, Risk, SelectiveClassifier, Subgroups, ThresholdTuner
 from skselect._lib.notebook import unwrap
+from skselect.estimators.scoring import get_scorer
 from skselect.estimators.tuner import check_decided_by_row, find_subgroups
-from skselect.metrics import selective_accuracy_score
-from skselect.scoring import get_scorer
+from skselect.metrics._threshold import selective_accuracy_score
 from skselect.thresholds import Betting
 from tests.common import run_python
 
@@ -376,9 +376,7 @@ def test_a_cut_off_inside_is_honoured(people, wrap, calibration):
     X, y = people
     inner = FixedThresholdClassifier(model(), threshold=0.2, pos_label="sick")
     if wrap == "tuned":
-        inner = TunedThresholdClassifierCV(
-            model(), scoring="balanced_accuracy", thresholds=20, cv=2
-        )
+        inner = TunedThresholdClassifierCV(model(), scoring="balanced_accuracy", thresholds=5, cv=2)
     with pytest.raises(ValueError, match="Choose decision='estimator' to keep its own answers"):
         SelectiveClassifier(clone(inner).set_params(), calibration=None).fit(X, y)
     selective = SelectiveClassifier(inner, decision="estimator", calibration=calibration).fit(X, y)

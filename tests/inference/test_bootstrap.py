@@ -6,8 +6,7 @@ import pytest
 from skselect import Outcomes, Predictions
 from skselect.inference.bootstrap import Resampler, bootstrap, cell_bootstrap, draw_counts
 from skselect.metrics import SPECS, metric_interval
-from skselect.metrics._arguments import Judged, judge
-from skselect.metrics._evaluate import kernel_value
+from skselect.metrics._rows import ScoredRows, score_rows
 
 
 def judged_rows(n=60, seed=0):
@@ -15,7 +14,7 @@ def judged_rows(n=60, seed=0):
     p = rng.integers(0, 21, n) / 20
     y_true = (rng.random(n) < p).astype(int)
     predictions = Predictions.from_proba(y_true, np.column_stack([1 - p, p]), labels=[0, 1])
-    return Judged(Outcomes.from_predictions(predictions), predictions)
+    return ScoredRows(Outcomes.from_predictions(predictions), predictions)
 
 
 def repeated(judged, counts):
@@ -24,7 +23,7 @@ def repeated(judged, counts):
     predictions = Predictions(
         source.y_true[rows], source.y_pred[rows], source.classes, source.y_proba[rows]
     )
-    return Judged(Outcomes.from_predictions(predictions), predictions)
+    return ScoredRows(Outcomes.from_predictions(predictions), predictions)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -36,7 +35,7 @@ def test_a_draw_is_its_rows_written_out(name):
     resampler = Resampler(SPECS[name], judged, needed)
     for _ in range(5):
         counts = draw_counts(60, None, rng)
-        expected = kernel_value(SPECS[name], repeated(judged, counts), needed)
+        expected = SPECS[name].value(repeated(judged, counts), needed)
         assert resampler.value(counts) == pytest.approx(expected, rel=1e-11, abs=1e-13, nan_ok=True)
 
 
@@ -68,7 +67,7 @@ def test_cells_scatter_like_rows(metric, tied):
     p = np.round(rng.beta(4, 1.5, 3000), 2 if tied else 12) * 0.98
     y = (rng.random(3000) < p).astype(int)
     if metric == "csr":  # it has no interval of its own, but its draws can be compared
-        judged = judge(Predictions.from_proba(y, p))
+        judged = score_rows(Predictions.from_proba(y, p))
         spec = SPECS[metric]
         rows = bootstrap([Resampler(spec, judged, {})], 3000, 300, None, np.random.default_rng(1))
         cells = cell_bootstrap(spec, judged.curve, {}, 300, np.random.default_rng(2))

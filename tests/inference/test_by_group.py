@@ -1,4 +1,4 @@
-"""Metrics by subgroup: each equals the metric of its rows, contributions add up."""
+"""Tables of metrics: by subgroup, and of each class."""
 
 import warnings
 
@@ -6,8 +6,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import precision_score, recall_score
 
-from skselect.metrics import SPECS, metric_interval, metrics_by_group
+from skselect import Predictions
+from skselect.inference.by_group import rate_classes
+from skselect.metrics import SPECS, metric_interval, metrics_by_class, metrics_by_group
 
 
 @pytest.fixture
@@ -19,7 +23,7 @@ def rows():
 
 def test_values_are_those_of_each_subgroup(rows):
     y_true, y_proba, group = rows
-    names = ["coverage", "selective_risk", "cwsa", "augrc", "ece", "cau", "cw_auc"]
+    names = ["coverage", "selective_risk", "cwsa", "augrc", "ece", "cau", "cw_auc", "csr"]
     table = metrics_by_group(y_true, y_proba, group, names, confidence_level=None)
     assert table["subgroup"].unique().tolist() == ["all", "f", "m", "x"]
     assert len(table) == 4 * len(names)
@@ -29,6 +33,7 @@ def test_values_are_those_of_each_subgroup(rows):
         assert record["value"] == pytest.approx(expected, rel=1e-12)
         assert record["n_rows"] == part.sum()
         assert record["n_errors"] == np.sum((y_proba[part] > 0.5) != y_true[part])
+        assert np.isnan(record["contribution"]) == (record["metric"] != "cwsa")
 
 
 def test_errors_at_a_threshold_are_the_accepted_ones(rows):
@@ -66,27 +71,18 @@ def test_contributions_add_up(rows, name, normalize):
     assert table["value"].iloc[0] == pytest.approx(whole)
 
 
-def test_other_metrics_have_no_contribution(rows):
-    y_true, y_proba, group = rows
-    assert metrics_by_group(y_true, y_proba, group, ["augrc"])["contribution"].isna().all()
-
-
 def test_subgroups_of_every_kind(rows):
     y_true, y_proba, group = rows
     expected = metrics_by_group(y_true, y_proba, group, confidence_level=None)
-    for given in [
-        group.tolist(),
-        pd.Series(group, index=np.arange(600)[::-1]),
-        pd.Series(pd.Categorical(group)),
-        pl.Series(group.tolist()),
-    ]:
-        actual = metrics_by_group(y_true, y_proba, given, confidence_level=None)
-        pd.testing.assert_frame_equal(
-            actual.drop(columns=["attribute", "subgroup"]),
-            expected.drop(columns=["attribute", "subgroup"]),
-        )
-    named = metrics_by_group(y_true, y_proba, pd.Series(group, name="sex"), confidence_level=None)
-    assert named["attribute"].unique().tolist() == ["all", "sex"]
+    for given, name in [
+        (group.tolist(), "subgroup"), (pd.Series(group, index=np.arange(600)[::-1]), "subgroup"),
+        (pd.Series(pd.Categorical(group)), "subgroup"), (pl.Series(group.tolist()), ""),
+        (pd.Series(group, name="sex"), "sex"), ({"sex": group}, "sex"),
+    ]:  # fmt: skip
+        found = metrics_by_group(y_true, y_proba, given, confidence_level=None)
+        assert not name or found["attribute"].unique().tolist() == ["all", name]
+        drop = ["attribute", "subgroup"]
+        pd.testing.assert_frame_equal(found.drop(columns=drop), expected.drop(columns=drop))
 
 
 def test_missing_values_form_a_subgroup(rows):
@@ -134,6 +130,12 @@ def test_few_errors_are_named_once(rows):
         ({"confidence_level": 2}, "confidence_level must be"),
         ({"sample_weight": np.arange(600)}, "confidence_level=None for values without intervals"),
         ({"method": "hope"}, "method must be one of"),
+        ({"subgroups": "f" * 600}, "subgroups must hold one value per row"),
+        ({"subgroups": np.zeros((600, 2))}, r"one value per row.* of shape \(600, 2\)"),
+        (
+            {"subgroups": pd.DataFrame(np.zeros((600, 2)), columns=["a", "a"])},
+            "several columns of one name",
+        ),
     ],
 )
 def test_bad_requests_are_explained(rows, change, message):
@@ -143,26 +145,98 @@ def test_bad_requests_are_explained(rows, change, message):
         metrics_by_group(**arguments)
 
 
-def test_a_metric_without_interval_still_has_values(rows):
-    y_true, y_proba, group = rows
-    table = metrics_by_group(y_true, y_proba, group, ["csr"], confidence_level=None)
-    assert np.isfinite(table["value"]).all()
+RATES = ("sensitivity", "specificity", "ppv", "npv", "missed")
 
 
-@pytest.mark.parametrize(
-    ("subgroups", "message"),
-    [
-        ("f" * 600, "subgroups must hold one value per row"),
-        (np.zeros((600, 2)), r"subgroups must hold one value per row.* of shape \(600, 2\)"),
-        (pd.DataFrame(np.zeros((600, 2)), columns=["a", "a"]), "several columns of one name"),
-    ],
-)
-def test_odd_subgroups_are_refused(rows, subgroups, message):
-    with pytest.raises(ValueError, match=message):
-        metrics_by_group(rows[0], rows[1], subgroups)
+def _draw(rng, n=200):
+    labels = ["a", "b", "c"]
+    y, p = rng.choice(labels, n), rng.dirichlet(np.ones(3), n)
+    return y, p, np.array(labels)[p.argmax(axis=1)], p.max(axis=1)
 
 
-def test_subgroups_may_be_a_mapping(rows):
-    y_true, y_proba, group = rows
-    named = metrics_by_group(y_true, y_proba, {"sex": group}, ["coverage"], confidence_level=None)
-    assert named["attribute"].unique().tolist() == ["all", "sex"]
+def _counts(y, answer, rows, label, weight):
+    """Count hits and rows of each rate by their definitions, one row at a time."""
+    found = {name: [0, 0] for name in RATES}
+
+    def see(name, hit, w):
+        found[name][0] += w * hit
+        found[name][1] += w
+
+    for true, said, inside, w in zip(y, answer, rows, weight, strict=True):
+        if true == label:
+            see("missed", inside and said != label, w)
+        if inside:
+            see("sensitivity" if true == label else "specificity",
+                (said == label) == (true == label), w)  # fmt: skip
+            see("ppv" if said == label else "npv", (said == label) == (true == label), w)
+    return found
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.6, 0.8, np.inf])
+def test_counts_and_exact_intervals(rng, threshold):
+    y, p, answer, confidence = _draw(rng)
+    table = metrics_by_class(y, p, threshold=threshold, confidence_level=0.9)
+    assert len(table) == 3 * 2 * len(RATES)
+    sets = {"all": np.ones(len(y), bool), "accepted": confidence >= threshold}
+    for row in table.to_dict("records"):
+        counts = _counts(y, answer, sets[row["rows"]], row["class"], np.ones(len(y)))
+        hits, n = counts[row["metric"]]
+        assert (row["n_hits"], row["n_rows"]) == (hits, n)
+        if n == 0:
+            assert np.isnan([row["value"], row["low"], row["high"]]).all()
+            continue
+        exact = binomtest(int(hits), int(n)).proportion_ci(0.9, "exact")
+        assert row["value"] == hits / n
+        assert (row["low"], row["high"]) == pytest.approx(tuple(exact), abs=1e-12)
+
+
+def test_it_agrees_with_scikit_learn(rng):
+    y, p, answer, confidence = _draw(rng)
+    table = metrics_by_class(y, p, threshold=0.7).query("rows == 'accepted'")
+    sure = confidence >= 0.7
+    for name, score in [("sensitivity", recall_score), ("ppv", precision_score)]:
+        expected = score(y[sure], answer[sure], average=None)
+        assert table.query(f"metric == '{name}'")["value"].tolist() == pytest.approx(expected)
+
+
+def test_a_weight_of_two_is_the_row_twice(rng):
+    y, p, *_ = _draw(rng)
+    weight = rng.integers(0, 3, len(y))
+    one = metrics_by_class(y, p, threshold=0.6, sample_weight=weight, confidence_level=None)
+    two = metrics_by_class(
+        np.repeat(y, weight), np.repeat(p, weight, axis=0), threshold=0.6, confidence_level=None
+    )
+    for name in ("value", "n_hits", "n_rows"):
+        np.testing.assert_allclose(one[name], two[name])
+    assert one[["low", "high"]].isna().all(axis=None)
+
+
+def test_weights_leave_no_rest_where_there_are_no_rows(rng):
+    weight, p = rng.random(50), np.tile([0.1, 0.2, 0.7], (50, 1))
+    table = metrics_by_class(
+        ["c"] * 50, p, labels=["a", "b", "c"], sample_weight=weight, confidence_level=None
+    )
+    table = table[table["class"] == "c"].set_index(["rows", "metric"])
+    for rows in ("all", "accepted"):
+        assert table.loc[rows].loc[["specificity", "npv"], "n_rows"].tolist() == [0, 0]
+        assert table.loc[rows].loc[["specificity", "npv"], "value"].isna().all()
+
+
+def test_rows_of_an_unknown_class_are_of_no_class():
+    rows = Predictions(np.array([0, -1, 1]), np.array([0, 1, 1]), np.array(["a", "b"]))
+    found = rate_classes(rows, None, None)["all"]
+    assert found["ppv"].n_hits.tolist() == [1, 1]
+    assert found["ppv"].n_rows.tolist() == [1, 2]
+    assert found["specificity"].n_rows.tolist() == [2, 2]
+    assert found["specificity"].n_hits.tolist() == [2, 1]
+    assert found["missed"].n_rows.tolist() == [1, 1]
+
+
+def test_refusals(rng):
+    y, p, *_ = _draw(rng)
+    with pytest.raises(ValueError, match="confidence_level=None"):
+        metrics_by_class(y, p, sample_weight=rng.random(len(y)))
+    with pytest.raises(ValueError, match="confidence_level"):
+        metrics_by_class(y, p, confidence_level=95)
+    with pytest.raises(ValueError, match="threshold"):
+        metrics_by_class(y, p, threshold=None)

@@ -12,6 +12,7 @@ from scipy.stats import wilcoxon
 from skselect import Predictions
 from skselect.inference.compare import holm
 from skselect.metrics import SPECS, compare_across_datasets, compare_models, metric_interval
+from tests.common import mostly_slow
 
 
 def draw(n, seed, noise=(0.7, 0.7)):
@@ -59,6 +60,9 @@ def test_the_difference_is_paired():
     table = compare_models(y_true, models, "augrc")
     width = (table["difference_high"] - table["difference_low"]).max()
     assert width < 0.5 * (table["high"] - table["low"]).min()
+    same = compare_models(y_true, {"a": models["a"], "copy": models["a"]}, "augrc")
+    assert same["p_value"].tolist() == [1.0, 1.0]
+    assert same["difference_high"].tolist() == [0.0, 0.0]
 
 
 def test_a_baseline_is_compared_with_each_model_once():
@@ -89,25 +93,14 @@ def test_without_a_baseline_all_pairs_belong_to_the_family():
         assert table.loc[other, "p_value"] == pytest.approx(adjusted[key], rel=1e-9)
 
 
-def test_a_model_ties_with_its_copy():
-    y_true, models = draw(300, 0)
-    table = compare_models(y_true, {"a": models["a"], "copy": models["a"]}, "augrc")
-    assert table["p_value"].tolist() == [1.0, 1.0]
-    assert table["difference_high"].tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize("name", ["debiased_l2", "cw_auc", "eaurc"])
 def test_the_bootstrap_serves_metrics_without_a_closed_form(name):
     y_true, models = draw(500, 0, (0.2, 3.0))
-    table = compare_models(
-        y_true, models, name, method="bootstrap", n_resamples=200, random_state=0
-    )
+    drawn = {"method": "bootstrap", "n_resamples": 100, "random_state": 0}
+    table = compare_models(y_true, models, name, **drawn)
     assert table.index[0] == "a"
     assert not table.loc["b", "tied_with_best"]
-    again = compare_models(
-        y_true, models, name, method="bootstrap", n_resamples=200, random_state=0
-    )
-    pd.testing.assert_frame_equal(table, again)
+    pd.testing.assert_frame_equal(compare_models(y_true, models, name, **drawn), table)
 
 
 def test_clusters_widen_the_difference():
@@ -121,24 +114,19 @@ def test_clusters_widen_the_difference():
 
 @pytest.mark.filterwarnings("ignore:.*rest on fewer")
 def test_what_cannot_be_told_apart_is_tied():
-    table = compare_models([1], {"a": [0.9], "b": [0.6]}, "cwsa")
-    assert table["tied_with_best"].isna().tolist() == [False, True]
-    assert np.isnan(table["p_value"].iloc[1])
+    for n in (1, 40):  # rows that do not differ say nothing
+        table = compare_models([1] * n, {"a": [0.9] * n, "b": [0.6] * n}, "cwsa")
+        assert table["tied_with_best"].isna().tolist() == [False, True]
+        assert np.isnan(table["p_value"].iloc[1])
 
 
-@pytest.mark.filterwarnings("ignore:.*rest on fewer")
-def test_rows_that_do_not_differ_say_nothing():
-    table = compare_models([1] * 40, {"a": [0.9] * 40, "b": [0.6] * 40}, "cwsa")
-    assert np.isnan(table["p_value"].iloc[1])
-
-
-def test_a_baseline_without_a_value_is_refused():
-    y_true, models = draw(50, 0)
+def test_few_errors_warn_and_a_baseline_without_a_value_is_refused():
+    y_true, models = draw(20, 0)
+    with pytest.warns(UserWarning, match=r"estimates of \['a', 'b'\] rest on fewer than 10"):
+        compare_models(y_true, models, "augrc")
     models["perfect"] = np.where(y_true == 1, 0.9, 0.1)
-    with (
-        pytest.warns(UserWarning, match="undefined"),
-        pytest.raises(ValueError, match=r"baseline: 'failure_auroc' is undefined \(nan\) for it"),
-    ):
+    undefined = r"baseline: 'failure_auroc' is undefined \(nan\) for it"
+    with pytest.warns(UserWarning, match="undefined"), pytest.raises(ValueError, match=undefined):
         compare_models(y_true, models, "failure_auroc", baseline="perfect")
 
 
@@ -151,12 +139,6 @@ def test_the_positive_class_reaches_the_metric():
     )  # fmt: skip
     expected = SPECS["cw_f1"].function(y_true, models["a"], average="binary")
     assert table.loc["a", "estimate"] == pytest.approx(expected, rel=1e-12)
-
-
-def test_few_errors_warn():
-    y_true, models = draw(20, 0)
-    with pytest.warns(UserWarning, match=r"estimates of \['a', 'b'\] rest on fewer than 10"):
-        compare_models(y_true, models, "augrc")
 
 
 @pytest.mark.parametrize(
@@ -175,6 +157,10 @@ def test_few_errors_warn():
         ({"n_resamples": 1}, "n_resamples must be an integer of at least 2"),
         ({"sample_weight": np.arange(30)}, "a comparison counts independent rows"),
         ({"cluster": [0, 1]}, "cluster has 2 rows"),
+        (
+            {"y_probas": {"a": [0.9] * 30, "b": [0.9] * 29}},
+            "y_proba has 29 rows, but y_true has 30",
+        ),
     ],
 )
 def test_bad_requests_are_explained(change, message):
@@ -182,12 +168,6 @@ def test_bad_requests_are_explained(change, message):
     arguments = {"y_true": y_true, "y_probas": models, "metric": "augrc"} | change
     with pytest.raises(ValueError, match=message):
         compare_models(**arguments)
-
-
-def test_models_of_different_length_are_refused():
-    y_true, models = draw(30, 0)
-    with pytest.raises(ValueError, match="y_proba has 29 rows, but y_true has 30"):
-        compare_models(y_true, {"a": models["a"], "b": models["b"][:-1]}, "augrc")
 
 
 def differences_found(metric, params, n, n_draws, seed):
@@ -203,7 +183,7 @@ NULL = [("augrc", {}), ("failure_auroc", {}), ("cwsa_plus", {"threshold": 0.6})]
 
 
 @pytest.mark.filterwarnings("ignore:.*surest right answer")
-@pytest.mark.parametrize(("metric", "params"), NULL)
+@pytest.mark.parametrize(("metric", "params"), mostly_slow(NULL, unpack=True))
 def test_equal_models_are_seldom_told_apart(metric, params):
     share = differences_found(metric, params, 200, 300, seed=0)
     assert 0.03 - 3 * 0.0098 <= share <= 0.07 + 3 * 0.0147  # standard errors of 300 draws
@@ -225,7 +205,8 @@ def test_a_difference_that_one_confident_error_would_undo_is_named():
     """Model a errs on one in 250 of its surest rows; both have the same AURC, .0368."""
     rng = np.random.default_rng(0)
     plain = warned = 0
-    for _ in range(200):
+    draws = 120
+    for _ in range(draws):
         rank_a, rank_b = rng.random((2, 250))
         y_true, answers = rng.integers(0, 2, 250), {}
         chances = np.where(rank_a > 0.8, 0.5, rank_a < 1 / 250), expit((rank_b - 0.8) / 0.163) / 2
@@ -238,8 +219,8 @@ def test_a_difference_that_one_confident_error_would_undo_is_named():
         said = any("if the surest right answer" in str(one.message) for one in caught)
         assert found or not said
         plain, warned = plain + (found and not said), warned + said
-    assert warned > 20
-    assert plain <= 0.05 * 200 + 3 * np.sqrt(0.05 * 0.95 * 200)
+    assert warned > draws / 10
+    assert plain <= 0.05 * draws + 3 * np.sqrt(0.05 * 0.95 * draws)
 
 
 # Holm and data sets ----------------------------------------------------------------------

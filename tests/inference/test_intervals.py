@@ -10,7 +10,8 @@ from scipy.stats import binomtest
 from skselect import Outcomes, Predictions, RiskCoverageCurve
 from skselect.inference.intervals import find_interval, measure
 from skselect.metrics import SPECS, metric_interval
-from skselect.metrics._arguments import Judged
+from skselect.metrics._rows import ScoredRows
+from tests.common import mostly_slow
 from tests.metrics.test_table import REQUIRED
 
 
@@ -66,19 +67,18 @@ def test_shares_have_wilsons_interval():
     assert f"wilson; 400 rows, {accepted.sum()} accepted, {errors} errors" in str(found)
 
 
-def test_no_errors_still_have_an_upper_bound():
+def test_no_errors_still_have_an_upper_bound_but_an_area_without_has_no_interval():
     with pytest.warns(UserWarning, match="rests on 0 errors; with fewer than 10"):
         found = metric_interval([0] * 50 + [1] * 50, [0.1] * 50 + [0.9] * 50, "selective_risk")
     assert found.low == 0.0
     assert 0.02 < found.high < 0.05
-
-
-def test_an_area_without_errors_has_no_interval():
-    with pytest.warns(UserWarning, match="rests on 0 errors"):
-        found = metric_interval([0, 1, 0], [0.1, 0.9, 0.2], "augrc")
-    assert found.estimate == 0.0
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
+    for method in ("analytic", "bootstrap"):  # draws do not differ
+        with pytest.warns(UserWarning, match="rests on 0 errors"):
+            found = metric_interval([0, 1] * 20, [0.1, 0.9] * 20, "augrc", method=method)
+        assert found.estimate == 0.0
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+    assert found.method == "none"
 
 
 def test_the_bad_end_reaches_further_by_one_confident_error():
@@ -133,19 +133,14 @@ def test_a_calibration_error_may_be_zero_unless_a_test_says_otherwise(name):
     assert 0 < found.low <= found.estimate
 
 
-def test_draws_that_do_not_differ_say_nothing():
-    with pytest.warns(UserWarning, match="rests on 0 errors"):
-        found = metric_interval([0, 1] * 20, [0.1, 0.9] * 20, "augrc", method="bootstrap")
-    assert found.method == "none"
-    assert math.isnan(found.low)
-
-
-def test_a_higher_level_is_wider():
-    y_true, y_proba = some_predictions()
-    wide, narrow = (
-        metric_interval(y_true, y_proba, "augrc", confidence_level=level) for level in (0.99, 0.8)
-    )
+def test_a_higher_level_is_wider_a_seed_repeats_and_constant_weights_are_ignored():
+    rows = some_predictions()
+    wide, narrow = (metric_interval(*rows, "augrc", confidence_level=x) for x in (0.99, 0.8))
     assert wide.low < narrow.low < narrow.high < wide.high
+    one, two = (metric_interval(*rows, "ece", n_resamples=30, random_state=3) for _ in range(2))
+    assert one == two
+    weighted = metric_interval(*rows, "augrc", sample_weight=np.full(400, 7.0))
+    assert metric_interval(*rows, "augrc") == weighted
 
 
 def test_clusters_count_as_one_draw():
@@ -165,20 +160,6 @@ def test_clusters_count_as_one_draw():
     assert drawn.method == "bootstrap"
 
 
-def test_a_seed_repeats_the_bootstrap():
-    y_true, y_proba = some_predictions(100)
-    first, second = (
-        metric_interval(y_true, y_proba, "ece", n_resamples=30, random_state=3) for _ in range(2)
-    )
-    assert first == second
-
-
-def test_constant_weights_are_ignored():
-    y_true, y_proba = some_predictions()
-    plain = metric_interval(y_true, y_proba, "augrc")
-    assert metric_interval(y_true, y_proba, "augrc", sample_weight=np.full(400, 7.0)) == plain
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -194,16 +175,16 @@ def test_constant_weights_are_ignored():
         ({"metric": "augrc", "sample_weight": np.arange(400)}, "an interval counts independent"),
         ({"metric": "augrc", "cluster": [1, 2]}, "cluster has 2 rows, but y_true has 400"),
         ({"metric": "augrc", "cluster": np.zeros(400)}, "at least two clusters"),
+        ({"metric": "augrc", "cluster": "a"}, "cluster"),
+        ({"metric": "augrc", "cluster": np.zeros((400, 1))}, "cluster"),
+        ({"metric": "augrc", "cluster": [("a", 1)] * 400}, "cluster"),
         ({"metric": "augrc", "cluster": [None] + [1, 2, 3] * 133}, "cluster has 1 missing"),
         ({"metric": "augrc", "n_resamples": 1}, "n_resamples must be an integer of at least 2"),
         (
             {"metric": "aurc", "metric_params": {"estimator": "ln"}},
             "estimator='ln' has no weighted form, which the bootstrap needs",
         ),
-        (
-            {"metric": "augrc", "cluster": ["a", float("nan")] * 200},
-            "cluster has 200 missing",
-        ),
+        ({"metric": "augrc", "cluster": ["a", float("nan")] * 200}, "cluster has 200 missing"),
         ({"metric": "ece", "random_state": "x"}, "random_state must be a seed"),
     ],
 )
@@ -211,13 +192,6 @@ def test_bad_requests_are_explained(arguments, message):
     y_true, y_proba = some_predictions()
     with pytest.raises(ValueError, match=message):
         metric_interval(y_true, y_proba, **arguments)
-
-
-def test_odd_clusters_are_refused():
-    y_true, y_proba = some_predictions(100)
-    for cluster in ("a", np.zeros((100, 1)), [("a", 1)] * 100):
-        with pytest.raises(ValueError, match="cluster"):
-            metric_interval(y_true, y_proba, "augrc", cluster=cluster)
 
 
 # Coverage --------------------------------------------------------------------------------
@@ -238,9 +212,7 @@ HARD = {
     "flat": (lambda u: np.full(len(u), 0.1), 200),
 }
 #: Two such errors are expected, one in seven draws holds none: the docs name it as the worst.
-WORST = {
-    "two rare confident errors": (lambda u: np.where(u < 0.008, 1.0, 0.5 * (u > 0.8)), 250),
-}
+WORST = {"two rare confident errors": (lambda u: np.where(u < 0.008, 1.0, 0.5 * (u > 0.8)), 250)}
 PROFILES = SMOOTH | HARD | WORST
 METRICS = {
     "augrc": {},
@@ -289,7 +261,7 @@ def covered(name, profile, n, n_draws, seed, method="analytic"):
         u = rng.random(n)
         wrong = (rng.random(n) < chance(u)).astype(int)
         given = Predictions(wrong, np.zeros(n, int), np.arange(2))  # all are taken for class 0
-        rows = Judged(Outcomes(wrong, confidence_of(profile, u)), given)
+        rows = ScoredRows(Outcomes(wrong, confidence_of(profile, u)), given)
         measured = measure(SPECS[name], rows, params, method)
         found = find_interval(measured, level=0.95, n_resamples=39, rng=rng)
         if not math.isnan(found.low):
@@ -298,7 +270,7 @@ def covered(name, profile, n, n_draws, seed, method="analytic"):
 
 
 @pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("profile", ["sharp", "weak"])
+@pytest.mark.parametrize("profile", mostly_slow(["sharp", "weak"]))
 def test_intervals_cover_the_population_value(name, profile):
     n = 1000 if name == "selective_risk" and profile == "sharp" else PROFILES[profile][1]
     share = covered(name, profile, n, 400, seed=1)

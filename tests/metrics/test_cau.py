@@ -53,6 +53,12 @@ def test_the_components_are_their_definitions(eps, case):
     assert_close([parts.n_right, parts.n_wrong], counts)
 
 
+def test_rows_without_weight_are_neither_right_nor_wrong():
+    parts = metrics.cau_components(TRUTH, PROBA, sample_weight=[0, 0, 1, 2])
+    assert math.isnan(parts.cau_1)
+    assert (parts.n_right, parts.n_wrong) == (0.0, 3.0)
+
+
 @quiet
 @examples(60)
 @given(proba_cases(), st.sampled_from([0.0, 0.5, 1.0, 3.0]))

@@ -115,7 +115,7 @@ def test_confidence_and_loss_are_options():
 
 def test_metrics_that_read_a_probability_use_the_largest_one():
     y_true, y_proba = some_predictions(3)
-    names = [name for name, spec in SPECS.items() if spec.reads_probability]
+    names = [name for name, spec in SPECS.items() if spec.confidence == "probability"]
     values = evaluate(Predictions.from_proba(y_true, y_proba), names, confidence="entropy")
     assert_close(values, [score(name, y_true, y_proba) for name in names])
 

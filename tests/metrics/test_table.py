@@ -152,11 +152,14 @@ def test_the_table_is_consistent(name):
     assert getattr(metrics, spec.function.__name__) is spec.function
     assert spec.needs in {"predictions", "outcomes", "curve"}
     assert spec.scorer_name == (name if spec.greater_is_better else f"neg_{name}")
-    for text in [spec.undefined, spec.reference, spec.formula, spec.use, spec.avoid]:
+    for text in [
+        spec.undefined,
+        *(spec.notes[key] for key in ("Formula", "Use for", "Not for", "Source")),
+    ]:
         assert text == text.strip() != ""
     assert ("threshold" in inspect.signature(spec.function).parameters) == spec.at_threshold
     assert (spec.interval is None) == (spec.no_interval != "")
-    assert spec.chance_raises == "nothing" or spec.reads_probability
+    assert spec.chance_raises == "nothing" or spec.confidence == "probability"
     assert not (spec.signed and spec.greater_is_better)
 
 
@@ -511,7 +514,9 @@ def test_a_confidence_may_be_a_name_an_array_or_a_function(name):
             function = CONFIDENCES[confidence]
             expected = score(name, y_true, y_proba, confidence=function)
             assert score(name, y_true, y_proba, confidence=function(y_proba)) == expected
-            if SPECS[name].reads_probability:  # a name of another confidence is no probability
+            if (
+                SPECS[name].confidence == "probability"
+            ):  # a name of another confidence is no probability
                 expected = score(name, y_true, y_proba)
             assert score(name, y_true, y_proba, confidence=confidence) == expected
 
@@ -785,7 +790,9 @@ def test_every_metric_names_a_bad_argument(name):
                 SPECS[name].function(*arguments, **options, **REQUIRED[name])
 
 
-@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.reads_probability])
+@pytest.mark.parametrize(
+    "name", [name for name, spec in SPECS.items() if spec.confidence == "probability"]
+)
 def test_a_metric_that_reads_probabilities_refuses_other_confidences(name):
     with pytest.raises(ValueError, match=r"confidences in \[0, 1\]"):
         score(name, Y, P, confidence=[2.0, 1.0, 0.5, 0.0])

@@ -21,7 +21,7 @@ from skselect import (
     select_threshold,
 )
 from skselect._lib.notebook import percent, unwrap
-from skselect.bounds import critical_counts, log_evidence_below
+from skselect.bounds._binomial import critical_counts, log_evidence_below
 from skselect.monitoring import PolicyCheck
 from skselect.objectives import GUARANTEES
 from skselect.policy import Certificate

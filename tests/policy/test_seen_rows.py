@@ -74,10 +74,7 @@ def test_rows_are_known_again_in_another_dtype(rng):
     for unit in ("s", "us", "ns"):
         assert count(frame, frame.assign(day=days.astype(f"datetime64[{unit}]"))) == (100, 100)
     assert count(frame, frame.astype(object)) == (100, 100)
-
-
-def test_what_is_no_table_leaves_no_trace():
-    assert count([object(), np.zeros((2, 2))], [1, 2]).n_seen == 0
+    assert count([object(), np.zeros((2, 2))], [1, 2]).n_seen == 0  # no table
 
 
 # What is counted --------------------------------------------------------------------------------
@@ -123,11 +120,13 @@ def test_what_is_counted_against_the_definition(data):
 
 
 @pytest.mark.parametrize("n_shared", [0, 20, 300, 1000])
-def test_shared_rows_are_counted(n_shared, rng):
+def test_shared_rows_are_counted_and_found(n_shared, rng):
     seen, new = rng.random((2000, 3)), rng.random((1000, 3))
     new[:n_shared] = seen[:n_shared]
     record = pickle.loads(pickle.dumps(SeenRows.of(seen)))
-    assert record.overlap(new[rng.permutation(1000)]) == (n_shared, 1000)
+    order = rng.permutation(1000)
+    assert record.overlap(new[order]) == (n_shared, 1000)
+    np.testing.assert_array_equal(record.find(new[order]), order < n_shared)
 
 
 @pytest.mark.parametrize(("copies", "new_copies"), [(1, 1), (2, 1), (1, 2), (2, 2), (40, 3)])
@@ -158,16 +157,19 @@ def test_of_many_rows_a_sample_is_kept(rng, monkeypatch):
     assert abs(found.share - 0.5) < 4 * 0.5 / np.sqrt(found.n_recognisable)
 
 
-def test_a_table_of_one_column_is_not_checked(rng):
-    """Its values are its rows, so that equal ones are no copies."""
+def test_values_that_other_rows_hold_make_no_row_recognisable(rng):
     for values in (rng.normal(size=500), rng.integers(18, 90, 500), rng.choice(["a b", "c"], 500)):
-        assert not count(values[:300, None], values[:300, None]).is_checked
-
-
-def test_categories_in_columns_of_0_and_1_are_not_recognised(rng):
+        column = values[:300, None]  # one column: its values are its rows, equal ones no copies
+        assert not count(column, column).is_checked
     X = np.eye(300)[rng.integers(0, 300, 2000)]
     for kind in (np.asarray, sparse.csr_array):
         assert not count(kind(X[:1000]), kind(X[1000:])).is_checked
+    # Few values: nothing is said, whichever of the two tables is without duplicates.
+    seen, new = rng.integers(0, 2, (3000, 12)), rng.integers(0, 2, (600, 12))
+    for rows in (seen, np.unique(seen, axis=0)):
+        assert not count(rows, new).is_checked
+        assert not count(rows, rows).is_checked
+        assert count(rows, new).share == 0
 
 
 def test_numbers_are_recognised_beside_a_word_in_their_column(rng):
@@ -175,22 +177,6 @@ def test_numbers_are_recognised_beside_a_word_in_their_column(rng):
     seen, new = X[:400].copy(), X[:300].copy()
     seen[399, 0] = "?"
     assert count(seen, new) == (300, 300)
-
-
-def test_recorded_rows_are_found(rng):
-    seen, new = rng.random((500, 3)), rng.random((400, 3))
-    new[100:140] = seen[:40]
-    found = SeenRows.of(seen).find(new)
-    assert np.flatnonzero(found).tolist() == list(range(100, 140))
-
-
-def test_rows_of_few_values_are_not_recognised(rng):
-    """Nothing is said of them, whichever of the two tables is without duplicates."""
-    seen, new = rng.integers(0, 2, (3000, 12)), rng.integers(0, 2, (600, 12))
-    for rows in (seen, np.unique(seen, axis=0)):
-        assert not count(rows, new).is_checked
-        assert not count(rows, rows).is_checked
-        assert count(rows, new).share == 0
 
 
 @pytest.mark.parametrize(("n_columns", "n_values"), [(4, 5), (3, 30), (12, 2), (2, 300), (6, 10)])

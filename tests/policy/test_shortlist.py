@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from skselect import AbstentionPolicy, Predictions, certify
 from skselect._lib.files import digest_json
-from skselect.calibration import CALIBRATORS, ClassCalibration
+from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._scopes import ClassCalibration
 from skselect.policy.shortlist import PolicyShortlist
 from tests.brute import examples, proba_cases
 from tests.common import check_schema

@@ -23,12 +23,13 @@ from skselect import (
     Outcomes,
     SelectiveClassifier,
     ThresholdTuner,
-    _array_ops,
     select_threshold,
 )
-from skselect._lib.checks import proba
-from skselect.calibration import CALIBRATORS, ClassCalibration, ConfidenceCalibration
+from skselect._lib import arrays as _array_ops
+from skselect._lib.checks import rows
 from skselect.calibration._common import expit, softmax
+from skselect.calibration._registry import CALIBRATORS
+from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
 from skselect.policy import standalone
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
@@ -509,8 +510,8 @@ def test_no_rows_give_no_decisions_of_the_same_kinds(policy, row, rest):
 
 
 def test_both_know_the_same_names_and_tolerances():
-    assert standalone.SUM_TOLERANCE == proba.SUM_TOLERANCE
-    assert standalone.RANGE_TOLERANCE == proba.RANGE_TOLERANCE
+    assert standalone.SUM_TOLERANCE == rows.SUM_TOLERANCE
+    assert standalone.RANGE_TOLERANCE == rows.RANGE_TOLERANCE
     assert standalone.FEW == _array_ops._FEW
     assert set(standalone.MAPS) == set(CALIBRATORS)
     read = {name for name, kind in CALIBRATORS.items() if getattr(kind, "reads_log_odds", False)}

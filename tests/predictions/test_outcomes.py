@@ -35,40 +35,33 @@ def test_plain_arrays_of_every_kind_become_floats(container):
     for values in (outcomes.loss, outcomes.confidence, outcomes.sample_weight):
         assert isinstance(values, np.ndarray)
         assert values.dtype == np.float64
-    assert outcomes.loss.tolist() == [0.0, 1.0, 0.0]
-    assert outcomes.confidence.tolist() == [0.9, 0.6, 0.8]
+    assert outcomes.to_frame().to_dict("list") == {
+        "loss": [0.0, 1.0, 0.0], "confidence": [0.9, 0.6, 0.8], "sample_weight": [1.0, 2.0, 3.0],
+    }  # fmt: skip
     assert outcomes.weight.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        outcomes.loss = np.zeros(3)
 
 
-def test_booleans_are_losses():
-    assert Outcomes([True, False], [0.9, 0.8]).loss.tolist() == [1.0, 0.0]
-
-
-def test_the_weight_is_one_where_none_was_given():
-    outcomes = Outcomes([0, 1], [0.9, 0.8])
+def test_booleans_are_losses_and_the_weight_is_one_where_none_was_given():
+    outcomes = Outcomes([True, False], [0.9, 0.8])
+    assert outcomes.loss.tolist() == [1.0, 0.0]
     assert outcomes.sample_weight is None
     assert outcomes.weight.tolist() == [1.0, 1.0]
+    assert outcomes.to_frame().columns.tolist() == ["loss", "confidence"]
 
 
-def test_from_predictions_and_from_proba_agree():
-    predictions = Predictions.from_proba(TRUTH, PROBA, sample_weight=[1, 2, 3])
-    a = Outcomes.from_predictions(predictions, confidence="gini")
-    b = Outcomes.from_proba(TRUTH, PROBA, confidence="gini", sample_weight=[1, 2, 3])
-    assert a.to_frame().equals(b.to_frame())
-    assert a.sample_weight.tolist() == [1.0, 2.0, 3.0]
-
-
-def test_from_labels_compares_labels():
-    outcomes = Outcomes.from_labels(["a", "b"], ["a", "c"], [5.0, -2.0], sample_weight=[1, 2])
-    assert outcomes.loss.tolist() == [0.0, 1.0]
-    assert outcomes.confidence.tolist() == [5.0, -2.0]
-    assert outcomes.sample_weight.tolist() == [1.0, 2.0]
-
-
-def test_one_column_of_probabilities_needs_no_more():
-    outcomes = Outcomes.from_proba(["n", "y"], [0.25, 0.75], pos_label="y")
-    assert outcomes.confidence.tolist() == [0.75, 0.75]
-    assert outcomes.loss.tolist() == [0.0, 0.0]
+def test_predictions_probabilities_and_labels_agree():
+    weight = {"sample_weight": [1, 2, 3]}
+    predictions = Predictions.from_proba(TRUTH, PROBA, **weight)
+    frame = Outcomes.from_predictions(predictions, confidence="gini").to_frame()
+    assert frame.equals(Outcomes.from_proba(TRUTH, PROBA, confidence="gini", **weight).to_frame())
+    assert frame["sample_weight"].tolist() == [1.0, 2.0, 3.0]
+    own = frame["confidence"]
+    assert frame.equals(Outcomes.from_labels(TRUTH, [0, 1, 0], own, **weight).to_frame())
+    one_column = Outcomes.from_proba(["n", "y"], [0.25, 0.75], pos_label="y")
+    assert one_column.confidence.tolist() == [0.75, 0.75]
+    assert one_column.loss.tolist() == [0.0, 0.0]
 
 
 def test_a_confidence_of_the_users_own_may_be_an_array_or_a_function():
@@ -114,21 +107,6 @@ def test_a_class_that_the_model_does_not_know_is_an_error():
     assert Outcomes.from_predictions(predictions).loss.tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="loss"):
         Outcomes.from_predictions(predictions, loss=lambda a, b: a != b)
-
-
-def test_to_frame():
-    frame = Outcomes([0, 1], [0.9, 0.8]).to_frame()
-    assert frame.columns.tolist() == ["loss", "confidence"]
-    weighted = Outcomes([0, 1], [0.9, 0.8], [1, 2]).to_frame()
-    assert weighted.to_dict("list") == {
-        "loss": [0.0, 1.0], "confidence": [0.9, 0.8], "sample_weight": [1.0, 2.0],
-    }  # fmt: skip
-
-
-def test_outcomes_are_frozen():
-    outcomes = Outcomes([0, 1], [0.9, 0.8])
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        outcomes.loss = np.zeros(2)
 
 
 # Bad input -------------------------------------------------------------------------------

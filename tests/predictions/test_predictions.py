@@ -67,24 +67,15 @@ CONTAINERS = {
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_every_kind_of_label_gives_the_same_codes(labels, container):
-    y_true = container([labels[code] for code in TRUTH])
-    predictions = Predictions.from_proba(y_true, PROBA)
-    assert predictions.y_true.tolist() == TRUTH.tolist()
-    assert predictions.y_pred.tolist() == PREDICTED
-    assert predictions.classes.tolist() == labels
-    assert predictions.y_true.dtype == predictions.y_pred.dtype == np.int64
-
-
-@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-def test_one_column_of_probabilities_agrees_with_two(labels, container):
-    y_true = container([labels[code] for code in TRUTH])
-    one = Predictions.from_proba(y_true, PROBA[:, 1], pos_label=labels[1])
+    y_true, y_pred = (container([labels[code] for code in codes]) for codes in (TRUTH, PREDICTED))
     two = Predictions.from_proba(y_true, PROBA)
-    np.testing.assert_array_equal(one.y_true, two.y_true)
-    np.testing.assert_array_equal(one.y_pred, two.y_pred)
+    one = Predictions.from_proba(y_true, PROBA[:, 1], pos_label=labels[1])
+    assert two.y_true.dtype == two.y_pred.dtype == np.int64
     np.testing.assert_allclose(one.y_proba, two.y_proba, rtol=0, atol=1e-15)
-    assert one.classes.tolist() == two.classes.tolist()
+    for predictions in (two, one, Predictions.from_labels(y_true, y_pred, np.linspace(0, 1, 6))):
+        assert predictions.y_true.tolist() == TRUTH.tolist()
+        assert predictions.y_pred.tolist() == PREDICTED
+        assert predictions.classes.tolist() == labels
 
 
 @pytest.mark.parametrize(
@@ -120,23 +111,20 @@ def test_one_column_works_where_only_one_class_is_true(y_true, pos_label):
     assert predictions.y_proba.shape == (2, 2)
 
 
-def test_labels_name_a_class_that_is_never_true():
-    predictions = Predictions.from_proba([2, 0, 2], [[0.1, 0.2, 0.7]] * 3, labels=[0, 1, 2])
-    assert predictions.y_true.tolist() == [2, 0, 2]
-    assert predictions.y_pred.tolist() == [2, 2, 2]
-
-
-def test_labels_give_the_order_of_the_columns():
+def test_labels_give_the_order_of_the_columns_and_classes_that_are_never_true():
     predictions = Predictions.from_proba(["a", "b"], [[0.9, 0.1], [0.2, 0.8]], labels=["b", "a"])
     assert predictions.classes.tolist() == ["b", "a"]
     assert predictions.y_true.tolist() == [1, 0]
     assert predictions.y_pred.tolist() == [0, 1]
-
-
-def test_labels_with_one_column_name_the_other_class():
+    predictions = Predictions.from_proba([2, 0, 2], [[0.1, 0.2, 0.7]] * 3, labels=[0, 1, 2])
+    assert predictions.y_true.tolist() == [2, 0, 2]
+    assert predictions.y_pred.tolist() == [2, 2, 2]
     predictions = Predictions.from_proba(["a", "a"], [0.9, 0.2], labels=["c", "a"], pos_label="a")
     assert predictions.classes.tolist() == ["a", "c"]
     assert predictions.y_pred.tolist() == [0, 1]
+    predictions = Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8], labels=[3, 2, 1])
+    assert predictions.classes.tolist() == [3, 2, 1]
+    assert predictions.y_true.tolist() == [2, 1]
 
 
 # Probabilities ---------------------------------------------------------------------------
@@ -150,9 +138,7 @@ TABLES = {
     "object": lambda p: p.astype(object),
     "DataFrame": lambda p: pd.DataFrame(p, columns=["x", "y", "z"]),
     "DataFrame in another order": lambda p: pd.DataFrame(p, columns=["x", "y", "z"])[list("zxy")],
-    "DataFrame with another index": lambda p: pd.DataFrame(
-        p, columns=["x", "y", "z"], index=SHUFFLED[:5]
-    ),
+    "DataFrame with another index": lambda p: pd.DataFrame(p, SHUFFLED[:5], ["x", "y", "z"]),
     "nullable DataFrame": lambda p: pd.DataFrame(p, columns=["x", "y", "z"]).astype("Float64"),
     "polars": lambda p: pl.DataFrame(p, schema=["x", "y", "z"]),
     "polars in another order": lambda p: pl.DataFrame(p, schema=["x", "y", "z"])[["y", "z", "x"]],
@@ -184,11 +170,8 @@ def test_the_columns_of_a_frame_name_a_class_that_is_never_true():
     assert predictions.classes[predictions.y_true].tolist() == ["a", "b"]
     column = predictions.classes.tolist().index("c")
     assert predictions.y_proba[:, column].tolist() == [0.1, 0.3]
-
-
-def test_text_columns_name_a_number_that_is_never_true():
-    frame = pl.DataFrame({"2": [0.7, 0.1], "0": [0.1, 0.3], "1": [0.2, 0.6]})
-    predictions = Predictions.from_proba([2, 1], frame)
+    numbers = pl.DataFrame({"2": [0.7, 0.1], "0": [0.1, 0.3], "1": [0.2, 0.6]})
+    predictions = Predictions.from_proba([2, 1], numbers)
     assert predictions.classes[predictions.y_pred].tolist() == [2, 1]
 
 
@@ -210,19 +193,13 @@ def test_labels_and_columns_may_come_in_different_orders():
     assert predictions.y_proba.tolist() == PROBA3[:, [2, 0, 1]].tolist()
 
 
-@pytest.mark.parametrize("sums_to", [0.9991, 1.0009])
-def test_rows_rounded_to_three_digits_are_accepted(sums_to):
-    Predictions.from_proba([0, 1], [[sums_to - 0.3, 0.3], [0.5, 0.5]])
-
-
-def test_rounding_inside_a_model_is_clipped():
+def test_rounded_probabilities_are_accepted_and_rounding_inside_a_model_is_clipped():
+    for sums_to in (0.9991, 1.0009):
+        Predictions.from_proba([0, 1], [[sums_to - 0.3, 0.3], [0.5, 0.5]])
     predictions = Predictions.from_proba([0, 1], [[1 + 1e-9, -1e-9], [0.5, 0.5]])
     assert predictions.y_proba[0].tolist() == [1.0, 0.0]
     one = Predictions.from_proba([0, 1], [-1e-9, 1 + 1e-9])
     assert one.y_proba.tolist() == [[1.0, 0.0], [0.0, 1.0]]
-
-
-def test_whole_probabilities_in_two_columns_are_fine():
     assert Predictions.from_proba([0, 1], [[1, 0], [0, 1]]).y_proba.dtype == np.float64
 
 
@@ -238,62 +215,32 @@ def test_from_labels_keeps_the_confidence_and_every_label_seen():
     assert predictions.y_proba is None
 
 
-@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_from_labels_takes_every_kind_of_label(labels, container):
-    truth = container([labels[code] for code in TRUTH])
-    answer = container([labels[code] for code in PREDICTED])
-    predictions = Predictions.from_labels(truth, answer, np.linspace(0, 1, 6))
-    assert predictions.y_true.tolist() == TRUTH.tolist()
-    assert predictions.y_pred.tolist() == PREDICTED
-
-
-def test_from_labels_takes_the_classes_in_a_given_order():
-    predictions = Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8], labels=[3, 2, 1])
-    assert predictions.classes.tolist() == [3, 2, 1]
-    assert predictions.y_true.tolist() == [2, 1]
-
-
 # Weights and tables ----------------------------------------------------------------------
 
 
-def test_weights_become_floats():
+def test_weights_become_floats_and_predictions_are_frozen():
     predictions = Predictions.from_proba(TRUTH, PROBA, sample_weight=pd.Series([1, 2, 0, 1, 1, 3]))
     assert predictions.sample_weight.tolist() == [1.0, 2.0, 0.0, 1.0, 1.0, 3.0]
     assert predictions.sample_weight.dtype == np.float64
     assert Predictions.from_proba(TRUTH, PROBA).sample_weight is None
-
-
-def test_to_frame_shows_labels_probabilities_and_weights():
-    frame = Predictions.from_proba(
-        ["no", "yes"], [[0.9, 0.1], [0.75, 0.25]], sample_weight=[1, 2]
-    ).to_frame()
-    assert frame.columns.tolist() == ["y_true", "y_pred", "no", "yes", "sample_weight"]
-    assert frame["y_true"].tolist() == ["no", "yes"]
-    assert frame["y_pred"].tolist() == ["no", "no"]
-    assert frame["yes"].tolist() == [0.1, 0.25]
-    assert frame["sample_weight"].tolist() == [1.0, 2.0]
-
-
-def test_to_frame_of_labels_shows_the_confidence():
-    frame = Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8]).to_frame()
-    assert frame.columns.tolist() == ["y_true", "y_pred", "confidence"]
-    assert frame["y_pred"].tolist() == [2, 2]
-    assert frame["confidence"].tolist() == [0.9, 0.8]
-
-
-def test_to_frame_has_no_label_for_an_unknown_class():
-    frame = Predictions(
-        y_true=np.array([-1, 0]), y_pred=np.array([1, 0]), classes=np.array(["a", "b"])
-    ).to_frame()
-    assert frame["y_true"].isna().tolist() == [True, False]
-    assert frame["y_pred"].tolist() == ["b", "a"]
-
-
-def test_predictions_are_frozen():
-    predictions = Predictions.from_proba(TRUTH, PROBA)
     with pytest.raises(dataclasses.FrozenInstanceError):
         predictions.y_true = TRUTH
+
+
+def test_to_frame_shows_what_is_known():
+    proba = [[0.9, 0.1], [0.75, 0.25]]
+    frame = Predictions.from_proba(["no", "yes"], proba, sample_weight=[1, 2]).to_frame()
+    assert frame.to_dict("list") == {
+        "y_true": ["no", "yes"], "y_pred": ["no", "no"], "no": [0.9, 0.75], "yes": [0.1, 0.25],
+        "sample_weight": [1.0, 2.0],
+    }  # fmt: skip
+    frame = Predictions.from_labels([1, 2], [2, 2], [0.9, 0.8]).to_frame()
+    assert frame.to_dict("list") == {
+        "y_true": [1, 2], "y_pred": [2, 2], "confidence": [0.9, 0.8]
+    }  # fmt: skip
+    unknown = Predictions(np.array([-1, 0]), np.array([1, 0]), np.array(["a", "b"])).to_frame()
+    assert unknown["y_true"].isna().tolist() == [True, False]
+    assert unknown["y_pred"].tolist() == ["b", "a"]
 
 
 # Bad input -------------------------------------------------------------------------------
@@ -325,29 +272,16 @@ BAD_LABELS = {
 }
 
 
-@pytest.mark.parametrize("y_true", MISSING.values(), ids=MISSING)
-def test_missing_labels_are_called_missing(y_true):
-    with pytest.raises(ValueError, match="y_true has missing values"):
-        Predictions.from_proba(y_true, PROBA[:2])
-
-
-@pytest.mark.parametrize("y_true", BAD_LABELS.values(), ids=BAD_LABELS)
-def test_bad_true_labels_are_named(y_true):
-    with pytest.raises(ValueError, match="y_true"):
-        Predictions.from_proba(y_true, PROBA[:2])
-
-
-@pytest.mark.parametrize("y_pred", BAD_LABELS.values(), ids=BAD_LABELS)
-def test_bad_predicted_labels_are_named(y_pred):
+@pytest.mark.parametrize("kind", BAD_LABELS)
+def test_bad_labels_are_named(kind):
+    bad = BAD_LABELS[kind]
+    with pytest.raises(ValueError, match="y_true has missing" if kind in MISSING else "y_true"):
+        Predictions.from_proba(bad, PROBA[:2])
     with pytest.raises(ValueError, match="y_pred"):
-        Predictions.from_labels(["a", "b"], y_pred, [0.9, 0.8])
-
-
-@pytest.mark.parametrize("kind", sorted(set(BAD_LABELS) - {"nothing"}))
-def test_bad_classes_are_named(kind):
-    labels = BAD_LABELS[kind]
-    with pytest.raises(ValueError, match="labels"):
-        Predictions.from_proba(["a", "b"], PROBA[:2], labels=labels)
+        Predictions.from_labels(["a", "b"], bad, [0.9, 0.8])
+    if bad is not None:
+        with pytest.raises(ValueError, match="labels"):
+            Predictions.from_proba(["a", "b"], PROBA[:2], labels=bad)
 
 
 BAD_PROBA = {
@@ -448,9 +382,6 @@ BAD_FROM_LABELS = {
 def test_bad_arguments_of_from_labels_are_named(arguments, name):
     with pytest.raises(ValueError, match=name):
         Predictions.from_labels(*arguments)
-
-
-def test_predicted_labels_outside_the_classes_are_refused():
     with pytest.raises(ValueError, match=r"y_pred.*\[2\].*labels="):
         Predictions.from_labels([0, 1], [0, 2], [0.9, 0.8], labels=[0, 1])
 

@@ -16,7 +16,7 @@ from skselect import (
     selective_report,
 )
 from skselect.metrics._csr import run_csr_test
-from skselect.metrics._table import SPECS
+from skselect.metrics._evaluate import SPECS
 from skselect.report.answers import (
     explain_metric,
     is_honest,
@@ -24,7 +24,6 @@ from skselect.report.answers import (
     show_share,
     which_is_best,
 )
-from skselect.report.data import AT_THRESHOLD, METRICS
 
 
 def answer(loss, confidence, **options):
@@ -191,11 +190,11 @@ def test_a_policy_without_a_promise_has_nothing_to_check(rng):
     assert plain["models"]["model"]["verdict"] is None
 
 
-@pytest.mark.parametrize("name", METRICS + AT_THRESHOLD)
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.meaning])
 def test_what_a_metric_says_holds_its_value(name):
-    said = explain_metric(name, 0.0372)
+    said = explain_metric(SPECS[name], 0.0372)
     assert re.search(r"3\.72 %|3\.7 points|0\.0372", said)
-    assert explain_metric(name, np.nan).startswith("It has no value here")
+    assert explain_metric(SPECS[name], np.nan).startswith("It has no value here")
     assert "{" not in said
     assert SPECS[name]
 

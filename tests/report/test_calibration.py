@@ -19,7 +19,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from skselect import PrecomputedClassifier, SelectiveClassifier, calibration_report
-from skselect.calibration import CALIBRATORS, PlattCalibrator
+from skselect.calibration import PlattCalibrator
+from skselect.calibration._registry import CALIBRATORS
 from skselect.metrics import aurc_score, csr_score, expected_calibration_error
 
 CV = StratifiedKFold(4)

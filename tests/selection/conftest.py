@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from skselect import (
-    Outcomes,
-    Predictions,
-)
+from skselect import Outcomes, Predictions
 
 
 @pytest.fixture

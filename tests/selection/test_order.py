@@ -208,6 +208,15 @@ def test_a_check_of_a_fixed_policy_is_an_estimate_too(rng):
     assert vouched.caveats[0] in unwrap(str(vouched))
 
 
+def test_subgroups_share_the_level():
+    confidence = np.append(np.repeat([0.5, 0.75], [5, 10]), np.full(30, 0.5))
+    assert LEVEL / 3 < order_p_value(confidence[:15]) < LEVEL
+    outcomes = Outcomes(np.zeros(45), confidence)
+    assert find_order(outcomes.take(np.arange(15)), "coverage", TAKE_LATEST)
+    codes = np.repeat([0, 1, 2], 15)
+    assert not find_order(outcomes, "coverage", TAKE_LATEST, codes=codes)
+
+
 def test_only_known_assumptions_can_be_vouched_for(rng):
     with pytest.raises(ValueError, match=r"assume must be one of \['fresh', 'independent'\]"):
         select_threshold(Outcomes(*table(rng)), objective="risk", target=0.05, assume=["true"])

@@ -17,12 +17,12 @@ from skselect import (
     RiskCoverageCurve,
     evaluate,
     select_threshold,
-    thresholds,
 )
 from skselect._lib.notebook import unwrap
-from skselect.metrics import cwsa_plus_score
+from skselect.metrics._threshold import cwsa_plus_score
 from skselect.objectives import GUARANTEES
 from skselect.thresholds import Betting, FixedSequence, Shortlist
+from skselect.thresholds._rules import combined_risk, least_risk_target, rows_like_these
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -48,18 +48,13 @@ def test_binding_coverage_warns_and_is_kept(good):
     assert smaller.value > selection.value
 
 
-def test_risk_is_kept_on_the_rows_and_certified(good):
-    selection = select_threshold(good, objective="risk", target=0.03)
+def test_risk_is_kept_on_the_rows_and_certified_where_less_is_accepted(good):
+    selection = select_threshold(good, objective="risk", target=0.02)
     kept = good.confidence >= selection.threshold
     assert selection.certificate.is_certified
-    assert selection.risk == good.loss[kept].mean() < 0.03
-    assert selection.coverage == kept.mean()
-
-
-def test_empirical_takes_more_and_promises_nothing(good):
-    certified = select_threshold(good, objective="risk", target=0.02)
+    assert selection.risk == good.loss[kept].mean() < 0.02
     plain = select_threshold(good, objective=Risk(0.02, method="empirical"))
-    assert plain.coverage > certified.coverage
+    assert plain.coverage > selection.coverage == kept.mean()
     assert plain.certificate is None
     assert str(plain).startswith("PROMISES NOTHING")
 
@@ -76,13 +71,13 @@ def test_infeasible_target_says_what_would_help(objective):
 
 
 def test_a_refusal_looks_for_the_least_target_only_when_read(good, monkeypatch):
-    asked, least = [], thresholds.least_risk_target
+    asked, least = [], least_risk_target
 
     def look(*arguments):
         asked.append(arguments)
         return least(*arguments)
 
-    monkeypatch.setattr(thresholds, "least_risk_target", look)
+    monkeypatch.setattr(objectives, "least_risk_target", look)
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(good, objective="risk", target=0.0001)
     assert not asked
@@ -121,8 +116,8 @@ def test_a_few_more_rows_are_no_plan():
     nearly = []
     for every in range(70, 100):
         curve = RiskCoverageCurve.from_outcomes(Outcomes(order % every == every // 2, confidence))
-        if thresholds.combined_risk(curve, 0.02, 0.05, 0.1) == 0:
-            nearly.append(thresholds.rows_like_these(curve, 0.02, 0.05, 0.1))
+        if combined_risk(curve, 0.02, 0.05, 0.1) == 0:
+            nearly.append(rows_like_these(curve, 0.02, 0.05, 0.1))
     assert nearly
     assert min(nearly) >= 1500
 
@@ -137,24 +132,16 @@ def test_so_many_rows_like_these_certify():
         chosen = rng.integers(0, n, caught.value.rows_needed)
         moved = confidence[chosen] + 1e-9 * rng.random(len(chosen))
         curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong[chosen], moved))
-        n_met += thresholds.combined_risk(curve, 0.005, 0.05, 0.1) > 0
+        n_met += combined_risk(curve, 0.005, 0.05, 0.1) > 0
     assert n_met / n_draws >= 0.8
 
 
-def test_infeasible_may_abstain_instead():
-    few = Outcomes([0] * 50, np.linspace(0.5, 1, 50))
-    with pytest.warns(UserWarning, match="Nothing will be accepted"):
-        selection = select_threshold(few, objective="risk", target=0.02, on_infeasible="abstain")
-    assert selection.threshold == np.inf
-    assert selection.coverage == 0
-    assert np.isnan(selection.risk)
-
-
-def test_empirical_refusal_names_the_smallest_risk():
+def test_empirical_refusal_names_the_smallest_risk_and_says_nothing_of_looks():
     bad = Outcomes([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
     with pytest.raises(InfeasibleTargetError, match="smallest risk of any accepted set") as caught:
         select_threshold(bad, objective=Risk(0.1, method="empirical"))
     assert caught.value.least_target == pytest.approx(2 / 3)
+    assert "asking again" not in str(caught.value)
 
 
 def test_coverage_objective_accepts_a_little_more_than_the_share(good):
@@ -175,10 +162,15 @@ def test_cost_objective_minimises_cost_on_the_rows(predictions):
         assert best <= evaluate(predictions, {"selective_cost": other}).iloc[0] + 1e-12
 
 
-def test_cost_so_low_that_nothing_is_worth_answering():
+def test_nothing_may_be_accepted_where_no_answer_is_worth_it_or_none_is_allowed():
     with pytest.warns(UserWarning, match="Abstaining on everything costs least"):
         selection = select_threshold(Outcomes([1, 1], [0.9, 0.8]), objective="cost", target=0.1)
     assert selection.threshold == np.inf
+    few = Outcomes([0] * 50, np.linspace(0.5, 1, 50))
+    with pytest.warns(UserWarning, match="Nothing will be accepted"):
+        selection = select_threshold(few, objective="risk", target=0.02, on_infeasible="abstain")
+    assert (selection.threshold, selection.coverage) == (np.inf, 0)
+    assert np.isnan(selection.risk)
 
 
 def test_policy_of_a_table_decides_like_the_selection(predictions):
@@ -269,6 +261,8 @@ def test_counting_methods_refuse_graded_losses(good):
         ),
         ({"objective": Risk(0.1, method="magic")}, "method .*must be one of"),
         ({"objective": Risk(0.1, min_coverage=2)}, "min_coverage must be a number"),
+        ({"objective": Risk(0.1, min_coverage="all")}, "min_coverage must be a number"),
+        ({"objective": "cwsa", "confidence": "margin"}, "confidence and loss go with Predictions"),
         ({"objective": Best("selective_accuracy", threshold_range=(0, 1))}, "threshold_range goes"),
         ({"objective": Best("cwsa", threshold_range=0.5)}, "threshold_range must be two numbers"),
         ({"objective": Best("cwsa", threshold_range=(0.5, 0.5))}, r"threshold_range\[1\] must be"),
@@ -296,10 +290,14 @@ def test_bad_arguments_are_named(arguments, message, good):
 
 
 @pytest.mark.parametrize("objective", ["risk", "generalized_risk", "coverage"])
-@pytest.mark.parametrize("target", [0, -0.5, 1.5, None])
-def test_targets_that_nothing_or_everything_meets_are_refused(good, objective, target):
-    with pytest.raises(ValueError, match="target"):
-        select_threshold(good, objective=objective, target=target)
+def test_targets_that_nothing_or_everything_meets_are_refused(good, objective):
+    for target in (0, -0.5, 1.5, None):
+        with pytest.raises(ValueError, match="target"):
+            select_threshold(good, objective=objective, target=target)
+    for target in (0.01, 0.5):
+        if objective != "generalized_risk":
+            options = {"objective": objective, "target": target, "delta": 0.5}
+            assert select_threshold(good, **options).certificate
 
 
 def test_nobody_is_paid_for_abstaining_but_it_may_be_free(good):
@@ -322,11 +320,6 @@ def test_a_cost_at_which_nothing_would_ever_be_handed_over_is_refused(good):
     assert select_threshold(table, objective="cost", target=20).coverage == 1
 
 
-def test_no_word_but_auto_stands_for_a_coverage(good):
-    with pytest.raises(ValueError, match="min_coverage must be a number"):
-        select_threshold(good, objective=Risk(0.1, min_coverage="all"))
-
-
 @pytest.mark.parametrize(("min_coverage", "said"), [(0.0, False), (0.001, True), ("auto", True)])
 def test_a_refusal_names_the_least_coverage_where_there_is_one(min_coverage, said):
     with pytest.raises(InfeasibleTargetError) as caught:
@@ -336,12 +329,6 @@ def test_a_refusal_names_the_least_coverage_where_there_is_one(min_coverage, sai
     assert ("only accepted shares of at least min_coverage=0" in str(caught.value)) is said
 
 
-@pytest.mark.parametrize("target", [0.01, 0.5])
-def test_targets_that_promise_something_are_taken(good, target):
-    for objective in ("risk", "coverage"):
-        assert select_threshold(good, objective=objective, target=target, delta=0.5).certificate
-
-
 def test_mean_losses_may_be_large(good):
     """At most 70 % wrong is no promise; a mean loss of at most 0.7 may be one."""
     graded = Outcomes(good.loss / 2, good.confidence)
@@ -349,23 +336,20 @@ def test_mean_losses_may_be_large(good):
     assert select_threshold(graded, **options).certificate.is_certified
 
 
-@pytest.mark.parametrize("method", ["combined", "band", "fixed_sequence", "betting"])
-def test_each_look_spends_its_share_of_delta(good, method):
-    share = select_threshold(good, objective=Risk(0.04, delta=0.025, method=method))
-    look = select_threshold(good, objective=Risk(0.04, delta=0.1, max_analyses=4, method=method))
+@pytest.mark.parametrize(
+    ("objective", "target", "method"),
+    [*(("risk", 0.04, name) for name in ("combined", "band", "fixed_sequence", "betting")),
+     ("generalized_risk", 0.01, "auto"), ("coverage", 0.8, "auto")],
+)  # fmt: skip
+def test_each_look_spends_its_share_of_delta(good, objective, target, method):
+    stated = partial(GUARANTEES[objective], target, method=method)
+    share = select_threshold(good, objective=stated(delta=0.025))
+    look = select_threshold(good, objective=stated(delta=0.1, max_analyses=4))
     assert look.threshold == share.threshold
     assert look.certificate.pointwise_bound == share.certificate.pointwise_bound
     assert look.certificate.rows_needed == share.certificate.rows_needed
     assert (look.certificate.delta, look.certificate.max_analyses) == (0.1, 4)
     assert look.to_frame().equals(share.to_frame())
-
-
-@pytest.mark.parametrize("objective", ["generalized_risk", "coverage"])
-def test_looks_divide_the_other_promises_too(good, objective):
-    stated = partial(GUARANTEES[objective], 0.01 if objective != "coverage" else 0.8)
-    share = select_threshold(good, objective=stated(delta=0.025))
-    planned = select_threshold(good, objective=stated(delta=0.1, max_analyses=4))
-    assert planned.threshold == share.threshold
 
 
 def test_looks_and_subgroups_divide_delta_together(good):
@@ -398,12 +382,6 @@ def test_a_refusal_says_what_asking_again_does(good, looks, said):
     with pytest.raises(InfeasibleTargetError) as caught:
         select_threshold(good, subgroups=site, **options)
     assert str(caught.value).count(said) == 1
-
-
-def test_a_refusal_of_what_promises_nothing_says_nothing_of_looks(good):
-    with pytest.raises(InfeasibleTargetError) as caught:
-        select_threshold(Outcomes([1, 1], [0.9, 0.8]), objective=Risk(0.1, method="empirical"))
-    assert "asking again" not in str(caught.value)
 
 
 def test_a_certified_coverage_of_scores_that_may_fall_below_zero_accepts_them(rng):
@@ -458,17 +436,9 @@ def test_coverage_of_an_own_confidence_is_kept_below_zero_too(rng):
     assert broken == 0
 
 
-def test_confidence_and_loss_of_outcomes_are_theirs(good):
-    with pytest.raises(ValueError, match="confidence and loss go with Predictions"):
-        select_threshold(good, objective="cwsa_plus", confidence="margin")
-
-
 def test_something_else_than_predictions_is_refused():
     with pytest.raises(ValueError, match="or RiskCoverageCurve; got list alone"):
         select_threshold([0, 1], objective="cwsa_plus")
-
-
-# certify -----------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:min_coverage")
@@ -495,13 +465,6 @@ def test_cwsa_looks_where_the_paper_does_unless_told_otherwise(predictions):
         )
 
 
-def test_one_warning_at_most_about_a_metric():
-    rows = Outcomes([0, 0, 1, 1], [0.99, 0.9, 0.2, 0.1])
-    with pytest.warns(UserWarning, match="min_coverage=1 binds") as caught:
-        select_threshold(rows, objective=Best("cwsa_plus", min_coverage=1, threshold_range=(0, 1)))
-    assert len(caught) == 1
-
-
 def test_a_least_coverage_that_binds_is_explained():
     sure = np.repeat([0.99, 0.6, 0.55], [45, 27, 28])  # as an isotonic calibration makes them
     wrong = np.zeros(100)
@@ -519,9 +482,13 @@ def test_a_least_coverage_that_binds_is_explained():
     assert "equal confidence" not in str(caught[0].message)
 
 
-def test_accepting_everything_is_pointed_out():
+def test_accepting_everything_is_pointed_out_and_one_warning_is_enough():
+    right = Outcomes([0, 0, 0], [0.9, 0.8, 0.7])
     with pytest.warns(UserWarning, match=r"risk 0 here.*objective='risk', target=0\.05 is for"):
-        select_threshold(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]), objective="cwsa_plus")
+        select_threshold(right, objective="cwsa_plus")
     with pytest.warns(UserWarning, match="best when everything is accepted"):
-        found = select_threshold(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]), objective="cwsa_plus")
-    assert found.threshold == 0.5
+        assert select_threshold(right, objective="cwsa_plus").threshold == 0.5
+    rows = Outcomes([0, 0, 1, 1], [0.99, 0.9, 0.2, 0.1])
+    with pytest.warns(UserWarning, match="min_coverage=1 binds") as caught:
+        select_threshold(rows, objective=Best(min_coverage=1, threshold_range=(0, 1)))
+    assert len(caught) == 1

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve, SelectiveState, evaluate
+from skselect.curve.curve import threshold_below
 from skselect.streaming.certified import (
     N_CELLS,
     CellCounts,
@@ -15,7 +16,6 @@ from skselect.streaming.certified import (
     find_cells,
     least_confidences,
 )
-from skselect.thresholds import threshold_below
 from tests.brute import examples
 
 UNIT = st.floats(0.0, 1.0)

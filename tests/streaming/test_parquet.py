@@ -64,47 +64,48 @@ def test_certified_counts_come_with_intervals(folder):
     assert at["value"] == (table["confidence"].astype(float) >= 0.6).mean()
 
 
-def test_files_folders_and_patterns_name_each_file_once(folder):
+def test_files_folders_and_patterns_name_each_file_once(folder, monkeypatch):
     path, _ = folder
     every = module.find_files([path, path / "part-1.parquet", str(path / "part-*.parquet")])
     assert [file.name for file in every] == ["part-3.parquet", "part-1.parquet", "part-2.parquet"]
-
-
-def test_a_file_named_in_two_ways_is_counted_once(folder, monkeypatch):
-    path, _ = folder
     monkeypatch.chdir(path)
     names = ["part-1.parquet", path / "part-1.parquet", "deep/../part-1.parquet"]
     assert len(module.find_files(names)) == 1
     (path / "link.parquet").symlink_to(path / "part-1.parquet")
     assert len(module.find_files(["part-1.parquet", "link.parquet"])) == 1
-
-
-def test_signs_of_patterns_in_a_name_are_part_of_it(folder):
-    path, _ = folder
-    (path / "part-1.parquet").rename(path / "run[1].parquet")
+    (path / "part-1.parquet").rename(path / "run[1].parquet")  # no sign of a pattern here
     assert [file.name for file in module.find_files(path / "run[1].parquet")] == ["run[1].parquet"]
 
 
-def test_a_file_that_is_none_is_named(tmp_path):
-    (tmp_path / "x.parquet").write_text("no")
-    with pytest.raises(ValueError, match=r"x.parquet cannot be read as Parquet"):
-        evaluate_parquet(tmp_path, confidence="c", loss="e", progress=False)
+def test_a_file_that_is_none_or_empty_or_lacks_values_is_named(tmp_path, folder):
+    how = {"confidence": "c", "loss": "e", "progress": False}
+    there = tmp_path / "there"
+    there.mkdir()
+    with pytest.raises(ValueError, match="is not a file"):
+        evaluate_parquet(there, **how)
     with pytest.raises(ValueError, match="paths is empty"):
-        evaluate_parquet([], confidence="c", loss="e", progress=False)
+        evaluate_parquet([], **how)
+    (there / "x.parquet").write_text("no")
+    with pytest.raises(ValueError, match=r"x.parquet cannot be read as Parquet"):
+        evaluate_parquet(there, **how)
+    pd.DataFrame({"c": [0.5, None], "e": [0, 1]}).to_parquet(there / "x.parquet")
+    with pytest.raises(ValueError, match=r"x.parquet: the column 'c' has 1 missing"):
+        evaluate_parquet(there, **how)
+    with pytest.raises(ValueError, match=r"part-2\.parquet has no rows"):
+        evaluate_parquet(folder[0] / "part-2.parquet", NAMES, **by_class(progress=False))
+    with pytest.raises(ValueError, match="'aurcc'"):  # before any file is read
+        evaluate_parquet(folder[0] / "nowhere", ["aurcc"], **by_class(progress=False))
 
 
-def test_a_progress_bar_counts_the_rows_on_a_terminal(folder, terminal, capsys):
+def test_a_progress_bar_counts_the_rows_on_a_terminal_and_not_in_a_log(folder, terminal, capsys):
+    parquet_state(folder[0], **by_class())
+    assert capsys.readouterr() == ("", "")
     shown = terminal()
     parquet_state(folder[0], **by_class(progress=False))
     assert shown.getvalue() == ""
     parquet_state(folder[0], **by_class())
     assert "/300 " in shown.getvalue()
     assert capsys.readouterr().out == ""
-
-
-def test_there_is_no_progress_bar_in_a_log(folder, capsys):
-    parquet_state(folder[0], **by_class())
-    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -120,22 +121,3 @@ def test_there_is_no_progress_bar_in_a_log(folder, capsys):
 def test_what_does_not_fit_is_named_with_its_file(folder, change, message):
     with pytest.raises(ValueError, match=message):
         evaluate_parquet(folder[0], **by_class(progress=False) | change)
-
-
-def test_missing_values_and_missing_files_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="is not a file"):
-        evaluate_parquet(tmp_path, confidence="c", loss="e")
-    pd.DataFrame({"c": [0.5, None], "e": [0, 1]}).to_parquet(tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match=r"x.parquet: the column 'c' has 1 missing"):
-        evaluate_parquet(tmp_path, confidence="c", loss="e", progress=False)
-
-
-def test_an_unknown_metric_is_told_before_any_file_is_read(folder):
-    with pytest.raises(ValueError, match="'aurcc'"):
-        evaluate_parquet(folder[0] / "nowhere", ["aurcc"], **by_class(progress=False))
-
-
-def test_a_file_without_rows_is_named(folder):
-    path = folder[0] / "part-2.parquet"
-    with pytest.raises(ValueError, match=r"part-2\.parquet has no rows"):
-        evaluate_parquet(path, NAMES, **by_class(progress=False))

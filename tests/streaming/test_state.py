@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Best, Outcomes, Predictions, Risk, SelectiveState, evaluate, select_threshold
-from skselect.metrics import SPECS, metric_interval
+from skselect.inference.intervals import metric_interval
+from skselect.metrics._evaluate import SPECS
 from skselect.streaming import counters
 from tests.brute import assert_close, examples
 
@@ -118,23 +119,18 @@ def test_probabilities_are_judged_as_everywhere_else():
     assert margin.evaluate(["aurc"]).equals(expected)
 
 
-def test_merging_changes_none_of_the_states():
+def test_merging_and_copying_change_none_of_the_states():
     one = SelectiveState().update_confidence([0.9, 0.8], [0, 1])
     two = SelectiveState().update_confidence([0.7], [1])
     merged = one.merge(two)
     merged.update_confidence([0.1], [1])
     one.update_confidence([0.95], [0])
+    copy.copy(two).update_confidence([0.8], [1])
+    copy.deepcopy(two).update_confidence([0.6], [1])
     assert (one.n_rows, two.n_rows, merged.n_rows) == (3, 1, 4)
     assert one.to_arrays()["confidence"].tolist() == [0.95, 0.9, 0.8]
     assert two.to_arrays()["confidence"].tolist() == [0.7]
     assert merged.to_arrays()["confidence"].tolist() == [0.9, 0.8, 0.7, 0.1]
-
-
-def test_a_copy_is_fed_apart():
-    state = SelectiveState().update_confidence([0.9], [0])
-    copy.copy(state).update_confidence([0.8], [1])
-    copy.deepcopy(state).update_confidence([0.7], [1])
-    assert state.to_arrays()["confidence"].tolist() == [0.9]
 
 
 def test_one_column_is_the_probability_of_the_second_class():
@@ -332,6 +328,10 @@ def test_what_is_refused_is_named_and_leaves_the_state_as_it_was(act, message):
     assert state.to_arrays()["n"].tolist() == [1]
 
 
+def of_cells():
+    return SelectiveState("certified", thresholds=[0.7]).update_confidence([0.9, 0.6], [0, 1])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -342,26 +342,15 @@ def test_what_is_refused_is_named_and_leaves_the_state_as_it_was(act, message):
         (lambda: SelectiveState.from_counts([0.5], [1.5], [1]), "n must hold whole numbers"),
         (lambda: SelectiveState.from_counts([0.5, 0.6], [1], [1]), "n"),
         (lambda: SelectiveState().finalize(), "has counted no rows"),
+        (lambda: of_cells().evaluate({"coverage": {"threshold": 0.8}}), r"thresholds=\[0.8\]"),
+        (lambda: of_cells().evaluate(["ece"]), "Use mode='exact'"),
+        (lambda: SelectiveState().__setstate__(of_cells().__getstate__() | {"version": 99}),
+         "version 99"),
     ],
-)
+)  # fmt: skip
 def test_a_state_that_cannot_be_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_thresholds_not_given_beforehand_are_refused_with_the_remedy():
-    state = SelectiveState("certified", thresholds=[0.7]).update_confidence([0.9, 0.6], [0, 1])
-    with pytest.raises(ValueError, match=r"thresholds=\[0.8\]"):
-        state.evaluate({"coverage": {"threshold": 0.8}})
-    with pytest.raises(ValueError, match="Use mode='exact'"):
-        state.evaluate(["ece"])
-
-
-def test_a_state_of_another_version_is_refused():
-    state = SelectiveState().update_confidence([0.9], [1])
-    fields = state.__getstate__() | {"version": 99}
-    with pytest.raises(ValueError, match="version 99"):
-        SelectiveState().__setstate__(fields)
 
 
 # Map and reduce elsewhere -----------------------------------------------------------------

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Outcomes, RiskCoverageCurve, thresholds
-from skselect.bounds import betting_log_wealth, betting_stakes, rows_for_betting
+from skselect.bounds._mean import betting_log_wealth, betting_stakes, rows_for_betting
+from skselect.thresholds._betting import betting_generalized_risk, betting_risk
 from tests.brute import examples
 
 
@@ -56,7 +57,7 @@ def test_what_is_accepted_follows_the_definition(seed, n, weighted, levels, targ
         rng.choice([1.0, 2.0, 5.0], n) if weighted else None,
     )  # fmt: skip
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    found = thresholds.betting_risk(outcomes, target, 0.3, 0.1)
+    found = betting_risk(outcomes, target, 0.3, 0.1)
     size = curve.n_accepted[found - 1] if found else 0
     assert size == accepted_by_definition(outcomes, target, 0.3, 0.1)
 
@@ -67,7 +68,7 @@ def test_silent_losses_are_charged_and_every_row_credited(seed, n, levels):
     rng = np.random.default_rng(seed)
     outcomes = Outcomes(rng.choice([0, 0, 0, 0.5], n), rng.integers(0, levels, n) / levels)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    found = thresholds.betting_generalized_risk(outcomes, 0.3, 0.3)
+    found = betting_generalized_risk(outcomes, 0.3, 0.3)
     passing = [
         b + 1 for b, level in enumerate(curve.thresholds)
         if betting_log_wealth(outcomes.loss * (outcomes.confidence >= level), 0.3, 0.3)
@@ -82,16 +83,16 @@ def test_neither_order_nor_scale_of_the_weights_matters(rng):
     first = Outcomes(outcomes.loss, outcomes.confidence, weight)
     other = Outcomes(outcomes.loss[order], outcomes.confidence[order], 4 * weight[order])
     for rule in (
-        lambda o: thresholds.betting_risk(o, 0.05, 0.1, 0.1),
-        lambda o: thresholds.betting_generalized_risk(o, 0.05, 0.1),
+        lambda o: betting_risk(o, 0.05, 0.1, 0.1),
+        lambda o: betting_generalized_risk(o, 0.05, 0.1),
     ):
         assert rule(first) == rule(other) > 0
 
 
 def test_too_few_rows_certify_nothing(rng):
-    assert thresholds.betting_risk(graded(rng, 20), 0.05, 0.1, 0.1) == 0
-    assert thresholds.betting_risk(Outcomes([0.5], [0.3]), 0.5, 0.1, 0.1) == 0
-    assert thresholds.betting_generalized_risk(Outcomes([0.5], [0.3]), 0.5, 0.1) == 0
+    assert betting_risk(graded(rng, 20), 0.05, 0.1, 0.1) == 0
+    assert betting_risk(Outcomes([0.5], [0.3]), 0.5, 0.1, 0.1) == 0
+    assert betting_generalized_risk(Outcomes([0.5], [0.3]), 0.5, 0.1) == 0
 
 
 def allowed(delta, draws):
@@ -109,7 +110,7 @@ def test_the_risk_promise_holds_just_above_the_target(tied, weighted, rng):
         weight = rng.choice([0.2, 1.0], n) if weighted else None
         loss = np.where(rng.random(n) < 1.001 * target / 0.6, rng.choice([0.2, 1.0], n), 0.0)
         outcomes = Outcomes(loss, confidence, weight)
-        failed += thresholds.betting_risk(outcomes, target, delta, 0.1) > 0
+        failed += betting_risk(outcomes, target, delta, 0.1) > 0
     assert failed / draws <= allowed(delta, draws)
 
 
@@ -120,7 +121,7 @@ def test_the_promise_holds_on_one_and_two_levels(n, rng):
     for _ in range(draws):
         loss = 0.5 * (rng.random(n) < 0.4)
         outcomes = Outcomes(loss, rng.choice([0.6, 0.9], n) if n == 195 else np.full(n, 0.9))
-        failed += thresholds.betting_risk(outcomes, 0.1999, delta, 0.1) > 0
+        failed += betting_risk(outcomes, 0.1999, delta, 0.1) > 0
     assert failed / draws <= allowed(delta, draws)
 
 
@@ -132,8 +133,8 @@ def test_the_promise_is_about_the_weighted_rows(rng):
         loss = (rng.random(3000) < np.where(heavy, 0.1, 0.03)) * 1.0
         confidence = rng.random(3000)
         weighted = Outcomes(loss, confidence, np.where(heavy, 1.0, 1 / 40))
-        failed += thresholds.betting_risk(weighted, 0.08, delta, 0.1) > 0
-        plain += thresholds.betting_risk(Outcomes(loss, confidence), 0.08, delta, 0.1) > 0
+        failed += betting_risk(weighted, 0.08, delta, 0.1) > 0
+        plain += betting_risk(Outcomes(loss, confidence), 0.08, delta, 0.1) > 0
     assert failed / draws <= allowed(delta, draws)
     assert plain / draws > 0.7  # the negative control
 
@@ -146,7 +147,7 @@ def test_the_promise_holds_where_the_risk_turns_bad_inside_a_block(rng):
         loss = np.where(rng.random(600) < np.where(u < 0.3, 0.12, 0.26), 0.8, 0.0)
         level = np.floor(u * 4) / 4
         # Risk up to .25: .096; up to .5 it is .115 > .11.
-        found = thresholds.betting_risk(Outcomes(loss, 1 - level), 0.11, delta, 0.1)
+        found = betting_risk(Outcomes(loss, 1 - level), 0.11, delta, 0.1)
         failed += found >= 2
     assert failed / draws <= allowed(delta, draws)
 
@@ -154,7 +155,7 @@ def test_the_promise_holds_where_the_risk_turns_bad_inside_a_block(rng):
 def test_generalized_risk_counts_the_rejected_rows(rng):
     outcomes = graded(rng, rate=0.1)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    found = thresholds.betting_generalized_risk(outcomes, 0.03, 0.1)
+    found = betting_generalized_risk(outcomes, 0.03, 0.1)
     assert 0.2 < curve.coverage[found - 1] < 1
     assert curve.generalized_risk[found - 1] < 0.03
 
@@ -162,10 +163,10 @@ def test_generalized_risk_counts_the_rejected_rows(rng):
 def test_a_larger_largest_weight_certifies_less(rng):
     outcomes = graded(rng, rate=0.1)
     found = [
-        thresholds.betting_generalized_risk(outcomes, 0.03, 0.1, largest_weight=largest)
+        betting_generalized_risk(outcomes, 0.03, 0.1, largest_weight=largest)
         for largest in (1.0, 50.0)
     ]
-    assert found[1] < found[0] == thresholds.betting_generalized_risk(outcomes, 0.03, 0.1)
+    assert found[1] < found[0] == betting_generalized_risk(outcomes, 0.03, 0.1)
 
 
 @pytest.mark.parametrize("largest", [0, -1, np.inf, np.nan, "heavy", True], ids=str)

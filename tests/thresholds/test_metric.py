@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skselect import Outcomes, RiskCoverageCurve, thresholds
+from skselect import Outcomes, RiskCoverageCurve
+from skselect.thresholds._metric import best_metric, keeps
 from tests.thresholds.cases import curves, profile
 
 
@@ -25,7 +26,7 @@ def cwsa_at(confidence, loss, weight, t, sign):
        st.sampled_from([0.0, 0.3, 0.5, 1.0]))  # fmt: skip
 def test_best_metric_is_not_beaten_on_a_dense_grid(case, metric, min_coverage):
     curve, (confidence, loss, weight) = case
-    best = thresholds.best_metric(curve, metric, min_coverage)
+    best = best_metric(curve, metric, min_coverage)
     grid = np.unique(np.concatenate([
         np.linspace(0, 0.999, 700), confidence, np.nextafter(confidence, 2), confidence - 1e-9,
     ]))  # fmt: skip
@@ -50,15 +51,15 @@ def test_best_metric_is_not_beaten_on_a_dense_grid(case, metric, min_coverage):
 
 def test_the_cwsa_plus_optimum_lies_just_above_the_next_lower_confidence():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 1], [0.9, 0.8, 0.6]))
-    best = thresholds.best_metric(curve, "cwsa_plus", 0.5)
+    best = best_metric(curve, "cwsa_plus", 0.5)
     assert best.threshold == np.nextafter(0.6, 1)
     assert best.value == pytest.approx((0.3 / 0.4 + 0.2 / 0.4) / 2)
     dense = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0], [0.9, 0.8, 0.75]))
-    best = thresholds.best_metric(dense, "cwsa_plus", 0.5)
+    best = best_metric(dense, "cwsa_plus", 0.5)
     assert best.threshold == 0.0  # accepting all, from 0 on
     assert best.value == pytest.approx((0.9 + 0.8 + 0.75) / 3)
     low = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 1, 1], [0.9, 0.8, 0.1, 0.05]))
-    best = thresholds.best_metric(low, "cwsa_plus", 0.5)
+    best = best_metric(low, "cwsa_plus", 0.5)
     assert best.threshold == np.nextafter(0.1, 1)
     assert best.value == pytest.approx((0.8 / 0.9 + 0.7 / 0.9) / 2)
 
@@ -84,7 +85,7 @@ def test_no_threshold_in_the_range_is_better(case, metric, min_coverage, ends):
     ends = tuple(sorted(ends))
     curve, (confidence, loss, weight) = case
     low, high = ends
-    best = thresholds.best_metric(curve, metric, min_coverage, threshold_range=ends)
+    best = best_metric(curve, metric, min_coverage, threshold_range=ends)
     near = np.concatenate([confidence, np.nextafter(confidence, 2), np.linspace(low, high, 50)])
     grid = np.unique(np.append(near, np.nextafter(high, 0)))
     share = {t: weight[confidence >= t].sum() / weight.sum() for t in grid if low <= t < high}
@@ -102,18 +103,18 @@ def test_no_threshold_in_the_range_is_better(case, metric, min_coverage, ends):
 
 def test_a_range_cuts_the_thresholds_of_an_accepted_set():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 1], [0.9, 0.6, 0.3]))
-    best = thresholds.best_metric(curve, "cwsa_plus", 0.0, threshold_range=(0.7, 0.8))
+    best = best_metric(curve, "cwsa_plus", 0.0, threshold_range=(0.7, 0.8))
     assert (best.threshold, best.n_blocks) == (0.7, 1)
     assert best.value == pytest.approx(0.2 / 0.3)
     # The answer at 0.6 is wrong: CWSA rises up to 0.6, or up to the end of the range.
-    signed = thresholds.best_metric(curve, "cwsa", 0.6, threshold_range=(0.4, 0.5))
+    signed = best_metric(curve, "cwsa", 0.6, threshold_range=(0.4, 0.5))
     assert (signed.threshold, signed.n_blocks) == (np.nextafter(0.5, 0), 2)
-    assert thresholds.best_metric(curve, "cwsa", 0.6, threshold_range=(0.7, 0.8)) is None
+    assert best_metric(curve, "cwsa", 0.6, threshold_range=(0.7, 0.8)) is None
 
 
 def test_equal_values_take_the_largest_coverage():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0], [0.9, 0.8, 0.7]))
-    assert thresholds.best_metric(curve, "selective_accuracy", 0.0).n_blocks == 3
+    assert best_metric(curve, "selective_accuracy", 0.0).n_blocks == 3
 
 
 def rows_at(confidence, loss, t, sign):
@@ -128,7 +129,7 @@ def rows_at(confidence, loss, t, sign):
        st.sampled_from([0.0, 0.3, 0.5]))  # fmt: skip
 def test_lower_bound_is_not_beaten_on_a_dense_grid(case, metric, min_coverage):
     curve, (confidence, loss, _) = case
-    best = thresholds.best_metric(curve, metric, min_coverage, bounds_luck=True)
+    best = best_metric(curve, metric, min_coverage, bounds_luck=True)
 
     def lower_bound(t):
         if metric == "selective_accuracy":
@@ -155,7 +156,7 @@ def test_lower_bound_is_not_beaten_on_a_dense_grid(case, metric, min_coverage):
 def test_constraints_are_kept_or_refused(case, risk, coverage):
     curve, (confidence, loss, weight) = case
     constraints = (("risk", risk), ("coverage", coverage))
-    best = thresholds.best_metric(curve, "selective_accuracy", 0.0, constraints)
+    best = best_metric(curve, "selective_accuracy", 0.0, constraints)
 
     def holds(t):
         kept = confidence >= t
@@ -178,7 +179,7 @@ def test_constraints_are_kept_or_refused(case, risk, coverage):
 def test_each_constraint_by_hand(constraint, n_rows):
     outcomes = Outcomes([0, 0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6, 0.5])
     curve = RiskCoverageCurve.from_outcomes(outcomes)
-    kept = thresholds.keeps(curve, (constraint,))
+    kept = keeps(curve, (constraint,))
     assert curve.n_accepted[np.flatnonzero(kept)[-1]] == n_rows
 
 
@@ -187,5 +188,5 @@ def test_a_lower_bound_next_to_certainty_is_a_number(metric):
     """Just above the last float below 1 the threshold is 1, where nobody weighs less than 1."""
     confidence = [1.0, np.nextafter(1, 0), 0.9, 0.5]
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 0, 0, 1], confidence))
-    found = thresholds.best_metric(curve, metric, 0.0, bounds_luck=True)
+    found = best_metric(curve, metric, 0.0, bounds_luck=True)
     assert np.isfinite([found.value, found.best, found.unconstrained]).all()

@@ -10,7 +10,26 @@ from scipy import stats
 from scipy.stats import binom
 
 from skselect import Outcomes, RiskCoverageCurve, thresholds
-from skselect.bounds import combined_limits, limits_from_start, walk_band
+from skselect.bounds import combined_limits, walk_band
+from skselect.bounds._band import limits_from_start
+from skselect.curve.curve import threshold_below
+from skselect.thresholds._rules import (
+    band_risk,
+    bonferroni_risk,
+    certified_coverage,
+    certified_generalized_risk,
+    cheapest,
+    chow,
+    combined_risk,
+    coverage_rank,
+    empirical_risk,
+    least_band_target,
+    least_risk_target,
+    mean_coverage,
+    mean_risk,
+    rows_like_these,
+    sgr_risk,
+)
 from tests.thresholds.cases import curves, profile
 
 
@@ -26,7 +45,7 @@ def test_band_accepts_the_largest_passing_block_end(case, target, delta):
         below = ranks[ranks <= kept.sum()]
         if len(below) and loss[kept].sum() <= limits[len(below) - 1]:
             best = b + 1
-    assert thresholds.band_risk(curve, target, delta, min_coverage) == best
+    assert band_risk(curve, target, delta, min_coverage) == best
 
 
 @profile
@@ -51,7 +70,7 @@ def test_combined_takes_the_better_of_band_and_sequence(case, target, delta):
             running = errors <= limits_at(max(before, start))[1]
             best = max(best, b + 1) if running else best
         before = k
-    assert thresholds.combined_risk(curve, target, delta, 0.1) == best
+    assert combined_risk(curve, target, delta, 0.1) == best
 
 
 @profile
@@ -99,38 +118,28 @@ def test_the_rows_that_are_not_certified_on_choose_a_better_start(rng, sparse):
     for _ in range(40):
         curve = draw(300)
         own.append(curve.n_accepted_by(suited(curve, 0.05, 0.1, 0.1)))
-        default.append(curve.n_accepted_by(thresholds.combined_risk(curve, 0.05, 0.1, 0.1)))
+        default.append(curve.n_accepted_by(combined_risk(curve, 0.05, 0.1, 0.1)))
     assert np.mean(own) > np.mean(default) + 30
     assert thresholds.best_combined(draw(3000), 20, 0.05, 0.1, 0.1) is None
 
 
-def test_least_target_of_a_combined_rule_is_met_and_a_smaller_one_is_not(rng):
-    rule = thresholds.Combined(0.3, 0.5, sparse=True)
+@pytest.mark.parametrize("rule", [thresholds.Combined(0.3, 0.5, sparse=True), combined_risk])
+def test_least_target_of_a_rule_is_met_and_a_smaller_one_is_not(rule, rng):
     curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) < 0.1, rng.random(500)))
-    least = thresholds.least_risk_target(rule, curve, 0.05, 0.1)
+    least = least_risk_target(rule, curve, 0.05, 0.1)
     assert rule(curve, least, 0.05, 0.1) > 0
     assert rule(curve, 0.99 * least, 0.05, 0.1) == 0
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"start": 1.2}, {"start": 0.2, "band_share": 0.1}, {"start": 0.2, "sparse": "no"}],
+    "options", [{"start": 1.2}, {"start": 0.2, "band_share": 0.1}, {"start": 0.2, "sparse": "no"}]
 )
 def test_options_of_a_combined_rule_are_checked(options):
     with pytest.raises(ValueError, match=list(options)[-1]):
         thresholds.Combined(**options)
 
 
-def test_least_combined_target_is_met_and_a_smaller_one_is_not(rng):
-    curve = RiskCoverageCurve.from_outcomes(Outcomes(rng.random(500) < 0.1, rng.random(500)))
-    least = thresholds.least_risk_target(thresholds.combined_risk, curve, 0.05, 0.1)
-    assert thresholds.combined_risk(curve, least, 0.05, 0.1) > 0
-    assert thresholds.combined_risk(curve, 0.99 * least, 0.05, 0.1) == 0
-
-
-@pytest.mark.parametrize(
-    "rule", [thresholds.band_risk, thresholds.combined_risk, thresholds.bonferroni_risk]
-)
+@pytest.mark.parametrize("rule", [band_risk, combined_risk, bonferroni_risk])
 @pytest.mark.parametrize(
     "loss", [[0], [1], [0, 1], [1, 0], [0, 0, 0], [1, 1, 1], [1] * 8 + [0], [1, 0] + [1] * 12],
     ids=str,
@@ -138,7 +147,7 @@ def test_least_combined_target_is_met_and_a_smaller_one_is_not(rng):
 def test_least_target_of_few_rows_is_a_share(rule, loss):
     """A risk of at most 1 is no promise, but the largest one that can be written down."""
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, -np.arange(len(loss))))
-    least = thresholds.least_risk_target(rule, curve, 0.05, 0.1)
+    least = least_risk_target(rule, curve, 0.05, 0.1)
     assert 0 < least <= 1
     assert least == 1 or rule(curve, least, 0.05, 0.1) > 0
     assert rule(curve, 0.998 * least, 0.05, 0.1) == 0
@@ -148,7 +157,7 @@ def test_least_target_of_few_rows_is_a_share(rule, loss):
 
 @pytest.mark.parametrize(("k", "errors"), [(0, 0), (1, 1), (7, 7), (20, 20)])
 def test_least_band_target_of_nothing_but_errors_is_one(k, errors):
-    assert thresholds.least_band_target(k, errors, 20, 0.05, 0.1) == 1
+    assert least_band_target(k, errors, 20, 0.05, 0.1) == 1
 
 
 def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not(rng):
@@ -156,7 +165,7 @@ def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not(rng):
     outcomes = Outcomes(rng.random(500) < 0.1 * (1 - confidence), confidence)
     curve = RiskCoverageCurve.from_outcomes(outcomes)
     k, errors = int(curve.n_accepted[300]), int(curve.accepted_loss[300])
-    least = thresholds.least_band_target(k, errors, 500, 0.05, 0.1)
+    least = least_band_target(k, errors, 500, 0.05, 0.1)
 
     def passes(target):
         ranks, limits = walk_band(500, target, 0.05, 0.1)
@@ -164,29 +173,23 @@ def test_least_band_target_of_a_set_is_met_and_a_smaller_one_is_not(rng):
 
     assert passes(least)
     assert not passes(0.99 * least)
-    assert thresholds.band_risk(curve, least, 0.05, 0.1) >= 301
+    assert band_risk(curve, least, 0.05, 0.1) >= 301
 
 
-def test_rows_needed_is_about_what_it_takes(rng):
+def test_rows_needed_is_about_what_it_takes_and_none_where_more_would_not_help(rng):
     n = 400
     confidence = rng.random(n)
     wrong = rng.random(n) < 0.2 * (1 - confidence) ** 3
     curve = RiskCoverageCurve.from_outcomes(Outcomes(wrong, confidence))
-    assert thresholds.band_risk(curve, 0.005, 0.05, 0.1) == 0
-    needed = thresholds.rows_like_these(curve, 0.005, 0.05, 0.1)
+    assert band_risk(curve, 0.005, 0.05, 0.1) == 0
+    needed = rows_like_these(curve, 0.005, 0.05, 0.1)
     assert needed > n
     copies = int(np.ceil(1.5 * needed / n))
-    many = RiskCoverageCurve.from_outcomes(
-        Outcomes(
-            np.tile(wrong, copies), (confidence[None] - 1e-9 * np.arange(copies)[:, None]).ravel()
-        )
-    )
-    assert thresholds.band_risk(many, 0.005, 0.05, 0.1) > 0
-
-
-def test_rows_needed_is_none_where_more_rows_would_not_help():
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
-    assert thresholds.rows_like_these(curve, 0.1, 0.05, 0.1) is None
+    moved = (confidence[None] - 1e-9 * np.arange(copies)[:, None]).ravel()
+    many = RiskCoverageCurve.from_outcomes(Outcomes(np.tile(wrong, copies), moved))
+    assert band_risk(many, 0.005, 0.05, 0.1) > 0
+    wrong = RiskCoverageCurve.from_outcomes(Outcomes([1, 1, 1, 1], [0.9, 0.8, 0.7, 0.6]))
+    assert rows_like_these(wrong, 0.1, 0.05, 0.1) is None
 
 
 chance = binom.cdf
@@ -211,7 +214,7 @@ def test_bonferroni_accepts_the_largest_block_that_one_of_20_tests_allows(case, 
         below = [k for k in tested if k <= curve.n_accepted[b]]
         return below and chance(curve.accepted_loss[b], below[-1], target) <= delta / 20
 
-    assert thresholds.bonferroni_risk(curve, target, delta, 0.1) == last_end(curve, passes)
+    assert bonferroni_risk(curve, target, delta, 0.1) == last_end(curve, passes)
 
 
 @profile
@@ -250,6 +253,13 @@ def test_starts_that_are_no_shares_are_refused(starts):
         thresholds.FixedSequence(starts)
 
 
+def test_several_starts_share_delta():
+    # 20 right rows certify 0.14 at delta = 0.05, but not at half of it.
+    curve = RiskCoverageCurve.from_outcomes(Outcomes(np.zeros(20), np.arange(20) / 20))
+    assert thresholds.FixedSequence((1.0,))(curve, 0.14, 0.05, 0.1) == 20
+    assert thresholds.FixedSequence((1.0, 1.0))(curve, 0.14, 0.05, 0.1) == 0
+
+
 def test_one_start_is_a_list_of_one():
     assert thresholds.FixedSequence(0.4) == thresholds.FixedSequence(np.array([0.4]))
     assert thresholds.FixedSequence().starts == (0.25,)
@@ -260,7 +270,7 @@ def test_one_start_is_a_list_of_one():
 @given(curves(), st.sampled_from([0.2, 0.4]), st.sampled_from([0.1, 0.5]))
 def test_sgr_returns_a_probe_that_passed(case, target, delta):
     curve, _ = case
-    n_blocks = thresholds.sgr_risk(curve, target, delta, 0.0)
+    n_blocks = sgr_risk(curve, target, delta, 0.0)
     probes = max(int(np.ceil(np.log2(curve.n_rows))), 1)
     if n_blocks:
         k, errors = curve.n_accepted[n_blocks - 1], curve.accepted_loss[n_blocks - 1]
@@ -271,7 +281,7 @@ def test_sgr_finds_the_largest_coverage_where_the_bound_rises():
     """On a perfectly ordered sample every probe points the right way."""
     loss = np.repeat([0, 1], [700, 300])
     curve = RiskCoverageCurve.from_outcomes(Outcomes(loss, np.linspace(1, 0, 1000)))
-    found = thresholds.sgr_risk(curve, 0.05, 0.1, 0.0)
+    found = sgr_risk(curve, 0.05, 0.1, 0.0)
     passing = [k for k in range(1, 1001) if chance(max(k - 700, 0), k, 0.05) <= 0.1 / 10]
     assert found == max(passing)
 
@@ -280,7 +290,7 @@ def test_sgr_finds_the_largest_coverage_where_the_bound_rises():
 @given(curves(), st.sampled_from([0.1, 0.4]))
 def test_mean_and_empirical_by_definition(case, target):
     curve, (confidence, loss, _) = case
-    for rule, extra in ((thresholds.mean_risk, 1), (thresholds.empirical_risk, 0)):
+    for rule, extra in ((mean_risk, 1), (empirical_risk, 0)):
         sizes = [
             (confidence >= t).sum()
             for t in np.unique(confidence)
@@ -310,52 +320,49 @@ def test_a_start_from_other_rows_is_where_the_target_is_kept_most_surely(rng):
 def test_threshold_below_accepts_exactly_the_blocks(case):
     curve, (confidence, _, _) = case
     for k in range(len(curve) + 1):
-        t = thresholds.threshold_below(curve, k)
+        t = threshold_below(curve, k)
         assert int((confidence >= t).sum()) == (curve.n_accepted[k - 1] if k else 0)
 
 
 def test_accepting_everything_accepts_rows_that_are_still_less_sure():
-    named = RiskCoverageCurve.from_outcomes(Outcomes([0, 0], [0.9, 0.6]))
-    assert thresholds.threshold_below(named, 2) == 0.0
-    own = RiskCoverageCurve.from_outcomes(Outcomes([0, 0], [-3.0, -7.0]))
-    assert thresholds.threshold_below(own, 2) == -np.inf
-
-
-def test_threshold_between_neighbouring_floats_accepts_the_upper_one():
-    high = 0.7
-    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [high, np.nextafter(high, 0)]))
-    assert thresholds.threshold_below(curve, 1) == high
+    for confidence, k, expected in [
+        ([0.9, 0.6], 2, 0.0), ([-3.0, -7.0], 2, -np.inf), ([0.7, np.nextafter(0.7, 0)], 1, 0.7)
+    ]:  # fmt: skip
+        curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], confidence))
+        assert threshold_below(curve, k) == expected
 
 
 @pytest.mark.parametrize(
     ("n", "target"), [(100, 0.07), (100, 0.14), (100, 0.55), (500, 0.9), (20, 0.5)]
 )
 def test_coverage_rank_is_the_smallest_that_holds(n, target):
-    rank = thresholds.coverage_rank(n, target, 0.1)
+    rank = coverage_rank(n, target, 0.1)
     holds = [k for k in range(1, n + 1) if stats.beta.sf(target, k, n + 1 - k) >= 0.9]
     assert rank == holds[0]
 
 
-def test_coverage_rank_of_the_evidence_page():
-    assert thresholds.coverage_rank(500, 0.9, 0.1) == 460
-
-
 def test_coverage_that_no_rank_reaches_accepts_everything():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1], [0.9, 0.8]))
-    assert thresholds.coverage_rank(2, 0.99, 0.05) is None
-    assert thresholds.certified_coverage(curve, 0.99, 0.05) == 2
+    assert coverage_rank(2, 0.99, 0.05) is None
+    assert certified_coverage(curve, 0.99, 0.05) == 2
+    assert coverage_rank(500, 0.9, 0.1) == 460  # as the page on guarantees says
 
 
 @profile
 @given(curves(weighted=True), st.sampled_from([0.0, 0.05, 0.2, 0.5, 1.5]))
 def test_cheapest_costs_least(case, cost):
     curve, (confidence, loss, weight) = case
-    k = thresholds.cheapest(curve, cost)
+    k = cheapest(curve, cost)
     costs = []
     for b in range(len(curve) + 1):
-        kept = confidence >= thresholds.threshold_below(curve, b)
+        kept = confidence >= threshold_below(curve, b)
         costs.append((weight * np.where(kept, loss, cost)).sum())
     assert costs[k] == pytest.approx(min(costs), abs=1e-12)
+
+
+def test_of_equally_cheap_thresholds_the_lowest_is_taken():
+    curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [0.9, 0.8, 0.7]))
+    assert cheapest(curve, 0.5) == 3  # 1.0, as for the first row alone
 
 
 @profile
@@ -364,7 +371,7 @@ def test_generalised_risk_accepts_what_is_surer_than_the_first_error_too_many(ca
     curve, (confidence, loss, _) = case
     n = len(confidence)
     allowed = [e for e in range(n + 1) if stats.binom.cdf(e, n, target) <= delta]
-    found = thresholds.certified_generalized_risk(curve, target, delta)
+    found = certified_generalized_risk(curve, target, delta)
     if not allowed:
         assert found == 0
         return
@@ -381,13 +388,13 @@ def test_mean_coverage_is_the_smallest_rank_whose_mean_reaches_the_target(case, 
     n = curve.n_rows
     rank = next((k for k in range(1, n + 1) if k / (n + 1) >= target - 1e-12), n)
     expected = next(b + 1 for b in range(len(curve)) if curve.n_accepted[b] >= rank)
-    assert thresholds.mean_coverage(curve, target) == expected
+    assert mean_coverage(curve, target) == expected
 
 
 def test_chow_accepts_what_is_surer_than_one_minus_the_cost():
     curve = RiskCoverageCurve.from_outcomes(Outcomes([0, 1, 0], [0.95, 0.8, 0.75]))
-    assert thresholds.chow(curve, 0.2) == (0.8, 2)
-    assert thresholds.chow(curve, 3.0) == (0.0, 3)
+    assert chow(curve, 0.2) == (0.8, 2)
+    assert chow(curve, 3.0) == (0.0, 3)
 
 
 @profile
@@ -395,7 +402,7 @@ def test_chow_accepts_what_is_surer_than_one_minus_the_cost():
 def test_the_scale_of_constant_weights_does_not_matter_for_costs(case, cost):
     curve, (confidence, loss, _) = case
     scaled = RiskCoverageCurve.from_outcomes(Outcomes(loss, confidence, np.full(len(loss), 0.1)))
-    assert thresholds.cheapest(scaled, cost) == thresholds.cheapest(curve, cost)
+    assert cheapest(scaled, cost) == cheapest(curve, cost)
 
 
 @pytest.mark.parametrize("ties", [1, 4, 40, 400])
@@ -414,7 +421,7 @@ def test_what_is_refused_at_once_is_what_the_limits_refuse(ties, rng):
         if len(begun):
             first = curve.first_reaching(ranks[begun[0]])
             accepts |= bool(curve.accepted_loss[first] <= sequence[begun[0]])
-        assert (thresholds.combined_risk(curve, target, 0.05, 0.1) > 0) is accepts
+        assert (combined_risk(curve, target, 0.05, 0.1) > 0) is accepts
         refused.append(not accepts)
     assert True in refused
     assert False in refused

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skselect.thresholds import Shortlist, least_listed, list_labels
+from skselect.thresholds import Shortlist
+from skselect.thresholds._shortlist import least_listed, list_labels
 from tests.brute import examples, proba_cases
 
 LABELS = {

@@ -1,6 +1,6 @@
-"""Calibration errors over bins of the confidence: ECE, MCE, classwise, debiased.
+"""Calibration errors: over bins of the confidence (ECE and others), and without bins.
 
-All compare the accuracy in a bin with the mean confidence in it; accuracy is 1 - loss.
+All compare the accuracy, 1 - loss, with the confidence.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
+from scipy.fft import dct, idct
+from scipy.optimize import brentq, isotonic_regression
 
 from skselect._lib.arrays import ROUNDING, are_constant, is_graded, spans
 from skselect._lib.checks.options import check_choice, check_count, check_number
-from skselect._lib.checks.proba import check_has_proba
-from skselect._lib.checks.rows import check_unit_confidence, warn_small_weights
+from skselect._lib.checks.rows import check_has_proba, check_unit_confidence, warn_small_weights
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.bounds import clopper_pearson_interval
+from skselect.bounds._binomial import clopper_pearson_interval
 from skselect.curve.curve import RiskCoverageCurve
-from skselect.metrics._arguments import (
-    ClassOptions,
-    DoorOptions,
-    claim_metric,
-    class_metric,
-    judge_proba,
-)
+from skselect.metrics._influence import Influence, mean_of
+from skselect.metrics._metric import ClassOptions, WeighedRowOptions, metric, share_options
+from skselect.metrics._rows import ScoredRows, score_proba
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
+
+__all__ = ["classwise_calibration_error", "debiased_calibration_error", "ecce_mad", "ecce_r"]
+__all__ += ["expected_calibration_error", "isotonic_calibration_distance"]
+__all__ += ["maximum_calibration_error", "reliability_curve", "smooth_calibration_error"]
+__all__ += ["top_label_brier_score"]
 
 # Bins ------------------------------------------------------------------------------------
 
@@ -200,19 +202,37 @@ def reliability(
     )
 
 
+# How much each row moves them ---------------------------------------------------------
+
+
+def top_label_brier_influence(rows: ScoredRows) -> Influence:
+    return mean_of((1.0 - rows.outcomes.loss - rows.outcomes.confidence) ** 2, "log")
+
+
 # Public functions ------------------------------------------------------------------------
 
 
-@claim_metric
+@metric(
+    ece,
+    "lower",
+    chance_raises="value",
+    registered=True,
+    meaning="Its confidence is off by {points} on average, judged in bins.",
+)
 def expected_calibration_error(
     y_true: Any,
     y_proba: Any,
     *,
     n_bins: int = 15,
     strategy: str = "uniform",
-    **options: Unpack[DoorOptions],
+    **options: Unpack[WeighedRowOptions],
 ) -> float:
     """Compute the binned gap between confidence and accuracy, ECE (lower is better).
+
+    :Formula: ``mean over bins of |mean a - mean c|``
+    :Use for: the error that most papers report
+    :Not for: few rows: it depends on the bins and is biased upwards
+    :Source: Guo et al. 2017
 
     Parameters
     ----------
@@ -249,19 +269,29 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.325
     """
-    return ece(judge_proba(y_true, y_proba, **options).claimed.curve, n_bins, strategy)
+    return ece(score_proba(y_true, y_proba, **options).by_correctness.curve, n_bins, strategy)
 
 
-@claim_metric
+@metric(
+    mce,
+    "lower",
+    for_comparison=True,
+    no_interval="the bin with the fewest rows decides it; take 'ece' or 'smooth_ece'",
+)
 def maximum_calibration_error(
     y_true: Any,
     y_proba: Any,
     *,
     n_bins: int = 15,
     strategy: str = "uniform",
-    **options: Unpack[DoorOptions],
+    **options: Unpack[WeighedRowOptions],
 ) -> float:
     """Compute the largest gap between confidence and accuracy of a bin, MCE.
+
+    :Formula: ``largest |mean a - mean c| of a bin``
+    :Use for: the worst bin
+    :Not for: bins with few rows decide it
+    :Source: Guo et al. 2017
 
     Parameters
     ----------
@@ -294,10 +324,15 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
     0.7
     """
-    return mce(judge_proba(y_true, y_proba, **options).claimed.curve, n_bins, strategy)
+    return mce(score_proba(y_true, y_proba, **options).by_correctness.curve, n_bins, strategy)
 
 
-@class_metric
+@metric(
+    classwise_ece,
+    "lower",
+    for_comparison=True,
+    no_interval="its bootstrap is biased in every class; take 'ece', or t_cal_test",
+)
 def classwise_calibration_error(
     y_true: Any,
     y_proba: Any,
@@ -307,6 +342,11 @@ def classwise_calibration_error(
     **options: Unpack[ClassOptions],
 ) -> float:
     """Compute the mean over classes of the calibration error of each class's probability.
+
+    :Formula: ``mean over k of the ECE of p_k``
+    :Use for: every class's probability counts
+    :Not for: many classes: near 0 for all
+    :Source: Kull et al. 2019
 
     Parameters
     ----------
@@ -344,16 +384,27 @@ def classwise_calibration_error(
     return classwise_ece(Predictions.from_proba(y_true, y_proba, **options), n_bins, strategy)
 
 
-@claim_metric
+@metric(
+    debiased_l2,
+    "lower",
+    undefined="bins of one row: left out",
+    scale_free=False,
+    chance_raises="draws",
+)
 def debiased_calibration_error(
     y_true: Any,
     y_proba: Any,
     *,
     n_bins: int = 15,
     strategy: str = "quantile",
-    **options: Unpack[DoorOptions],
+    **options: Unpack[WeighedRowOptions],
 ) -> float:
     """Compute the root mean squared gap between confidence and accuracy without its bias.
+
+    :Formula: ``root of mean (a_b - c_b)^2 - a_b (1 - a_b)/(n_b - 1)``
+    :Use for: size of the error, few rows
+    :Not for: ranking nearly calibrated models: many are exactly 0
+    :Source: Kumar et al. 2019
 
     Parameters
     ----------
@@ -395,10 +446,12 @@ def debiased_calibration_error(
     >>> round(debiased_calibration_error(y_true, np.full(100, .7)), 4)
     0.087
     """
-    return debiased_l2(judge_proba(y_true, y_proba, **options).claimed.outcomes, n_bins, strategy)
+    return debiased_l2(
+        score_proba(y_true, y_proba, **options).by_correctness.outcomes, n_bins, strategy
+    )
 
 
-@claim_metric
+@share_options
 def reliability_curve(
     y_true: Any,
     y_proba: Any,
@@ -406,7 +459,7 @@ def reliability_curve(
     n_bins: int = 15,
     strategy: str = "quantile",
     confidence_level: float = 0.95,
-    **options: Unpack[DoorOptions],
+    **options: Unpack[WeighedRowOptions],
 ) -> pd.DataFrame:
     """Compute how often the classifier is right at each confidence.
 
@@ -453,5 +506,312 @@ def reliability_curve(
     1        0.90       1.0  0.16  1.00    0.5
     """
     return reliability(
-        judge_proba(y_true, y_proba, **options).claimed.outcomes, n_bins, strategy, confidence_level
+        score_proba(y_true, y_proba, **options).by_correctness.outcomes,
+        n_bins,
+        strategy,
+        confidence_level,
     )
+
+
+# Kernels ---------------------------------------------------------------------------------
+
+#: Cells of the grid on which residuals are smoothed.
+_CELLS = 4096
+
+
+def smooth_ece(outcomes: Outcomes) -> float:
+    """Return the width s at which the absolute residuals, smoothed by s, add up to s."""
+    confidence = check_unit_confidence(outcomes.confidence, "smooth_calibration_error")
+    waves = dct(_residual_cells(outcomes, confidence), norm="ortho")
+    squares = (np.pi * np.arange(_CELLS)) ** 2 / 2.0
+
+    def excess(width: float) -> float:
+        # Splitting rows between two cells of width h has smoothed them by a variance of h^2/6.
+        variance = max(width**2 - 1.0 / (6.0 * _CELLS**2), 0.0)
+        smoothed = idct(waves * np.exp(-squares * variance), norm="ortho")
+        return float(np.sum(np.abs(smoothed))) - width
+
+    if excess(0.0) <= 1e-15:  # every residual is zero
+        return 0.0
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-9)) if excess(1.0) < 0 else 1.0
+
+
+def _residual_cells(outcomes: Outcomes, confidence: FloatArray) -> FloatArray:
+    """Split each row's (a - c)/n between the two cells whose centres are nearest to c."""
+    weight = outcomes.sample_weight
+    sums, sums_above = np.zeros(_CELLS + 2), np.zeros(_CELLS + 2)
+    for rows in spans(len(confidence)):
+        residual = 1.0 - outcomes.loss[rows] - confidence[rows]
+        if weight is not None:
+            residual = residual * weight[rows]
+        place = confidence[rows] * _CELLS + 0.5
+        cell = place.astype(np.int64)  # 0 and _CELLS + 1 lie outside: added to their neighbours
+        above = residual * (place - cell)
+        np.add.at(sums, cell, residual - above)
+        np.add.at(sums_above, cell, above)
+    sums[1:] += sums_above[: _CELLS + 1]
+    sums[1] += sums[0]
+    sums[_CELLS] += sums[_CELLS + 1]
+    return sums[1 : _CELLS + 1] / (len(confidence) if weight is None else np.sum(weight))
+
+
+def cumulative_gaps(curve: RiskCoverageCurve) -> FloatArray:
+    """Return sum (a - c)/n over the rows up to each distinct confidence, the lowest first."""
+    check_unit_confidence(curve.thresholds[[0, -1]], "ECCE")
+    gap = curve.block_weight * (1.0 - curve.thresholds) - curve.block_loss
+    return np.cumsum(gap[::-1]) / curve.accepted_weight[-1]
+
+
+def largest_cumulative_gap(curve: RiskCoverageCurve) -> float:
+    """Return the largest absolute cumulative gap."""
+    return float(np.max(np.abs(cumulative_gaps(curve))))
+
+
+def range_of_cumulative_gaps(curve: RiskCoverageCurve) -> float:
+    """Return the range of the cumulative gaps, zero included."""
+    gaps = cumulative_gaps(curve)
+    return float(max(np.max(gaps), 0.0) - min(np.min(gaps), 0.0))
+
+
+def isotonic_distance(curve: RiskCoverageCurve) -> float:
+    """Return the mean |c - isotonic(c)|."""
+    check_unit_confidence(curve.thresholds[[0, -1]], "isotonic_calibration_distance")
+    accuracy = 1.0 - curve.block_loss / curve.block_weight
+    fit = isotonic_regression(accuracy, weights=curve.block_weight, increasing=False).x
+    distance = np.sum(curve.block_weight * np.abs(curve.thresholds - fit))
+    return float(distance / curve.accepted_weight[-1])
+
+
+def top_label_brier(outcomes: Outcomes) -> float:
+    """Return the mean (c - a)^2."""
+    confidence = check_unit_confidence(outcomes.confidence, "top_label_brier_score")
+    gap = 1.0 - outcomes.loss
+    gap -= confidence
+    gap *= gap
+    return float(np.average(gap, weights=outcomes.sample_weight))
+
+
+# Public functions ------------------------------------------------------------------------
+
+
+@metric(
+    smooth_ece,
+    "lower",
+    chance_raises="value",
+    meaning="Its confidence is off by {points} on average, judged without bins.",
+)
+def smooth_calibration_error(
+    y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]
+) -> float:
+    """Compute the smooth calibration error, smECE, which needs no bins (lower is better).
+
+    :Formula: ``s with integral |residuals smoothed by s| = s``
+    :Use for: the error without bins: first choice
+    :Not for: comparing models: never 0 in a sample; a test says more
+    :Source: Blasiok & Nakkiran 2023
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+
+    %(raises_unit)s
+
+    Notes
+    -----
+    The residuals a - c are smoothed along c by a Gaussian kernel of width s, reflected at 0
+    and 1; smECE is the s at which the integral of their absolute value equals s [1]_. The
+    smoothing is a cosine transform on 4096 cells; the result agrees with direct summation
+    to about 1e-5.
+
+    References
+    ----------
+    .. [1] Blasiok & Nakkiran, "Smooth ECE: principled reliability diagrams via kernel
+       smoothing", 2023.
+
+    Examples
+    --------
+    >>> from skselect.metrics import smooth_calibration_error
+    >>> round(smooth_calibration_error([0, 1, 1, 0], [.1, .9, .6, .7]), 3)
+    0.107
+    """
+    return smooth_ece(score_proba(y_true, y_proba, **options).by_correctness.outcomes)
+
+
+@metric(largest_cumulative_gap, "lower", name="ecce_mad", chance_raises="value")
+def ecce_mad(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) -> float:
+    """Compute the largest cumulative gap between accuracy and confidence, ECCE-MAD.
+
+    :Formula: ``max over k of |sum over the k least sure of (a - c)|/n``
+    :Use for: one-sided miscalibration, with a p-value (ecce_test)
+    :Not for: comparing models: never 0 in a sample; a test says more
+    :Source: Arrieta-Ibarra et al. 2022
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better.
+
+    %(raises_unit)s
+
+    See Also
+    --------
+    ecce_test : The p-value.
+
+    Notes
+    -----
+    max over k of abs(C_k) with C_k = (1/n) sum of a - c over the k least sure rows [1]_,
+    evaluated between distinct confidences only.
+
+    References
+    ----------
+    .. [1] Arrieta-Ibarra et al., "Metrics of calibration for probabilistic predictions",
+       2022.
+
+    Examples
+    --------
+    >>> from skselect.metrics import ecce_mad
+    >>> round(ecce_mad([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.1
+    """
+    return largest_cumulative_gap(score_proba(y_true, y_proba, **options).by_correctness.curve)
+
+
+@metric(range_of_cumulative_gaps, "lower", name="ecce_r", chance_raises="value")
+def ecce_r(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) -> float:
+    """Compute the range of the cumulative gaps between accuracy and confidence, ECCE-R.
+
+    :Formula: ``largest |sum of (a - c)|/n over an interval of c``
+    :Use for: miscalibration anywhere, with a p-value (ecce_test)
+    :Not for: comparing models: never 0 in a sample; a test says more
+    :Source: Arrieta-Ibarra et al. 2022
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better; also known as the Kuiper calibration error.
+
+    %(raises_unit)s
+
+    See Also
+    --------
+    ecce_test : The p-value.
+
+    Notes
+    -----
+    max C_k - min C_k over k = 0..n, C_k as in :func:`ecce_mad`; the largest abs(sum of a - c)/n
+    over any interval of confidences [1]_.
+
+    References
+    ----------
+    .. [1] Arrieta-Ibarra et al., "Metrics of calibration for probabilistic predictions",
+       2022.
+
+    Examples
+    --------
+    >>> from skselect.metrics import ecce_r
+    >>> round(ecce_r([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.175
+    """
+    return range_of_cumulative_gaps(score_proba(y_true, y_proba, **options).by_correctness.curve)
+
+
+@metric(isotonic_distance, "lower", chance_raises="value")
+def isotonic_calibration_distance(
+    y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]
+) -> float:
+    """Compute the mean distance of the confidences to their isotonic fit, MCalDist.
+
+    :Formula: ``mean |c - isotonic(c)|``
+    :Use for: what isotonic calibration would change
+    :Not for: few rows: biased upwards
+    :Source: arXiv 2605.01796
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better; biased upwards for few rows, which isotonic regression overfits.
+
+    %(raises_unit)s
+
+    Notes
+    -----
+    (1/n) sum abs(c - iso(c)), iso the increasing regression of a on c on the same rows, tied
+    confidences together [1]_. It bounds the calibration distance of [2]_ from above.
+
+    References
+    ----------
+    .. [1] %(csr)s
+    .. [2] Qiao & Zheng, "On the distance from calibration in sequential prediction", 2024.
+
+    Examples
+    --------
+    >>> from skselect.metrics import isotonic_calibration_distance
+    >>> round(isotonic_calibration_distance([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.125
+    """
+    return isotonic_distance(score_proba(y_true, y_proba, **options).by_correctness.curve)
+
+
+@metric(
+    top_label_brier,
+    "lower",
+    closed_form=top_label_brier_influence,
+    meaning="Confidence and outcome (1 right, 0 wrong) differ by {number} on average, squared; "
+    "a confidence of 0.5 throughout has 0.25.",
+)
+def top_label_brier_score(y_true: Any, y_proba: Any, **options: Unpack[WeighedRowOptions]) -> float:
+    """Compute the mean squared difference of confidence and correctness.
+
+    :Formula: ``mean (c - a)^2``
+    :Use for: choosing calibrations that leave the predicted classes as they are
+    :Not for: calibration alone: it also measures accuracy
+    :Source: Brier 1950
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better. It mixes calibration with accuracy.
+
+    %(raises_unit)s
+
+    Notes
+    -----
+    (1/n) sum (c - a)^2, a = 1 - loss, c the confidence in the predicted class: not the sum
+    over all classes of [1]_.
+
+    References
+    ----------
+    .. [1] Brier, "Verification of forecasts expressed in terms of probability", 1950.
+
+    Examples
+    --------
+    >>> from skselect.metrics import top_label_brier_score
+    >>> round(top_label_brier_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.1675
+    """
+    return top_label_brier(score_proba(y_true, y_proba, **options).by_correctness.outcomes)

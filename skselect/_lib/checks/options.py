@@ -25,6 +25,13 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> str:
     return value
 
 
+def check_parameters(estimator: Any, allowed: Mapping[str, Any]) -> None:
+    """Check parameters of an estimator, each by its options or by a function that refuses."""
+    for name, options in allowed.items():
+        value = getattr(estimator, name)
+        options(value) if callable(options) else check_choice(name, value, options)
+
+
 def check_number(
     name: str,
     value: Any,

@@ -8,26 +8,20 @@ models on the same rows compare the models.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from skselect._lib.arrays import is_graded
-from skselect._lib.checks import as_array
-from skselect._lib.checks.rows import check_length, check_unit_confidence
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.curve import areas, cwsa, packing
+from skselect.curve import areas, packing
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.curve.scan import accumulate
 from skselect.curve.tie_blocks import Chunk
-from skselect.metrics import _threshold
-from skselect.metrics._arguments import Judged
-from skselect.metrics._calibration_tests import ecd_terms
-from skselect.metrics._table import MetricSpec
+from skselect.metrics._rows import ScoredRows
 from skselect.predictions.outcomes import Outcomes
 
 
@@ -145,35 +139,16 @@ class RankedInfluence:
         return total, squares
 
 
-# The closed form of each metric ----------------------------------------------------------
-
-_Found = Influence | RankedInfluence | None
-
-_CLOSED_FORMS: dict[str, Callable[..., _Found]] = {}
-
-
-def find_influence(spec: MetricSpec, judged: Judged, parameters: Mapping[str, Any]) -> _Found:
-    """Return how much each row moves a metric; None where these rows have no closed form."""
-    if spec.interval not in ("closed form", "ranking"):
-        return None
-    return _CLOSED_FORMS[spec.name](judged, **parameters)
-
-
-def _closed_form(function: Callable[..., _Found]) -> Callable[..., _Found]:
-    """Register a function as the closed form of the metric that it is named after."""
-    _CLOSED_FORMS[function.__name__.removeprefix("_")] = function
-    return function
-
-
 # Means and shares ------------------------------------------------------------------------
 
 
-def _mean(terms: FloatArray, scale: str) -> Influence:
+def mean_of(terms: FloatArray, scale: str) -> Influence:
+    """Return the influence of a mean over rows."""
     estimate = float(np.mean(terms))
     return Influence(estimate, terms - estimate, scale)
 
 
-def _ratio(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
+def ratio_of(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
     """Return the influence of sum(over)/sum(under) by the delta method."""
     total = float(np.sum(under))
     if not total > 0:
@@ -185,149 +160,23 @@ def _ratio(over: FloatArray, under: FloatArray, scale: str) -> Influence | None:
     return Influence(estimate, values, scale)
 
 
-def _share(events: FloatArray, trials: FloatArray) -> Influence | None:
+def share_of(events: FloatArray, trials: FloatArray) -> Influence | None:
     """Return the influence of a share of the rows in `trials`, 0/1 or graded."""
-    found = _ratio(events, trials, "logit")
+    found = ratio_of(events, trials, "logit")
     if found is None or is_graded(events):
         return found
     return replace(found, scale="proportion", n_trials=float(np.sum(trials)))
 
 
-# At a threshold --------------------------------------------------------------------------
-
-
-def _accepted(outcomes: Outcomes, threshold: float) -> FloatArray:
-    return _threshold.accepted_rows(outcomes, threshold).astype(np.float64)
-
-
-@_closed_form
-def _coverage(judged: Judged, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(judged.outcomes, threshold)
-    return _share(accepted, np.ones_like(accepted))
-
-
-@_closed_form
-def _selective_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(judged.outcomes, threshold)
-    return _share(accepted * judged.outcomes.loss, accepted)
-
-
-@_closed_form
-def _selective_accuracy(judged: Judged, threshold: float = 0.5) -> Influence | None:
-    accepted = _accepted(judged.outcomes, threshold)
-    return _share(accepted * (1.0 - judged.outcomes.loss), accepted)
-
-
-@_closed_form
-def _generalized_risk(judged: Judged, threshold: float = 0.5) -> Influence | None:
-    silent = _accepted(judged.outcomes, threshold) * judged.outcomes.loss
-    return _share(silent, np.ones_like(silent))
-
-
-@_closed_form
-def _selective_cost(
-    judged: Judged, threshold: float = 0.5, abstention_cost: float = 0.1
-) -> Influence:
-    accepted = _accepted(judged.outcomes, threshold)
-    return _mean(accepted * judged.outcomes.loss + abstention_cost * (1.0 - accepted), "identity")
-
-
-def _signed_cwsa(
-    judged: Judged, threshold: float, normalize: str, sign: float, scale: str
-) -> Influence | None:
-    outcomes = judged.outcomes
-    check_unit_confidence(outcomes.confidence, "CWSA")
-    terms = cwsa.row_terms(outcomes.loss, outcomes.confidence, threshold, sign)
-    accepted = _accepted(outcomes, threshold)
-    return _mean(terms, scale) if normalize == "all" else _ratio(terms, accepted, scale)
-
-
-@_closed_form
-def _cwsa(judged: Judged, threshold: float = 0.5, normalize: str = "selected") -> Influence | None:
-    return _signed_cwsa(judged, threshold, normalize, -1.0, "signed share")
-
-
-@_closed_form
-def _cwsa_plus(
-    judged: Judged, threshold: float = 0.5, normalize: str = "selected"
-) -> Influence | None:
-    return _signed_cwsa(judged, threshold, normalize, 0.0, "logit")
-
-
-# Areas -----------------------------------------------------------------------------------
-
-
-@_closed_form
-def _augrc(
-    judged: Judged, estimator: str = "trapezoid", coverage_range: Any = None
-) -> RankedInfluence | None:
-    if coverage_range is not None or judged.curve.n_rows < 3:
-        return None
-    return _ranked(judged, judged.curve.augrc(estimator=estimator), "log", augrc_lines)
-
-
-@_closed_form
-def _aurc(
-    judged: Judged, estimator: str = "empirical", ties: str = "expected"
-) -> RankedInfluence | None:
-    if estimator != "empirical" or ties != "expected":
-        return None
-    return _ranked(judged, judged.curve.aurc(), "log", aurc_lines)
-
-
-@_closed_form
-def _eaurc(judged: Judged) -> RankedInfluence | None:
-    if not judged.curve.mean_loss < 1 or judged.curve.is_graded:
-        return None
-    return _ranked(judged, judged.curve.eaurc(), "log", eaurc_lines)
-
-
-@_closed_form
-def _accuracy_rejection_auc(judged: Judged, estimator: str = "empirical") -> RankedInfluence | None:
-    if estimator != "empirical":
-        return None
-    return _ranked(judged, 1.0 - judged.curve.aurc(), "logit", negative_aurc_lines)
-
-
-@_closed_form
-def _failure_auroc(judged: Judged) -> RankedInfluence | None:
-    curve = judged.curve
-    if curve.is_graded or min(curve.sums.loss, curve.n_rows - curve.sums.loss) < 2:
-        return None
-    return _ranked(judged, curve.sums.auroc, "logit", auroc_lines)
-
-
-def _ranked(
-    judged: Judged,
+def ranked(
+    rows: ScoredRows,
     estimate: float,
     scale: str,
     lines: Callable[[RiskCoverageCurve], Iterator[Lines]],
 ) -> RankedInfluence:
-    rows = judged.source if isinstance(judged.source, Outcomes) else None
-    return RankedInfluence(estimate, scale, judged.curve, lines, rows)
-
-
-# Confidence as a probability -------------------------------------------------------------
-
-
-@_closed_form
-def _cw_accuracy(judged: Judged) -> Influence | None:
-    right = judged.outcomes.confidence * (1.0 - judged.outcomes.loss)
-    return _ratio(right, judged.outcomes.confidence, "logit")
-
-
-@_closed_form
-def _top_label_brier(judged: Judged) -> Influence:
-    return _mean((1.0 - judged.outcomes.loss - judged.outcomes.confidence) ** 2, "log")
-
-
-@_closed_form
-def _ecd(judged: Judged, eps: float = 1e-8) -> Influence:
-    outcomes = judged.outcomes
-    found = _mean(ecd_terms(outcomes, eps), "identity")
-    surest = np.full(2, outcomes.confidence[outcomes.loss == 0].max(initial=0.5))
-    right, wrong = ecd_terms(Outcomes(np.array([0.0, 1.0]), surest), eps)
-    return replace(found, confident_error=float(wrong - right) / len(outcomes))
+    """Return the influence of an area, by the lines of its curve."""
+    outcomes = rows.source if isinstance(rows.source, Outcomes) else None
+    return RankedInfluence(estimate, scale, rows.curve, lines, outcomes)
 
 
 # The lines of areas ----------------------------------------------------------------------
@@ -402,26 +251,3 @@ def auroc_lines(curve: RiskCoverageCurve) -> Iterator[Lines]:
         wrong_below = (n_wrong - loss + chunk.loss / 2.0) / n_wrong
         constant = of_right * (wrong_below - estimate)
         yield Lines(chunk, constant, of_wrong * (right_above - estimate) - constant)
-
-
-# Check of a user's clusters --------------------------------------------------------------
-
-
-def check_clusters(values: Any, n: int, name: str = "cluster") -> IntArray | None:
-    """Return the number of each row's cluster, or None; refuse missing ones."""
-    if values is None:
-        return None
-    # numpy would turn a list such as ["a", nan] into strings, and nan into "nan".
-    listed = isinstance(values, list | tuple)
-    array = np.asarray(values, dtype=object) if listed else as_array(values, name)
-    if array.ndim != 1:
-        raise ValueError(
-            f"{name} must hold one name or number per row, got the shape {array.shape}."
-        )
-    codes, seen = pd.factorize(array)
-    check_length(name, codes, n)
-    if np.any(codes < 0):
-        raise ValueError(f"{name} has {int(np.sum(codes < 0))} missing values.")
-    if len(seen) < 2:
-        raise ValueError(f"{name} must name at least two clusters, got {len(seen)}.")
-    return codes.astype(np.int64)

@@ -1,5 +1,6 @@
 """Influence values against brute force: leave-one-out jackknife and direct double sums."""
 
+import inspect
 import math
 
 import numpy as np
@@ -7,9 +8,9 @@ import pytest
 
 from skselect import Outcomes, RiskCoverageCurve, SelectiveState
 from skselect.curve.tie_blocks import CHUNK
-from skselect.inference.influence import _CLOSED_FORMS, clustered_error, find_influence
 from skselect.metrics import SPECS
-from skselect.metrics._arguments import Judged
+from skselect.metrics._influence import clustered_error
+from skselect.metrics._rows import ScoredRows
 
 PARAMETERS = {
     "coverage": [{"threshold": 0.7}],
@@ -26,7 +27,7 @@ CALLS = [(name, chosen) for name in CLOSED for chosen in PARAMETERS.get(name, [{
 
 
 def influence(name, source, **parameters):
-    return find_influence(SPECS[name], Judged(source), parameters)
+    return SPECS[name].influence(ScoredRows(source), parameters)
 
 
 def some_outcomes(n, *, tied=False, graded=False, seed=0):
@@ -44,8 +45,13 @@ def value_of(name, outcomes, parameters):
     return spec.kernel(source, **parameters)
 
 
-def test_a_closed_form_is_there_for_each_metric_of_which_the_table_says_so():
-    assert set(_CLOSED_FORMS) == set(CLOSED)
+def test_a_closed_form_takes_the_parameters_of_the_kernel():
+    for spec in SPECS.values():
+        if spec.closed_form is not None:
+            _, *own = inspect.signature(spec.closed_form).parameters.values()
+            assert {p.name: p.default for p in own if p.name not in ("sign", "scale")} == {
+                name: known.default for name, known in spec.parameters.items()
+            }, spec.name
 
 
 @pytest.mark.parametrize(("name", "parameters"), CALLS)

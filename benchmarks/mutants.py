@@ -1,0 +1,240 @@
+"""Break the package on purpose, one small change at a time, and see that the tests notice.
+
+`python benchmarks/mutants.py` puts each change into a copy of the tree, runs the tests named
+beside it as the default run does, and says which changes no test noticed. `python
+benchmarks/mutants.py wealth` tries the changes whose file or new text contains a word. A text
+that is not found, or found twice, is an error: the code moved, so the row has to follow.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("skselect", "tests", "conftest.py", "pyproject.toml")
+
+
+class Mutant(NamedTuple):
+    """A change to one file, and the test files of which one has to fail."""
+
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+def _mutant(file: str, old: str, new: str, *tests: str) -> Mutant:
+    return Mutant(f"skselect/{file}", old, new, tuple(f"tests/{test}" for test in tests))
+
+
+MUTANTS = [
+    # Bounds: the wrong side, a level that is not divided, an error too many.
+    _mutant("bounds/_binomial.py", "special.betaincinv(errors + 1.0, right, 1.0 - delta)",
+            "special.betaincinv(errors + 1.0, right + 1.0, 1.0 - delta)",
+            "bounds/test_binomial.py"),
+    _mutant("bounds/_binomial.py", "side = (1.0 - level) / 2.0", "side = 1.0 - level",
+            "bounds/test_binomial.py"),
+    _mutant("bounds/_binomial.py", "log_evidence_below(errors, rows, rate) < -math.log(delta)",
+            "log_evidence_below(errors, rows, rate) < -math.log(2.0 * delta)",
+            "bounds/test_binomial.py"),
+    _mutant("bounds/_binomial.py", "ranks, risk) <= alpha, guess, guess - 1)",
+            "ranks, risk) <= alpha, guess, guess)",
+            "bounds/test_binomial.py", "bounds/test_band.py"),
+    _mutant("bounds/_binomial.py", "if k > 1 and (k - 1) / n >= share:\n        return k - 1",
+            "if k > 1 and (k - 1) / n > share:\n        return k - 1", "bounds/test_binomial.py"),
+    _mutant("bounds/_band.py", "return level == 0 or self.crossing(level) <= self.delta",
+            "return level == 0 or self.crossing(level) <= 1.1 * self.delta", "bounds/test_band.py"),
+    _mutant("bounds/_band.py", "alpha = delta / UNION_TESTS", "alpha = delta",
+            "bounds/test_band.py"),
+    _mutant("bounds/_band.py", "walk_band(n, target, band_share * delta, min_coverage)",
+            "walk_band(n, target, delta, min_coverage)", "bounds/test_band.py"),
+    _mutant("bounds/_mean.py", "payoff = losses - mean if weight is None else weight * (losses",
+            "payoff = losses - mean if weight is None else (losses", "bounds/test_mean.py"),
+    _mutant("bounds/_mean.py", "np.log(2.0 / delta)\n", "np.log(1.0 / delta)\n",
+            "bounds/test_mean.py"),
+    # Rules that find a threshold.
+    _mutant("thresholds/_rules.py", "n, share = curve.n_rows, delta / len(self.starts)",
+            "n, share = curve.n_rows, delta", "thresholds/test_rules.py"),
+    _mutant("thresholds/_rules.py", "return passed if passed > first else 0",
+            "return passed if passed >= first else 0", "thresholds/test_rules.py"),
+    _mutant("thresholds/_rules.py", "(curve.accepted_loss + 1.0) / (curve.accepted_weight + 1.0)",
+            "(curve.accepted_loss + 0.0) / (curve.accepted_weight + 1.0)",
+            "thresholds/test_rules.py"),
+    _mutant("thresholds/_rules.py", "np.flatnonzero(stays_within(cost, float(np.min(cost))))[-1]",
+            "np.flatnonzero(stays_within(cost, float(np.min(cost))))[0]",
+            "thresholds/test_rules.py"),
+    _mutant("thresholds/_rules.py", "special.betaincc(k, n + 1.0 - k, target) >= 1.0 - delta",
+            "special.betaincc(k, n - k + 2.0, target) >= 1.0 - delta", "thresholds/test_rules.py"),
+    _mutant("thresholds/_rules.py", "clopper_pearson_upper(errors, k, delta / probes)",
+            "clopper_pearson_upper(errors, k, delta)", "thresholds/test_rules.py"),
+    _mutant("thresholds/_betting.py", "weight, loss, confidence = outcomes.weight / heaviest,",
+            "weight, loss, confidence = outcomes.weight / np.max(outcomes.weight),",
+            "thresholds/test_betting.py"),
+    _mutant("thresholds/_betting.py", "special.logsumexp(parts, axis=0) >= wanted",
+            "special.logsumexp(parts, axis=0) >= wanted - 0.5", "thresholds/test_betting.py"),
+    _mutant("thresholds/_metric.py", "chosen = len(kept) - 1 - int(np.argmax(kept[::-1] == best))",
+            "chosen = int(np.argmax(kept == best))", "thresholds/test_metric.py"),
+    _mutant("thresholds/_metric.py", "np.sqrt(variance / n_accepted)", "np.sqrt(variance)",
+            "thresholds/test_metric.py"),
+    _mutant("thresholds/_combined.py", "passed = np.arange(len(ranks)) < (failed[0]",
+            "passed = np.arange(len(ranks)) <= (failed[0]", "thresholds/test_rules.py"),
+    # The curve: ties, weights, order.
+    _mutant("curve/tie_blocks.py", "errors = np.cumsum(keys[:n] & 1, dtype=np.int64)",
+            "errors = np.cumsum(keys[1 : n + 1] & 1, dtype=np.int64)", "curve/test_tie_blocks.py",
+            "curve/test_curve.py"),
+    _mutant("curve/scan.py", "loss if chunk.all_one and chunk.whole else loss - chunk.loss / 2.0",
+            "loss if chunk.all_one and chunk.whole else loss", "curve/test_scan.py",
+            "curve/test_curve.py"),
+    _mutant("curve/scan.py", "-chunk.confidence, -thresholds[here], side=\"right\")",
+            "-chunk.confidence, -thresholds[here], side=\"left\")",
+            "curve/test_scan.py", "curve/test_curve.py"),
+    _mutant("curve/cwsa.py", "found = np.where(confidence >= threshold,",
+            "found = np.where(confidence > threshold,", "curve/test_cwsa.py"),
+    _mutant("curve/packing.py", "np.bitwise_or(part, wrong[rows] != 0, out=part)",
+            "np.bitwise_or(part, wrong[rows] == 0, out=part)", "curve/test_packing.py",
+            "curve/test_curve.py"),
+    _mutant("curve/curve.py", "return 0.0 if inside else float(\"-inf\")", "return 0.0",
+            "curve/test_curve.py", "selection/test_engine.py", "selection/test_select.py"),
+    _mutant("curve/curve.py", "        return float(\"inf\")\n    lowest",
+            "        return curve.sums.largest\n    lowest", "curve/test_curve.py",
+            "selection/test_engine.py", "selection/test_select.py"),
+    # Predictions: class order, costs, confidences.
+    _mutant("predictions/predictions.py", "proba[:, 1 - column] = 1.0 - positive",
+            "proba[:, 1 - column] = positive", "predictions/test_predictions.py"),
+    _mutant("predictions/outcomes.py", "(predictions.y_pred != predictions.y_true).astype",
+            "((predictions.y_pred != predictions.y_true) & (predictions.y_true >= 0)).astype",
+            "predictions/test_outcomes.py"),
+    # Metrics and calibration.
+    _mutant("metrics/_areas.py", "1e4 * (right - passed) / total", "1e4 * (right - passed) / right",
+            "metrics/test_areas.py"),
+    _mutant("metrics/_calibration_errors.py", "edges, confidence[near], side=\"left\") - 1",
+            "edges, confidence[near], side=\"right\") - 1", "metrics/test_calibration_errors.py"),
+    _mutant("metrics/_error_detection.py", "surer = np.cumsum(right) - right / 2.0",
+            "surer = np.cumsum(right)", "metrics/test_error_detection.py"),
+    _mutant("metrics/_confidence_weighted.py", "cells = truth * k + predictions.y_pred",
+            "cells = predictions.y_pred * k + truth", "metrics/test_confidence_weighted.py"),
+    _mutant("metrics/_csr.py", "p_value=(1 + as_large) / (n_draws + 1)",
+            "p_value=as_large / n_draws", "metrics/test_csr.py"),
+    _mutant("metrics/_cau.py", "(predictions.y_pred == predictions.y_true) & (weight > 0)",
+            "(predictions.y_pred == predictions.y_true)", "metrics/test_cau.py"),
+    _mutant("metrics/_influence.py", "np.sqrt(np.sum(sums * sums) * m / (m - 1.0)) / n",
+            "np.sqrt(np.sum(sums * sums)) / n", "metrics/test_influence.py",
+            "inference/test_intervals.py"),
+    _mutant("calibration/_common.py", "(1.0 - self.share_) * fitted + self.share_ * self.prior_",
+            "fitted + self.share_ * self.prior_", "calibration/test_parametric.py",
+            "calibration/test_temperature.py"),
+    _mutant("calibration/_monotone.py", "(np.add.reduceat(success, starts) + 1.0)",
+            "np.add.reduceat(success, starts)", "calibration/test_monotone.py"),
+    _mutant("calibration/_scopes.py", "return np.column_stack([1.0 - mapped[0], mapped[0]])",
+            "return np.column_stack([mapped[0], 1.0 - mapped[0]])", "calibration/test_scopes.py",
+            "calibration/test_labels.py"),
+    # Counting batch by batch.
+    _mutant("streaming/counters.py", "number = np.concatenate([rows - errors, errors])",
+            "number = np.concatenate([rows, errors])", "streaming/test_state.py"),
+    _mutant("streaming/certified.py", "bits -= 1  # the largest", "bits -= 0  # the largest",
+            "streaming/test_certified.py"),
+    # The watch over a running policy.
+    _mutant("monitoring/evidence.py", "enters = bets.patience / (before * (before + 1.0))",
+            "enters = bets.patience / (before * before)", "monitoring/test_evidence.py"),
+    _mutant("monitoring/evidence.py", "payoff = weight * (loss - bets.target)",
+            "payoff = loss - bets.target", "monitoring/test_evidence.py"),
+    _mutant("monitoring/evidence.py", "math.log(2.0 / delta)", "math.log(1.0 / delta)",
+            "monitoring/test_evidence.py"),
+    # What follows lies in rooms that are being rebuilt: these rows have to be found again there.
+    _mutant("selection/goal.py", "return self.delta / self.max_analyses", "return self.delta",
+            "selection/test_select.py", "selection/test_engine.py"),
+    _mutant("selection/goal.py", "delta=self.delta / n_subgroups, cases=cases)",
+            "delta=self.delta, cases=cases)", "selection/test_select.py"),
+    _mutant("selection/order.py", "else 2) / len(groups)", "else 2)", "selection/test_order.py"),
+    _mutant("selection/kept.py", "\"broken\" if low > largest else \"undecided\" if high > largest",
+            "\"broken\" if low > largest else \"undecided\" if high > 1.01 * largest",
+            "monitoring/test_check.py"),
+    _mutant("selection/kept.py", "max(occurring if max_analyses is not None else",
+            "max(1 if max_analyses is not None else", "monitoring/test_check.py"),
+    _mutant("policy/policy.py", "claim, confidence >= threshold, threshold)",
+            "claim, confidence > threshold, threshold)", "policy/test_policy.py"),
+    _mutant("policy/subgroups.py", "return np.array([*known, np.inf])[codes]",
+            "return np.array([*known, 0.0])[codes]", "policy/test_subgroups.py"),
+    _mutant("policy/standalone.py", "accepted = np.asarray(confidence >= threshold)",
+            "accepted = np.asarray(confidence > threshold)", "policy/test_standalone.py"),
+    _mutant("policy/certificate.py", "return self.exact and self.guarantee == \"high_probability\"",
+            "return self.guarantee == \"high_probability\"", "policy/test_certificate.py"),
+    _mutant("estimators/classifier.py", "scored.take(scored.fold != k)", "scored",
+            "estimators/test_out_of_fold.py", "estimators/test_tuner.py"),
+    _mutant("estimators/out_of_fold.py", "weight = None if rows.weight is None else",
+            "weight = None if True else", "estimators/test_out_of_fold.py",
+            "estimators/test_tuner.py"),
+    _mutant("estimators/fitting.py", "table[:, columns] = own", "table[:, np.sort(columns)] = own",
+            "estimators/test_fitting.py", "estimators/test_classifier.py"),
+    _mutant("estimators/tuner.py", "holds_out = self._wants_exact(goal) and not refits and",
+            "holds_out = self._wants_exact(goal) and", "estimators/test_tuner.py"),
+]  # fmt: skip
+
+
+def _is_noticed(mutant: Mutant) -> bool:
+    """Run the tests of a mutant in a copy of the tree; tell whether one fails."""
+    text = (ROOT / mutant.file).read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder, "tree")
+        tree.mkdir()
+        for name in COPIED:
+            one = ROOT / name
+            if one.is_dir():
+                skipped = shutil.ignore_patterns("__pycache__", ".*")
+                shutil.copytree(one, tree / name, ignore=skipped)
+            else:
+                shutil.copy(one, tree / name)
+        (tree / mutant.file).write_text(text.replace(mutant.old, mutant.new))
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", *mutant.tests]
+        command += ["-p", "no:cacheprovider", "--no-header"]
+        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        place = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | threads | place
+        done = subprocess.run(
+            command, check=False, cwd=tree, env=environment, capture_output=True, text=True
+        )
+    if done.returncode not in (0, 1):  # neither all passed nor some failed
+        raise RuntimeError(f"{mutant.file}: the tests did not run.\n{done.stdout}{done.stderr}")
+    return done.returncode == 1
+
+
+def _check_found(mutants: list[Mutant]) -> None:
+    """Refuse texts that are not there, or not only once, and tests that are not there."""
+    for mutant in mutants:
+        n_found = (ROOT / mutant.file).read_text().count(mutant.old)
+        if n_found != 1:
+            raise SystemExit(f"{mutant.file}: found {n_found} times: {mutant.old}")
+        missing = [test for test in mutant.tests if not (ROOT / test).exists()]
+        if missing:
+            raise SystemExit(f"{mutant.file}: no such tests: {missing}")
+
+
+def main() -> None:
+    """Try the mutants; end with an error if one survives."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("word", nargs="*", help="try only mutants that contain one of these")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at the same time")
+    asked = parser.parse_args()
+    words = asked.word or [""]
+    tried = [one for one in MUTANTS if any(word in one.file + one.new for word in words)]
+    _check_found(tried)
+    began = time.perf_counter()
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        noticed = []
+        for mutant, killed in zip(tried, pool.map(_is_noticed, tried), strict=True):
+            noticed.append(killed)
+            print(f"{'killed  ' if killed else 'SURVIVED'} {mutant.file}: {mutant.new}", flush=True)
+    print(f"{sum(noticed)} of {len(tried)} killed in {time.perf_counter() - began:.0f} s")
+    if not all(noticed):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

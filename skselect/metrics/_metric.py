@@ -1,0 +1,439 @@
+"""What the library knows about a metric: the row above its function, `@metric(...)`.
+
+The row says what programs need, the field list of the docstring what readers need (formula, use).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypedDict, TypeVar, cast
+
+from skselect._lib.checks import did_you_mean, shown
+from skselect._lib.checks.options import check_number, check_threshold
+from skselect._lib.typing import ConfidenceSpec, FloatArray, LossSpec
+from skselect.metrics._influence import Influence, RankedInfluence
+from skselect.metrics._rows import ScoredRows
+
+__all__ = ["MetricSpec"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# Shared keywords ---------------------------------------------------------------------------
+
+
+class ClassOptions(TypedDict, total=False):
+    """Keyword arguments of a metric that reads the probabilities of all classes."""
+
+    labels: Any
+    pos_label: Any
+    sample_weight: Any
+
+
+class CountOptions(ClassOptions, total=False):
+    """Keyword arguments of a metric that counts predicted classes by their confidence."""
+
+    confidence: ConfidenceSpec | None
+
+
+class RowOptions(CountOptions, total=False):
+    """Keyword arguments of a metric that reads how sure and how wrong each row is."""
+
+    loss: LossSpec
+
+
+class WeighedCountOptions(CountOptions, total=False):
+    """Count options; the confidence is the probability of being right."""
+
+
+class WeighedRowOptions(RowOptions, total=False):
+    """Row options; the confidence is the probability of being right."""
+
+
+_SETS: dict[str, type[Any]] = {
+    f"Unpack[{one.__name__}]": one
+    for one in (ClassOptions, CountOptions, RowOptions, WeighedCountOptions, WeighedRowOptions)
+}
+
+# Those whose confidence is the probability of being right.
+_OF_CORRECTNESS = (WeighedCountOptions, WeighedRowOptions)
+
+#: Every shared keyword: its default and what its docstring says.
+_OPTIONS: dict[str, tuple[Any, str]] = {
+    "confidence": (
+        None,
+        """\
+confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,), \
+default=None
+    How sure the classifier is of each row. None means "max_proba".""",
+    ),
+    "loss": (
+        "zero_one",
+        """\
+loss : {"zero_one"} or callable, default="zero_one"
+    A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.""",
+    ),
+    "labels": (
+        None,
+        """\
+labels : array-like of shape (K,), default=None
+    All classes, in the order of the columns. Default: the sorted labels in `y_true`.""",
+    ),
+    "pos_label": (
+        None,
+        """\
+pos_label : label, default=None
+    The positive one of two classes: a one-dimensional `y_proba` holds its probability (default:
+    the second class in sorted order), and metrics of one class are about it (default: 1 for
+    {0, 1} and {-1, 1}).""",
+    ),
+    "sample_weight": (
+        None,
+        """\
+sample_weight : array-like of shape (n,), default=None
+    How often each row counts.""",
+    ),
+}
+
+_CORRECTNESS = """\
+confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,), \
+default=None
+    How sure the classifier is of each row. Where a probability of being right is needed,
+    it is that of the predicted class, whichever name is given; values of an array or a
+    callable are used as they are and must lie in [0, 1]."""
+
+# Paragraphs that many docstrings share, indented as `inspect.cleandoc` leaves them.
+_PARAGRAPHS = {
+    "%(data)s": """\
+y_true : array-like of shape (n,)
+    True labels: numbers, strings or booleans.
+y_proba : array-like of shape (n, K) or (n,)
+    Class probabilities, columns in the order of `labels` (a DataFrame's columns are
+    matched by name), or the probability of `pos_label` for two classes.""",
+    "%(average)s": """\
+average : {"auto", "macro", "weighted", "micro", "binary", None}, default="auto"
+    How the classes' values become one, as in scikit-learn: their mean, their mean
+    weighted by support, the value of all counts together, the value of `pos_label`
+    (two classes), or no average. "auto" is "binary" where `pos_label` is given, else
+    "macro". Classes without a value are left out of a mean, where scikit-learn counts 0.""",
+    "%(raises)s": """\
+Raises
+------
+ValueError
+    If an argument is malformed; the message names it and the remedy.""",
+    "%(raises_unit)s": """\
+Raises
+------
+ValueError
+    If a confidence is outside [0, 1], or an argument is malformed.""",
+    "%(csr)s": """\
+Martin-Maroto, Abderrahaman & de Polavieja, "Beyond ECE: calibrated size ratio, risk
+   assessment, and confidence-weighted metrics", arXiv 2605.01796, 2026.""",
+    "%(augrc)s": """\
+Traub et al., "Overcoming common flaws in the evaluation of selective
+   classification systems", 2024.""",
+    "%(cwsa)s": """\
+Shahnazari et al., "Trust, or don't predict: introducing the CWSA family for
+   confidence-aware model evaluation", arXiv 2505.18622, 2025.""",
+    "%(cau)s": """\
+"Uncertainty quantification revisited: conditional cross-entropy for neural
+   classifiers".""",
+}
+
+
+def share_options(function: _Function) -> _Function:
+    """Write the shared parameters that ``**options: Unpack[...]`` names into a function."""
+    return write_options(function, options_of(function))
+
+
+def write_options(function: _Function, options: type[Any]) -> _Function:
+    """Write shared parameters into docstring and signature.
+
+    scikit-learn reads the signature: `make_scorer` passes on weights and `pos_label` only to
+    a function that names them.
+    """
+    names = [name for name in _OPTIONS if name in options.__annotations__]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_OPTIONS[name][0])
+        for name in names
+    ]
+    said = {name: words for name, (_, words) in _OPTIONS.items()}
+    if options in _OF_CORRECTNESS:
+        said["confidence"] = _CORRECTNESS
+    # Python 3.13 strips the indentation itself, earlier versions leave it.
+    text = inspect.cleandoc(function.__doc__ or "")
+    placed = {**_PARAGRAPHS, "%(options)s": "\n".join(said[name] for name in names)}
+    for placeholder, words in placed.items():
+        text = text.replace(placeholder, words)
+    function.__doc__ = text
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    known = signature.replace(parameters=[*own, *shared])
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        _check_keywords(function.__qualname__, kwargs, known.parameters)
+        return function(*args, **kwargs)
+
+    wrapper.__signature__ = known  # type: ignore[attr-defined]
+    return cast("_Function", wrapper)
+
+
+def options_of(function: Callable[..., Any]) -> type[Any]:
+    """Return the set of shared keywords that a function takes."""
+    return _SETS[function.__annotations__["options"]]
+
+
+def _check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse keywords that a function does not have, as Python does."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            meant = did_you_mean(name, names)
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}.{meant}")
+
+
+def check_eps(eps: Any, *, zero: bool) -> None:
+    """Refuse an eps outside [1e-100, 0.5); `zero`: allow 0, which does not clip."""
+    if check_number("eps", eps, 0.0, 0.5, closed="left") > 0 or not zero:
+        check_number("eps", eps, 1e-100, 0.5, closed="left")
+
+
+def check_cwsa_threshold(value: Any) -> float:
+    """Return a threshold for the CWSA family, which is defined on [0, 1) only."""
+    if not 0 <= check_threshold(value) < 1:
+        raise ValueError(
+            f"threshold must lie in [0, 1) for CWSA and CWSA+ (at 1 the weight is 0/0), got "
+            f"{shown(value)}."
+        )
+    return float(value)
+
+
+# The row of a metric -----------------------------------------------------------------------
+
+ALWAYS_DEFINED = "always defined"
+
+
+@dataclass(frozen=True)
+class MetricSpec:
+    """What the library knows about one metric.
+
+    Parameters
+    ----------
+    name : str
+        Short name, without ``_score``; scorers of losses put ``neg_`` before it.
+    function : callable
+        The public function of labels and probabilities.
+    kernel : callable
+        ``kernel(predictions, outcomes or curve, **parameters) -> float``.
+    needs : {"predictions", "outcomes", "curve"}
+        What the kernel reads.
+    greater_is_better : bool
+    range : str, default="[0, 1]"
+        The values it can take.
+    undefined : str
+        When the metric has no value, and what is returned then.
+    confidence : {"any", "unit", "probability"}
+        What the confidence must be: any number; in [0, 1], and a threshold in [0, 1);
+        the probability of being right.
+    for_comparison : bool
+        Whether it is there only for comparison with published values.
+    needs_right : bool
+        Whether scorers return nan when no answer is right, so as not to reward it.
+    scale_free : bool
+        Whether multiplying all weights by a constant changes nothing.
+    best : float or None
+        The best value, where it lies inside the range. If it is 0, the sign tells the
+        direction, and scorers take the absolute value.
+    row_terms : callable or None
+        ``row_terms(outcomes, **parameters)``: what each row adds, for a metric that is a sum
+        over rows.
+    closed_form : callable or None
+        ``closed_form(rows, **parameters)``: how much each row moves the metric; None of it for
+        parameters without a closed form. Without it, intervals come from the bootstrap.
+    no_interval : str
+        Why no interval can be relied on, where there is none.
+    chance_raises : {"nothing", "draws", "value"}
+        For errors that are 0 at best: whether chance alone raises the value of a calibrated
+        classifier above 0, or only the values of its bootstrap draws.
+    rests_on : {"errors", "errors and right answers", "rows"}
+        Of what an interval needs at least ten.
+    registered : bool
+        Whether the name is a scoring string.
+    meaning : str
+        What a value says, in a report; "" for metrics that reports do not show.
+    """
+
+    name: str
+    function: Callable[..., float]
+    kernel: Callable[..., float]
+    needs: str
+    greater_is_better: bool
+    range: str = "[0, 1]"
+    undefined: str = ALWAYS_DEFINED
+    confidence: Literal["any", "unit", "probability"] = "any"
+    for_comparison: bool = False
+    needs_right: bool = False
+    scale_free: bool = True
+    best: float | None = None
+    row_terms: Callable[..., FloatArray] | None = None
+    closed_form: Callable[..., Influence | RankedInfluence | None] | None = None
+    no_interval: str = ""
+    chance_raises: Literal["nothing", "draws", "value"] = "nothing"
+    rests_on: Literal["errors", "errors and right answers", "rows"] = "errors"
+    registered: bool = False
+    meaning: str = ""
+
+    @property
+    def scorer_name(self) -> str:
+        """The name of its scorer, where larger is always better."""
+        return self.name if self.greater_is_better else f"neg_{self.name}"
+
+    @property
+    def better(self) -> str:
+        """Which values are better, in words."""
+        if self.best is not None:
+            return f"near {self.best:g}"
+        return "higher" if self.greater_is_better else "lower"
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest value; infinite where the range depends on a parameter."""
+        least, most = self.range.strip("[]()").split(", ", 1)
+        return float(least), float("inf") if most.startswith("max") else float(most)
+
+    @property
+    def signed(self) -> bool:
+        """Whether 0 is best and the sign tells the direction."""
+        return self.best == 0
+
+    @property
+    def at_threshold(self) -> bool:
+        """Whether the kernel takes a threshold."""
+        return "threshold" in self.parameters
+
+    @property
+    def worst(self) -> float:
+        """What a scorer returns (before the sign) where too little is accepted: never a reward."""
+        if not self.at_threshold:
+            return math.nan
+        least, most = self.limits
+        return least if self.greater_is_better else min(most, 1.0)
+
+    @property
+    def prices_abstention(self) -> bool:
+        """Whether it counts abstaining as a cost, so that no scorer replaces its value."""
+        return "abstention_cost" in self.parameters
+
+    @property
+    def interval(self) -> Literal["closed form", "ranking", "bootstrap"] | None:
+        """How its interval is made. "ranking": a closed form that needs the curve alone."""
+        if self.no_interval:
+            return None
+        if self.closed_form is None:
+            return "bootstrap"
+        ranks = self.confidence == "any" and not self.at_threshold
+        return "ranking" if ranks else "closed form"
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters of the kernel, without the rows that it reads."""
+        _, *own = inspect.signature(self.kernel).parameters.values()
+        return {parameter.name: parameter for parameter in own}
+
+    @cached_property
+    def notes(self) -> dict[str, str]:
+        """The field list of the function's docstring: "Formula", "Use for", "Not for", "Source"."""
+        fields = re.findall(r"(?m)^:([A-Z][\w ]+): (.*(?:\n +.*)*)", self.function.__doc__ or "")
+        return {name: re.sub(r"\s+", " ", text).strip("`") for name, text in fields}
+
+    def choose_rows(self, rows: ScoredRows) -> ScoredRows:
+        """Return the rows with the confidence that it reads: their own, or that of being right."""
+        return rows.by_correctness if self.confidence == "probability" else rows
+
+    def value(self, rows: ScoredRows, parameters: Mapping[str, Any]) -> float:
+        """Return the metric of rows with the confidence that it reads."""
+        if self.needs == "predictions" and rows.given is None:
+            raise ValueError(
+                f"metrics: {self.name!r} reads classes and their probabilities, which Outcomes do "
+                "not hold; pass Predictions.from_proba(y_true, y_proba)."
+            )
+        return float(self.kernel(getattr(self.choose_rows(rows), self.needs), **parameters))
+
+    def influence(
+        self, rows: ScoredRows, parameters: Mapping[str, Any]
+    ) -> Influence | RankedInfluence | None:
+        """Return how much each row moves it; None where these rows have no closed form."""
+        return None if self.closed_form is None else self.closed_form(rows, **parameters)
+
+    def as_score(self, value: float) -> float:
+        """Return a value of the metric as a score: larger is better."""
+        value = abs(value) if self.signed else value
+        return value if self.greater_is_better else -value
+
+    def check_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Refuse parameters that the metric does not have, and a threshold it cannot take."""
+        for key in parameters:
+            if key not in self.parameters:
+                raise ValueError(
+                    f"{key}: the metric {self.name!r} has no such parameter; it has "
+                    f"{list(self.parameters)}."
+                )
+        for key, known in self.parameters.items():
+            if known.default is inspect.Parameter.empty and key not in parameters:
+                raise ValueError(f"{key} is missing: the metric {self.name!r} needs it.")
+        if "threshold" in parameters:
+            check_threshold(parameters["threshold"])
+            if self.confidence == "unit":
+                check_cwsa_threshold(parameters["threshold"])
+        if "average" in parameters and parameters["average"] is None:
+            raise ValueError(
+                f"average=None gives one value per class; {self.name!r} must be one number here."
+            )
+
+
+#: The rows of the metrics in each module.
+ROWS: dict[str, list[MetricSpec]] = {}
+
+# What a kernel reads, by the type of its first argument; methods of the curve read the curve.
+_READS = {"Predictions": "predictions", "Outcomes": "outcomes"}
+
+
+def metric(
+    kernel: Callable[..., float],
+    better: Literal["higher", "lower"],
+    *,
+    name: str = "",
+    **known: Any,
+) -> Callable[[_Function], _Function]:
+    """Make a public function a metric: the row of what is known about it.
+
+    Parameters
+    ----------
+    kernel : callable
+        Its first argument says what it reads, its name what the metric is called.
+    better : {"higher", "lower"}
+    name : str, default=""
+        Where it is not that of the kernel.
+    **known
+        Other fields of :class:`MetricSpec`.
+    """
+
+    def register(function: _Function) -> _Function:
+        public = share_options(function)
+        if options_of(function) in _OF_CORRECTNESS:
+            known["confidence"] = "probability"
+        rows = next(iter(inspect.signature(kernel).parameters.values()))
+        reads = _READS.get(rows.annotation, "curve")
+        spec = MetricSpec(
+            name or kernel.__name__, public, kernel, reads, better == "higher", **known
+        )
+        ROWS.setdefault(function.__module__, []).append(spec)
+        return public
+
+    return register
