@@ -13,7 +13,6 @@ from skselect.monitoring.check import check_policy
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk
 from skselect.policy.policy import AbstentionPolicy
-from skselect.policy.subgroups import Subgroups
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report import calibration_report, selective_report
@@ -39,7 +38,6 @@ __all__ = [
     "SelectiveClassifier",
     "SelectiveRiskMonitor",
     "SelectiveState",
-    "Subgroups",
     "ThresholdTuner",
     "calibration_report",
     "certify",

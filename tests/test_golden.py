@@ -32,12 +32,12 @@ from skselect import (
     RiskCoverageCurve,
     SelectiveClassifier,
     SelectiveState,
-    Subgroups,
     ThresholdTuner,
     certify,
     check_policy,
     select_threshold,
 )
+from skselect.policy import Subgroups
 from skselect.thresholds import Betting, Combined, FixedSequence, Shortlist
 
 FILE = Path(__file__).parent / "golden" / "policies.json"

@@ -1,5 +1,6 @@
 """The frozen decision, answer or abstain, and what is promised about it."""
 
 from skselect.policy.certificate import Certificate
+from skselect.policy.subgroups import Subgroups
 
-__all__ = ["Certificate"]
+__all__ = ["Certificate", "Subgroups"]

@@ -44,7 +44,8 @@ class Subgroups:
 
     Examples
     --------
-    >>> from skselect import Risk, Subgroups, ThresholdTuner
+    >>> from skselect import Risk, ThresholdTuner
+    >>> from skselect.policy import Subgroups
     >>> from sklearn.naive_bayes import GaussianNB
     >>> ThresholdTuner(GaussianNB(), Risk(.05), group_by=Subgroups("site", unseen="raise"))
     ThresholdTuner(estimator=GaussianNB(),

@@ -18,11 +18,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skselect import AbstentionPolicy, Risk, SelectiveClassifier, Subgroups, ThresholdTuner
+from skselect import AbstentionPolicy, Risk, SelectiveClassifier, ThresholdTuner
 from skselect._lib.notebook import unwrap
 from skselect.estimators.scoring import get_scorer
 from skselect.estimators.tuner import check_decided_by_row, find_subgroups
 from skselect.metrics._threshold import selective_accuracy_score
+from skselect.policy import Subgroups
 from skselect.thresholds import Betting
 from tests.common import run_python
 

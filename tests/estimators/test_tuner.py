@@ -39,13 +39,13 @@ from skselect import (
     Predictions,
     Risk,
     SelectiveClassifier,
-    Subgroups,
     ThresholdTuner,
     select_threshold,
 )
 from skselect._lib import checks
 from skselect._lib.notebook import unwrap
 from skselect.calibration._scopes import ClassCalibration
+from skselect.policy import Subgroups
 from skselect.thresholds import Betting, FixedSequence
 
 quiet = pytest.mark.filterwarnings("ignore:min_coverage", "ignore:cwsa")
@@ -1060,12 +1060,12 @@ def test_method_objects_are_parameters_like_any_other(data):
     assert certificate.method == "fixed_sequence"
     restored = AbstentionPolicy.from_json(tuner.policy_.to_json())
     assert restored.certificate == certificate
-    named = clone(tuner).set_params(method="fixed_sequence").fit(X, y)
-    default = clone(tuner).set_params(method=FixedSequence()).fit(X, y)
+    named = clone(tuner).set_params(objective__method="fixed_sequence").fit(X, y)
+    default = clone(tuner).set_params(objective__method=FixedSequence()).fit(X, y)
     assert named.threshold_ == default.threshold_
 
 
-@pytest.mark.filterwarnings("ignore:No threshold")
+@pytest.mark.filterwarnings("ignore:No threshold|min_coverage|cwsa")
 def test_a_grid_holds_names_and_objects(data):
     X, y = data
     methods = ["combined", FixedSequence(0.5), Betting(), Betting(largest_weight=1)]

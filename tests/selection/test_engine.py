@@ -12,12 +12,12 @@ from skselect import (
     Outcomes,
     Predictions,
     Risk,
-    Subgroups,
     certify,
     select_threshold,
 )
 from skselect._lib.notebook import unwrap
 from skselect.objectives import GUARANTEES
+from skselect.policy import Subgroups
 from skselect.thresholds import Betting, Combined, FixedSequence
 
 COSTS = [[0, 1], [10, 0]]

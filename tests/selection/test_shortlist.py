@@ -19,10 +19,10 @@ from skselect import (
     Predictions,
     Risk,
     RiskCoverageCurve,
-    Subgroups,
     select_threshold,
 )
 from skselect._lib.notebook import unwrap
+from skselect.policy import Subgroups
 from skselect.thresholds import Shortlist
 
 
