@@ -299,6 +299,10 @@ def augrc(rows: Rows, low: float = 0.0, high: float = 1.0) -> Fraction:
     return area_between(points, Fraction(low), Fraction(high)) / (Fraction(high) - Fraction(low))
 
 
+def eaugrc(rows: Rows) -> Fraction:
+    return augrc(rows) - augrc(best_order(rows))
+
+
 def area_between(
     points: Sequence[tuple[Fraction, Fraction]], low: Fraction, high: Fraction
 ) -> Fraction:

@@ -510,6 +510,15 @@ class RiskCoverageCurve:
             return self._mean_risk.excess
         return max(self.aurc() - self.best_aurc(), 0.0)
 
+    def eaugrc(self) -> float:
+        """Return the excess AUGRC over the best possible order, exactly 0 for that order."""
+        if self.perfect_order:
+            return 0.0
+        best = 0.0  # no discordant pairs
+        if self.graded is not None:
+            best = sum_blocks(self.graded.best_order()).discordant_share
+        return max(self.sums.discordant_share - best, 0.0)
+
     def naurc(self) -> float:
         """Return the excess AURC on the scale where 0 is the best order and 1 a random one."""
         if self.graded is None:

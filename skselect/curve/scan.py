@@ -126,8 +126,12 @@ class Sums:
     @property
     def augrc(self) -> float:
         """Area under generalised risk over coverage, from pairs of a wrong and another row."""
-        pairs = self.discordant / (self.weight / self.unit) ** 2
-        return pairs + (self.loss / self.weight) ** 2 / 2.0
+        return self.discordant_share + (self.loss / self.weight) ** 2 / 2.0
+
+    @property
+    def discordant_share(self) -> float:
+        """Discordant pairs as a share of the squared weight: what the order adds to the AUGRC."""
+        return self.discordant / (self.weight / self.unit) ** 2
 
     @property
     def auroc(self) -> float:

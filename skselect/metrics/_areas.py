@@ -23,7 +23,7 @@ from skselect.metrics._metric import RowOptions, metric, share_options
 from skselect.metrics._rows import ScoredRows, score_proba
 
 __all__ = ["ReviewPlan", "accuracy_rejection_auc_score", "augrc_score", "aumcc_score"]
-__all__ += ["aurc_score", "coverage_at_risk_score", "eaurc_score", "naurc_score"]
+__all__ += ["aurc_score", "coverage_at_risk_score", "eaugrc_score", "eaurc_score", "naurc_score"]
 __all__ += ["review_at_reliability", "review_rate_at_reliability_score", "risk_at_coverage_score"]
 
 # Kernels (the other areas are methods of the curve) --------------------------------------
@@ -234,6 +234,50 @@ def augrc_score(
     """
     curve = score_proba(y_true, y_proba, **options).curve
     return curve.augrc(estimator=estimator, coverage_range=coverage_range)
+
+
+@metric(RiskCoverageCurve.eaugrc, "lower", range="[0, 0.25]", undefined="no errors: 0")
+def eaugrc_score(y_true: Any, y_proba: Any, **options: Unpack[RowOptions]) -> float:
+    """Compute the excess AUGRC over the best possible ranking of the same losses.
+
+    :Formula: ``AUGRC - AUGRC of the best order``
+    :Use for: what better ranking could gain
+    :Not for: comparing models of different accuracy
+    :Source: Traub et al. 2024
+
+    Parameters
+    ----------
+    %(data)s
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 0.25]
+        Exactly 0 for a perfect ranking.
+
+    %(raises)s
+
+    See Also
+    --------
+    augrc_score : Also counts the errors: preferred for comparing models.
+
+    Notes
+    -----
+    AUGRC less that of the same losses in ascending order. For 0/1 losses it equals
+    (1 - AUROC_f) a (1 - a) with accuracy a and AUROC_f the failure AUROC, the first part of eq. 7
+    of [1]_; the second, (1 - a)^2/2, is the AUGRC of a perfect ranking.
+
+    References
+    ----------
+    .. [1] %(augrc)s
+
+    Examples
+    --------
+    >>> from skselect.metrics import eaugrc_score
+    >>> eaugrc_score([0, 1, 1, 0], [.1, .9, .6, .7])
+    0.0625
+    """
+    return score_proba(y_true, y_proba, **options).curve.eaugrc()
 
 
 @metric(

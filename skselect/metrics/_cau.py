@@ -16,7 +16,8 @@ from skselect.metrics._metric import ClassOptions, check_eps, metric, share_opti
 from skselect.predictions.confidence import normalized_entropy
 from skselect.predictions.predictions import Predictions
 
-__all__ = ["CauComponents", "cau_components", "cau_score"]
+__all__ = ["CauComponents", "cau_components", "cau_cost_score", "cau_score", "right_entropy_score"]
+__all__ += ["wrong_entropy_score"]
 
 # Kernels ---------------------------------------------------------------------------------
 
@@ -45,18 +46,29 @@ class CauComponents:
 def find_components(predictions: Predictions, eps: float = 1e-8) -> CauComponents:
     """Return both parts, each a weighted mean."""
     check_eps(eps, zero=False)
-    proba = check_has_proba(predictions.y_proba, "cau")
-    h = np.clip(normalized_entropy(proba), eps, 1.0 - eps)
+    h = np.clip(_entropies(predictions, "cau"), eps, 1.0 - eps)
+    (right, right_weight), (wrong, wrong_weight) = _split_rows(predictions, h)
+    return CauComponents(
+        cau_1=_mean(-np.log1p(-right), right_weight),
+        cau_0=_mean(-np.log(wrong), wrong_weight),
+        n_right=float(np.sum(right_weight)),
+        n_wrong=float(np.sum(wrong_weight)),
+    )
+
+
+def _entropies(predictions: Predictions, name: str) -> FloatArray:
+    return normalized_entropy(check_has_proba(predictions.y_proba, name))
+
+
+def _split_rows(
+    predictions: Predictions, values: FloatArray
+) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    """Return values and weights of the right rows that count, and of the wrong ones."""
     weight = predictions.sample_weight
     weight = np.ones(len(predictions)) if weight is None else weight
     right = (predictions.y_pred == predictions.y_true) & (weight > 0)
     wrong = (predictions.y_pred != predictions.y_true) & (weight > 0)
-    return CauComponents(
-        cau_1=_mean(-np.log1p(-h)[right], weight[right]),
-        cau_0=_mean(-np.log(h)[wrong], weight[wrong]),
-        n_right=float(np.sum(weight[right])),
-        n_wrong=float(np.sum(weight[wrong])),
-    )
+    return (values[right], weight[right]), (values[wrong], weight[wrong])
 
 
 def _mean(values: FloatArray, weight: FloatArray) -> float:
@@ -77,6 +89,42 @@ def cau(predictions: Predictions, lambda_: float = 1.0, eps: float = 1e-8) -> fl
         else:
             total += factor * value
     return total
+
+
+def cau_cost(
+    predictions: Predictions, cost_right: float = 1.0, cost_wrong: float = 1.0, eps: float = 1e-8
+) -> float:
+    """Return the mean over rows of -log(1 - h) and -log h, times their costs."""
+    check_number("cost_right", cost_right, 0.0)
+    check_number("cost_wrong", cost_wrong, 0.0)
+    parts = find_components(predictions, eps)
+    total = 0.0
+    for value, n, cost in [
+        (parts.cau_1, parts.n_right, cost_right),
+        (parts.cau_0, parts.n_wrong, cost_wrong),
+    ]:
+        if n > 0:
+            total += float(cost) * value * (n / (parts.n_right + parts.n_wrong))
+    return total
+
+
+def right_entropy(predictions: Predictions, normalize: bool = True) -> float:
+    """Return the mean entropy of the right rows."""
+    return _mean_entropy(predictions, "right", normalize)
+
+
+def wrong_entropy(predictions: Predictions, normalize: bool = True) -> float:
+    """Return the mean entropy of the wrong rows."""
+    return _mean_entropy(predictions, "wrong", normalize)
+
+
+def _mean_entropy(predictions: Predictions, kind: str, normalize: bool) -> float:
+    name = f"{kind}_entropy"
+    rows = _split_rows(predictions, _entropies(predictions, name))
+    value = _mean(*rows[kind == "wrong"])
+    if math.isnan(value):
+        warn_user(f"{name} is undefined (nan): there are no {kind} rows.")
+    return value if normalize else value * math.log(len(predictions.classes))
 
 
 # Public functions ------------------------------------------------------------------------
@@ -183,3 +231,153 @@ def cau_score(
     1.7279
     """
     return cau(Predictions.from_proba(y_true, y_proba, **options), lambda_, eps)
+
+
+@metric(
+    cau_cost,
+    "lower",
+    range="[0, inf)",
+    undefined="a part without rows adds nothing; scorer without right rows: nan",
+    needs_right=True,
+)
+def cau_cost_score(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    cost_right: float = 1.0,
+    cost_wrong: float = 1.0,
+    eps: float = 1e-8,
+    **options: Unpack[ClassOptions],
+) -> float:
+    """Compute correctness-aligned uncertainty as a mean over all rows, with costs.
+
+    :Formula: ``(C1 sum of -log(1 - h) if right + C0 sum of -log h if wrong)/n``
+    :Use for: the same as cau where every row counts alike, or errors have a cost
+    :Not for: calibration: it rewards certainty
+    :Source: conditional cross-entropy paper, eqs. 9, 10
+
+    Parameters
+    ----------
+    %(data)s
+    cost_right, cost_wrong : float, not negative, default=1.0
+        Cost of uncertainty where right, and of certainty where wrong; 1 and 1 weigh all rows
+        equally.
+    eps : float in [1e-100, 0.5), default=1e-8
+        Normalised entropies are clipped to [eps, 1 - eps].
+    %(options)s
+
+    Returns
+    -------
+    float
+        Not negative; lower is better.
+
+    %(raises)s
+
+    See Also
+    --------
+    cau_score : Right and wrong rows count alike, however few there are.
+
+    Notes
+    -----
+    C1 q CAU_1 + C0 (1 - q) CAU_0 with the share q of right rows and the parts of
+    :func:`cau_components` (eq. 9 of [1]_; eq. 10 has C1 = C0 = 1). Where nearly all rows are
+    right, errors hardly count unless `cost_wrong` is large.
+
+    References
+    ----------
+    .. [1] %(cau)s
+
+    Examples
+    --------
+    >>> from skselect.metrics import cau_cost_score
+    >>> round(cau_cost_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    1.2328
+    """
+    predictions = Predictions.from_proba(y_true, y_proba, **options)
+    return cau_cost(predictions, cost_right, cost_wrong, eps)
+
+
+@metric(right_entropy, "lower", range="[0, max(1, log K)]", undefined="no right rows: nan")
+def right_entropy_score(
+    y_true: Any, y_proba: Any, *, normalize: bool = True, **options: Unpack[ClassOptions]
+) -> float:
+    """Compute the mean entropy of the probabilities of right rows.
+
+    :Formula: ``mean of H(p) of right rows, in units of log K``
+    :Use for: how unsure it is where it is right, beside wrong_entropy
+    :Not for: alone: a model that is always certain has 0
+    :Source: conditional cross-entropy paper, table 2
+
+    Parameters
+    ----------
+    %(data)s
+    normalize : bool, default=True
+        In units of log K, the entropy of K equal probabilities; False: in nats.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Lower is better; nan without right rows. In nats up to log K.
+
+    %(raises)s
+
+    Warns
+    -----
+    UserWarning
+        If there are no right rows: the value is nan.
+
+    References
+    ----------
+    .. [1] %(cau)s
+
+    Examples
+    --------
+    >>> from skselect.metrics import right_entropy_score
+    >>> round(right_entropy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.6363
+    """
+    return right_entropy(Predictions.from_proba(y_true, y_proba, **options), normalize)
+
+
+@metric(wrong_entropy, "higher", range="[0, max(1, log K)]", undefined="no errors: nan")
+def wrong_entropy_score(
+    y_true: Any, y_proba: Any, *, normalize: bool = True, **options: Unpack[ClassOptions]
+) -> float:
+    """Compute the mean entropy of the probabilities of wrong rows.
+
+    :Formula: ``mean of H(p) of wrong rows, in units of log K``
+    :Use for: how unsure it is where it is wrong, beside right_entropy
+    :Not for: alone: a model that is never certain has 1
+    :Source: conditional cross-entropy paper, table 2
+
+    Parameters
+    ----------
+    %(data)s
+    normalize : bool, default=True
+        In units of log K, the entropy of K equal probabilities; False: in nats.
+    %(options)s
+
+    Returns
+    -------
+    float in [0, 1]
+        Higher is better; nan without errors. In nats up to log K.
+
+    %(raises)s
+
+    Warns
+    -----
+    UserWarning
+        If there are no errors: the value is nan.
+
+    References
+    ----------
+    .. [1] %(cau)s
+
+    Examples
+    --------
+    >>> from skselect.metrics import wrong_entropy_score
+    >>> round(wrong_entropy_score([0, 1, 1, 0], [.1, .9, .6, .7]), 4)
+    0.8813
+    """
+    return wrong_entropy(Predictions.from_proba(y_true, y_proba, **options), normalize)

@@ -12,7 +12,7 @@ from skselect.inference.intervals import find_interval, measure
 from skselect.metrics import SPECS, metric_interval
 from skselect.metrics._rows import ScoredRows
 from tests.common import mostly_slow
-from tests.metrics.test_table import REQUIRED
+from tests.metrics.test_laws import REQUIRED
 
 
 def some_predictions(n=400, seed=0):

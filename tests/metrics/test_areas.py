@@ -33,13 +33,14 @@ def score(name, case, **options):
 
 @examples(80)
 @given(proba_cases())
-def test_aurc_eaurc_and_augrc_are_their_definitions(case):
+def test_aurc_and_augrc_and_their_excess_are_their_definitions(case):
     rows = case.rows()
     assert_close(score("aurc", case), brute.aurc(rows))
     assert_close(score("aurc", case, estimator="integral"), brute.aurc_integral(rows))
     assert_close(score("aurc", case, ties="block"), brute.aurc_block(rows))
     assert_close(score("eaurc", case), brute.eaurc(rows))
     assert_close(score("augrc", case), brute.augrc(rows))
+    assert_close(score("eaugrc", case), brute.eaugrc(rows))
 
 
 @examples(80)

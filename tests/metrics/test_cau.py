@@ -68,6 +68,40 @@ def test_the_score_is_the_sum_of_what_there_is(case, factor):
     assert_close(of_probabilities(metrics.cau_score, case, lambda_=factor), expected, rel=1e-7)
 
 
+@examples(60)
+@given(proba_cases(), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([1.0, 4.0]))
+def test_the_cost_is_the_mean_over_all_rows(case, cost_right, cost_wrong):
+    weight = np.ones(len(case.y_true)) if case.weight is None else case.weight
+    total = 0.0
+    for w, p, y in zip(weight.tolist(), case.y_proba.tolist(), case.y_true.tolist(), strict=True):
+        h = normalised_entropy(p, 1e-8)
+        right = p.index(max(p)) == y
+        total += w * (cost_right * -math.log(1 - h) if right else cost_wrong * -math.log(h))
+    options = {"cost_right": cost_right, "cost_wrong": cost_wrong}
+    actual = of_probabilities(metrics.cau_cost_score, case, **options)
+    assert_close(actual, total / weight.sum(), rel=1e-7)
+
+
+@examples(60)
+@given(proba_cases())
+@pytest.mark.filterwarnings("ignore:(right|wrong)_entropy is undefined")
+def test_the_entropies_are_means_over_right_and_over_wrong_rows(case):
+    weight = np.ones(len(case.y_true)) if case.weight is None else case.weight
+    table = list(zip(weight.tolist(), case.y_proba.tolist(), case.y_true.tolist(), strict=True))
+    for kind in ("right", "wrong"):
+        found = [
+            (w, normalised_entropy(p, 0.0))
+            for w, p, y in table
+            if w > 0 and (p.index(max(p)) == y) == (kind == "right")
+        ]
+        total = sum(w for w, _ in found)
+        expected = math.fsum(w * h for w, h in found) / total if found else math.nan
+        metric = getattr(metrics, f"{kind}_entropy_score")
+        assert_close(of_probabilities(metric, case), expected)
+        in_nats = of_probabilities(metric, case, normalize=False)
+        assert_close(in_nats, expected * math.log(len(case.labels)))
+
+
 def test_known_values():
     # h of (1/4, 3/4) in units of log 2; .125 .875 right, .375 wrong.
     def h(p):
@@ -79,6 +113,10 @@ def test_known_values():
     assert (parts.n_right, parts.n_wrong) == (2, 2)
     assert_close(metrics.cau_score(TRUTH, PROBA), right + wrong)
     assert_close(metrics.cau_score(TRUTH, PROBA, lambda_=0.25), right + wrong / 4)
+    assert_close(metrics.cau_cost_score(TRUTH, PROBA), (right + wrong) / 2)
+    assert_close(metrics.cau_cost_score(TRUTH, PROBA, cost_wrong=3), (right + 3 * wrong) / 2)
+    assert_close(metrics.right_entropy_score(TRUTH, PROBA), h(0.125))
+    assert_close(metrics.wrong_entropy_score(TRUTH, PROBA), (h(0.375) + h(0.75)) / 2)
 
 
 def test_certainty_is_best_where_right_and_worst_where_wrong():
@@ -120,6 +158,13 @@ def test_rows_of_weight_zero_are_not_counted():
 
 # Bad input -------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize("option", [{"cost_right": -1}, {"cost_wrong": "auto"}], ids=str)
+def test_a_bad_cost_is_named(option):
+    with pytest.raises(ValueError, match=next(iter(option))):
+        metrics.cau_cost_score(TRUTH, PROBA, **option)
+
+
 BAD = {
     "eps zero": ({"eps": 0.0}, "eps"),
     "eps one half": ({"eps": 0.5}, "eps"),
@@ -134,7 +179,9 @@ def test_a_bad_argument_is_named(options, argument):
         metrics.cau_score(TRUTH, PROBA, **options)
 
 
-@pytest.mark.parametrize("name", ["cau_score", "cau_components"])
+@pytest.mark.parametrize(
+    "name", ["cau_score", "cau_components", "cau_cost_score", "right_entropy_score"]
+)
 @pytest.mark.parametrize("option", [{"confidence": "margin"}, {"loss": "zero_one"}], ids=str)
 def test_entropy_takes_no_confidence_and_no_loss(name, option):
     with pytest.raises(TypeError, match=next(iter(option))):

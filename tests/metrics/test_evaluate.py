@@ -21,7 +21,7 @@ from skselect import (
 from skselect.metrics import SPECS
 from skselect.scoring import get_scorer
 from tests.brute import assert_close, examples, proba_cases
-from tests.metrics.test_table import (
+from tests.metrics.test_laws import (
     CALLS,
     REQUIRED,
     TWO_CLASSES,
