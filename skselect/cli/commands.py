@@ -7,11 +7,12 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -554,7 +555,14 @@ def _read_policy(path: Path) -> AbstentionPolicy:
         policy = AbstentionPolicy.from_json(path)
     except ValueError as error:
         raise ValueError(f"--policy: {path.name}: {error}") from error
-    _check_remembered_columns(policy.metadata.get(_COLUMNS, {}))
+    stored = policy.metadata.get(_COLUMNS, {})
+    if not isinstance(stored, dict) or not all(
+        isinstance(value, list) and all(isinstance(x, str) for x in value)
+        if name in ("proba", "subgroups")
+        else isinstance(value, str)
+        for name, value in stored.items()
+    ):
+        raise ValueError(f"--policy: the names of its columns are damaged: {stored!r}.")
     return policy
 
 
@@ -567,19 +575,6 @@ def _check_twin(gate: Path, policy: Path) -> None:
             f"--python: {gate.name} is not the Python file of {policy.name}, for it does not hold "
             "its digest; write both again, with skselect tune --python or policy.to_python."
         )
-
-
-def _check_remembered_columns(stored: Any) -> None:
-    """Refuse malformed names of columns in a policy file."""
-    lists = {"proba", "subgroups"}
-    good = isinstance(stored, dict) and all(
-        isinstance(value, list) and all(isinstance(x, str) for x in value)
-        if name in lists
-        else isinstance(value, str)
-        for name, value in stored.items()
-    )
-    if not good:
-        raise ValueError(f"--policy: the names of its columns are damaged: {stored!r}.")
 
 
 # Reading --------------------------------------------------------------------------------------
@@ -804,36 +799,26 @@ def _refuse_probabilities_alone(policy: AbstentionPolicy, described: Mapping[str
 
 
 def _known_subgroups(policy: AbstentionPolicy, groups: pd.DataFrame) -> pd.DataFrame:
-    """Return subgroups with the policy's types: in a text file 3 is written as "3"."""
+    """Return subgroups with the policy's types: a text file may write 3 as "3" or "3.0"."""
     if policy.groups is None or policy.groups.by_answer:
         return groups
     keys = [key if isinstance(key, tuple) else (key,) for key in policy.groups.thresholds]
-    known = [
-        _index_by_text([key[k] for key in keys if k < len(key)]) for k in range(groups.shape[1])
-    ]
-    return pd.DataFrame(
-        {
-            name: groups[name].map(lambda value, own=own: _look_up(own, value))
-            for name, own in zip(groups.columns, known, strict=True)
-        },
-        index=groups.index,
-    )
+    typed = {}
+    for k, name in enumerate(groups.columns):
+        own = {key[k] for key in keys if k < len(key)}
+        known: dict[Any, Any] = {float(key): key for key in own if type(key) in (int, float)}
+        known |= {str(key): key for key in own}
+        typed[name] = groups[name].map(partial(_look_up, known))
+    return pd.DataFrame(typed, index=groups.index)
 
 
-def _index_by_text(keys: list[Any]) -> dict[Any, Any]:
-    """Map the text of each subgroup, and the value of each number, to the subgroup."""
-    numbers = {float(key): key for key in keys if type(key) in (int, float)}
-    return {**numbers, **{str(key): key for key in keys}}
-
-
-def _look_up(known: dict[Any, Any], value: Any) -> Any:
-    """Return the subgroup that a cell of a text file means: 3 may be written as "3.0"."""
+def _look_up(known: Mapping[Any, Any], value: Any) -> Any:
+    """Return the subgroup that a cell of a text file means."""
     if not isinstance(value, str):
         return value
-    try:
+    with suppress(KeyError, ValueError):
         return known[value] if value in known else known[float(value)]
-    except (KeyError, ValueError):
-        return value or None
+    return value or None
 
 
 # Writing --------------------------------------------------------------------------------------
@@ -842,60 +827,38 @@ def _look_up(known: dict[Any, Any], value: Any) -> Any:
 @contextmanager
 def _writer(out: Path | None, layout: CsvLayout) -> Iterator[Callable[[pd.DataFrame], None]]:
     """Yield a function that appends rows; the file appears once all are written."""
-    if out is not None and out.suffix.lower() in PARQUET:
-        with whole_file(out) as part, _ParquetRows(part) as rows:
-            yield rows.write
-        return
-    try:
-        with _open_text(out, layout.encoding) as file:
-            yield _make_csv_writer(file, layout.writes(out or Path()))
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, which "
-            "the decisions contain."
-        ) from error
+    with ExitStack() as stack:
+        part = None if out is None else stack.enter_context(whole_file(out))
+        if out is not None and part is not None and out.suffix.lower() in PARQUET:
+            yield partial(_append_to_parquet, stack, part, [])
+            return
+        file = sys.stdout
+        if part is not None:
+            file = stack.enter_context(part.open("w", encoding=layout.encoding, newline=""))
+        elif layout.encoding != COMMAS.encoding and isinstance(file, TextIOWrapper):
+            file.reconfigure(encoding=layout.encoding)
+        options = layout.writes(out or Path())
+        header = iter([True])
+
+        def write(rows: pd.DataFrame) -> None:
+            first = next(header, False)
+            rows.to_csv(file, index=False, header=first, lineterminator="\n", **options)
+
+        try:
+            yield write
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"--encoding: {layout.encoding} has no sign for {error.object[error.start]!r}, "
+                "which the decisions contain."
+            ) from error
 
 
-@contextmanager
-def _open_text(out: Path | None, encoding: str) -> Iterator[TextIO]:
-    """Open a file that appears once all is written, or standard output."""
-    if out is not None:
-        with whole_file(out) as part, part.open("w", encoding=encoding, newline="") as file:
-            yield file
-        return
-    if encoding != COMMAS.encoding and isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding=encoding)
-    yield sys.stdout
-
-
-def _make_csv_writer(file: TextIO, options: Mapping[str, Any]) -> Callable[[pd.DataFrame], None]:
-    state = {"header": True}
-
-    def write(rows: pd.DataFrame) -> None:
-        rows.to_csv(file, index=False, header=state["header"], lineterminator="\n", **options)
-        state["header"] = False
-
-    return write
-
-
-class _ParquetRows:
-    """A Parquet file that grows piece by piece, all pieces with the types of the first."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.writer: Any = None
-
-    def __enter__(self) -> _ParquetRows:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.writer is not None:
-            self.writer.close()
-
-    def write(self, rows: pd.DataFrame) -> None:
-        """Append rows."""
-        schema = None if self.writer is None else self.writer.schema
-        table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
-        if self.writer is None:
-            self.writer = pq.ParquetWriter(self.path, table.schema)
-        self.writer.write_table(table)
+def _append_to_parquet(
+    stack: ExitStack, path: Path, writers: list[Any], rows: pd.DataFrame
+) -> None:
+    """Append rows to a Parquet file, all of them with the types of the first ones."""
+    schema = writers[0].schema if writers else None
+    table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+    if not writers:
+        writers.append(stack.enter_context(pq.ParquetWriter(path, table.schema)))
+    writers[0].write_table(table)

@@ -28,7 +28,7 @@ from skselect._lib.checks.options import (
     check_risk_limit,
 )
 from skselect._lib.files import whole_file
-from skselect.cli.tables import always_enough, read_layout, read_table
+from skselect.cli.tables import TableFile, always_enough, read_layout
 from skselect.display import RiskCoverageDisplay
 from skselect.estimators.classifier import SelectiveClassifier
 from skselect.estimators.tuner import ThresholdTuner
@@ -153,7 +153,7 @@ def load(given: Namespace) -> tuple[pd.DataFrame, Any, str]:
     if given.data is None:
         digits = load_digits(as_frame=True)
         return digits.data, digits.target.to_numpy(), "handwritten digits"
-    frame = read_table(given.data, "--data", read_layout(given))
+    frame = TableFile.open(given.data, "--data", read_layout(given)).whole()
     if given.target is None or given.target not in frame.columns:
         names = list(map(str, frame.columns))
         near = difflib.get_close_matches(str(given.target), names) or names[:20]

@@ -94,11 +94,6 @@ def read_layout(given: Namespace) -> CsvLayout:
     return CsvLayout(given.separator, given.decimal, given.encoding)
 
 
-def read_table(path: Path, argument: str = "TABLE", layout: CsvLayout = COMMAS) -> pd.DataFrame:
-    """Read a whole CSV or Parquet file."""
-    return TableFile.open(path, argument, layout).whole()
-
-
 @dataclass(frozen=True)
 class TableFile:
     """A CSV file, which may be packed, or a Parquet file.
@@ -109,15 +104,15 @@ class TableFile:
         Its name in messages.
     names : tuple of str
         Its columns.
-    layout : CsvLayout or None
-        How a CSV file is written; None is a Parquet file.
+    layout : CsvLayout
+        How a CSV file is written.
     copy : object
         What came from standard input, in a temporary file: it is read more than once.
     """
 
     path: Path
     names: tuple[str, ...] = ()
-    layout: CsvLayout | None = None
+    layout: CsvLayout = COMMAS
     copy: Any = None
 
     @classmethod
@@ -144,18 +139,15 @@ class TableFile:
     @property
     def is_text(self) -> bool:
         """Whether it is a CSV file, in which everything is text."""
-        return self.layout is not None
-
-    @property
-    def decimal(self) -> str:
-        """The decimal sign of numbers that are written as text."""
-        return "." if self.layout is None else self.layout.decimal
+        return self.path.suffix.lower() not in PARQUET
 
     def whole(self) -> pd.DataFrame:
         """Read all columns and rows, with the types that the values of a CSV file suggest."""
-        if self.layout is None:
+        if not self.is_text:
             return read_parquet(pd.read_parquet, self.path)
-        convert = arrow_csv.ConvertOptions(strings_can_be_null=True, decimal_point=self.decimal)
+        convert = arrow_csv.ConvertOptions(
+            strings_can_be_null=True, decimal_point=self.layout.decimal
+        )
         return arrow_csv.read_csv(self._source, *self._how_to_read(), convert).to_pandas()
 
     def pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -171,7 +163,7 @@ class TableFile:
 
     def place(self, row: int) -> str:
         """Return where a row is, for messages: its line in a CSV file, as an editor counts it."""
-        if self.layout is None:
+        if not self.is_text:
             return f"row {row} (counted from 0)"
         return f"line {next(islice(self._lines(), row + 1, None))[0]}"
 
@@ -191,7 +183,7 @@ class TableFile:
     @contextmanager
     def _open(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the batches of some columns; those of a CSV file are text."""
-        if self.layout is None:
+        if not self.is_text:
             # Buffers read in advance would stay in memory.
             with pq.ParquetFile(self.path, pre_buffer=False) as file:
                 yield file.iter_batches(_PIECE, columns=list(columns), use_threads=False)
@@ -208,25 +200,20 @@ class TableFile:
         return pa.input_stream(str(self.path) if self.copy is None else self.copy.name)
 
     def _how_to_read(self) -> tuple[Any, Any]:
-        layout = self.layout or COMMAS
-        return (
-            arrow_csv.ReadOptions(
-                encoding="utf8" if layout.is_utf8 else layout.encoding, block_size=_BLOCK,
-                use_threads=False,
-            ),
-            arrow_csv.ParseOptions(
-                delimiter=layout.separates(self.path), newlines_in_values=True,
-                invalid_row_handler=_skip_blank_lines,
-            ),
+        encoding = "utf8" if self.layout.is_utf8 else self.layout.encoding
+        return arrow_csv.ReadOptions(
+            encoding=encoding, block_size=_BLOCK, use_threads=False
+        ), arrow_csv.ParseOptions(
+            delimiter=self.layout.separates(self.path), newlines_in_values=True,
+            invalid_row_handler=_skip_blank_lines,
         )  # fmt: skip
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the first line of each row, and its cells: the slow way, which can say where."""
-        layout = self.layout or COMMAS
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than 128 KiB
-        encoding = "utf-8-sig" if layout.is_utf8 else layout.encoding
+        encoding = "utf-8-sig" if self.layout.is_utf8 else self.layout.encoding
         with io.TextIOWrapper(self._source, encoding, newline="") as text:
-            reader, start = csv.reader(text, delimiter=layout.separates(self.path)), 1
+            reader, start = csv.reader(text, delimiter=self.layout.separates(self.path)), 1
             for cells in reader:
                 if len(cells) > 1 or "".join(cells).strip(" \t"):
                     yield start, cells
@@ -253,7 +240,7 @@ class TableFile:
 
     def _explain(self, argument: str, header: list[str], error: Exception | None) -> NoReturn:
         """Say why the file is no CSV table, and where."""
-        name, layout = self.path.name, self.layout or COMMAS
+        name, layout = self.path.name, self.layout
         if not layout.is_utf8 and isinstance(error, UnicodeError):
             raise ValueError(
                 f"--encoding: {name} is not written in {layout.encoding!r}: {error}."
@@ -368,34 +355,25 @@ def resolve_columns(
         raise ValueError("--answer and --confidence-column go together: name both columns.")
     if proba and answer is not None:
         raise ValueError("Name either --proba columns, or --answer and --confidence-column.")
-    _check_named_once([given.get("label"), *proba, answer, confidence])
-    if not proba and answer is None and classes is not None:
-        proba = tuple(str(label) for label in classes)
-        _check_named_by_class(proba, file.names, file.path.name)
-    return Columns(given.get("label"), proba, answer, confidence,
-                   tuple(given.get("subgroups") or ()))  # fmt: skip
-
-
-def _check_named_once(columns: Sequence[str | None]) -> None:
-    """Refuse a column with two meanings."""
-    given = [name for name in columns if name is not None]
-    twice = sorted({name for name in given if given.count(name) > 1})
+    named = [name for name in (given.get("label"), *proba, answer, confidence) if name is not None]
+    twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise ValueError(
             f"Columns {twice} are named twice; label, answer, confidence and probabilities are "
             "columns of their own."
         )
-
-
-def _check_named_by_class(wanted: Sequence[str], present: Sequence[str], table: str) -> None:
-    """Refuse a table without a column named like each class, where --proba is not given."""
-    missing = [name for name in wanted if name not in present]
-    if missing:
-        raise ValueError(
-            f"{table} has no columns {missing}, one for each class. Name the columns of the "
-            "probabilities: --proba p_no p_yes --classes no yes; or those of an answer and its "
-            f"confidence: --answer ... --confidence-column .... Its columns: {list(present)[:20]}."
-        )
+    if not proba and answer is None and classes is not None:
+        proba = tuple(map(str, classes))
+        missing = [name for name in proba if name not in file.names]
+        if missing:
+            raise ValueError(
+                f"{file.path.name} has no columns {missing}, one for each class. Name the columns "
+                "of the probabilities: --proba p_no p_yes --classes no yes; or those of an answer "
+                "and its confidence: --answer ... --confidence-column .... Its columns: "
+                f"{list(file.names)[:20]}."
+            )
+    subgroups = tuple(given.get("subgroups") or ())
+    return Columns(given.get("label"), proba, answer, confidence, subgroups)
 
 
 # Predictions, their classes and subgroups ----------------------------------------------------
@@ -407,21 +385,16 @@ def find_classes(file: TableFile, columns: Columns) -> LabelArray:
     for piece in file.pieces(columns.labels):
         for name in columns.labels:
             _check_no_missing(piece[name], file)
-            _check_plain_values(piece[name], name, file.path.name)
+            first = piece[name].iloc[0] if len(piece) else ""
+            if not isinstance(first, str | bool | int | float | np.generic):
+                raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
+                    f"{file.path.name}: column {name!r} holds values of the type "
+                    f"{type(first).__name__}; labels are strings, numbers or booleans."
+                )
             seen.update(pd.unique(piece[name]).tolist())
     check_any_rows(len(seen), file.path.name)
     classes = check_labels(list(seen), f"column {columns.label!r}")
     return np.unique(text_to_numbers(classes) if file.is_text else classes)
-
-
-def _check_plain_values(values: Any, name: str, table: str) -> None:
-    """Refuse a column of lists, structures or other values that cannot be labels."""
-    first = values.iloc[0] if len(values) else ""
-    if not isinstance(first, str | bool | int | float | np.generic):
-        raise ValueError(  # noqa: TRY004 - one kind of error for every bad argument
-            f"{table}: column {name!r} holds values of the type {type(first).__name__}; labels "
-            "are strings, numbers or booleans."
-        )
 
 
 def read_predictions(
@@ -704,14 +677,14 @@ def _parse_numbers(column: Any, file: TableFile) -> Any:
     try:
         text = pc.utf8_trim_whitespace(pa.array(column, from_pandas=True))
         missing = pc.is_in(pc.utf8_lower(text), pa.array(sorted(_MISSING_TOKENS), text.type))
-        if file.decimal == ",":  # a point becomes what is in no number
+        if file.layout.decimal == ",":  # a point becomes what is in no number
             text = pc.replace_substring(pc.replace_substring(text, ".", ";"), ",", ".")
         numbers = pc.cast(pc.if_else(missing, None, text), pa.float64())
         if not pc.any(pc.is_nan(numbers)).as_py():  # such as "nan(1)"
             return numbers.to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         pass  # a cell is no number, or is written as Python alone reads it
-    cells = [_to_number(cell, file.decimal) for cell in column]
+    cells = [_to_number(cell, file.layout.decimal) for cell in column]
     bad = np.array([number is None for number in cells])
     if bad.any():
         raise _make_error("numbers", column, bad, file)

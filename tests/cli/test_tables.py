@@ -298,11 +298,10 @@ def test_rows_of_another_length_are_refused(end, data, tmp_path):
         TableFile.open(path)
 
 
-@pytest.mark.parametrize("read", [tables.read_table, TableFile.open])
-def test_a_cut_last_line_is_refused(read, tmp_path):
+def test_a_cut_last_line_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("id,p_no,p_yes,site\n1,.5,.5,a\n2,.5,.")
     with pytest.raises(ValueError, match=r"line 3 has 3 cells, the first line has 4\."):
-        read(tmp_path / "t.csv")
+        TableFile.open(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\t"])
@@ -319,7 +318,7 @@ def test_a_cell_may_be_long(tmp_path, monkeypatch):
     path.write_text(f'a,b\n"{"x" * 200_000}",1\n')
     monkeypatch.undo()
     assert TableFile.open(path).place(0) == "line 2"
-    assert len(tables.read_table(path).loc[0, "a"]) == 200_000
+    assert len(TableFile.open(path).whole().loc[0, "a"]) == 200_000
 
 
 def test_bytes_that_are_no_text_name_the_file(tmp_path):
@@ -424,5 +423,5 @@ def test_whole_tables_of_another_layout(ending, tmp_path):
         str(path), {"gz": "gzip", "zst": "zstd"}.get(ending, ending)
     ) as file:
         file.write(text.encode("cp1252"))
-    found = tables.read_table(path, layout=CsvLayout(";", ",", "cp1252"))
+    found = TableFile.open(path, layout=CsvLayout(";", ",", "cp1252")).whole()
     pd.testing.assert_frame_equal(found, frame)
