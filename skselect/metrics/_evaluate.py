@@ -29,10 +29,8 @@ from skselect.predictions.predictions import Predictions, read_rows
 
 __all__ = ["DEFAULT_METRICS", "SPECS", "evaluate"]
 
-_FAMILIES = [
-    _threshold, _areas, _error_detection, _confidence_weighted, _csr, _calibration_errors,
-    _calibration_tests, _cau,
-]  # fmt: skip
+_FAMILIES = [_threshold, _areas, _error_detection, _confidence_weighted, _csr]
+_FAMILIES += [_calibration_errors, _calibration_tests, _cau]
 _ROWS = [spec for family in _FAMILIES for spec in ROWS[family.__name__]]
 
 #: All metrics by their short name; those for comparison with published values come last.

@@ -63,41 +63,29 @@ _SETS: dict[str, type[Any]] = {
 # Those whose confidence is the probability of being right.
 _OF_CORRECTNESS = (WeighedCountOptions, WeighedRowOptions)
 
-#: Every shared keyword: its default and what its docstring says.
-_OPTIONS: dict[str, tuple[Any, str]] = {
-    "confidence": (
-        None,
-        """\
+# Defaults of shared keywords other than None.
+_DEFAULTS = {"loss": "zero_one"}
+
+# What docstrings say of every shared keyword.
+_OPTIONS = {
+    "confidence": """\
 confidence : {"max_proba", "margin", "entropy", "gini"}, callable or array of shape (n,), \
 default=None
     How sure the classifier is of each row. None means "max_proba".""",
-    ),
-    "loss": (
-        "zero_one",
-        """\
+    "loss": """\
 loss : {"zero_one"} or callable, default="zero_one"
     A callable ``(y_true, y_pred) -> loss`` returns one value in [0, 1] per row.""",
-    ),
-    "labels": (
-        None,
-        """\
+    "labels": """\
 labels : array-like of shape (K,), default=None
     All classes, in the order of the columns. Default: the sorted labels in `y_true`.""",
-    ),
-    "pos_label": (
-        None,
-        """\
+    "pos_label": """\
 pos_label : label, default=None
     The positive one of two classes: a one-dimensional `y_proba` holds its probability (default:
     the second class in sorted order), and metrics of one class are about it (default: 1 for
     {0, 1} and {-1, 1}).""",
-    ),
-    "sample_weight": (
-        None,
-        """\
+    "sample_weight": """\
 sample_weight : array-like of shape (n,), default=None
     How often each row counts.""",
-    ),
 }
 
 _CORRECTNESS = """\
@@ -159,12 +147,11 @@ def write_options(function: _Function, options: type[Any]) -> _Function:
     """
     names = [name for name in _OPTIONS if name in options.__annotations__]
     shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_OPTIONS[name][0])
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name))
         for name in names
     ]
-    said = {name: words for name, (_, words) in _OPTIONS.items()}
-    if options in _OF_CORRECTNESS:
-        said["confidence"] = _CORRECTNESS
+    own_words = {"confidence": _CORRECTNESS} if options in _OF_CORRECTNESS else {}
+    said = {**_OPTIONS, **own_words}
     # Python 3.13 strips the indentation itself, earlier versions leave it.
     text = inspect.cleandoc(function.__doc__ or "")
     placed = {**_PARAGRAPHS, "%(options)s": "\n".join(said[name] for name in names)}
