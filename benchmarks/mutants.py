@@ -83,7 +83,7 @@ MUTANTS = [
             "chosen = int(np.argmax(kept == best))", "thresholds/test_metric.py"),
     _mutant("thresholds/_metric.py", "np.sqrt(variance / n_accepted)", "np.sqrt(variance)",
             "thresholds/test_metric.py"),
-    _mutant("thresholds/_combined.py", "passed = np.arange(len(ranks)) < (failed[0]",
+    _mutant("thresholds/_rules.py", "passed = np.arange(len(ranks)) < (failed[0]",
             "passed = np.arange(len(ranks)) <= (failed[0]", "thresholds/test_rules.py"),
     # The curve: ties, weights, order.
     _mutant("curve/tie_blocks.py", "errors = np.cumsum(keys[:n] & 1, dtype=np.int64)",
