@@ -39,7 +39,7 @@ from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 
 #: Rows of a Parquet file, and bytes of a CSV file, that are read at a time.
-_PIECE, _BLOCK = 1 << 18, 1 << 24
+_PIECE, _BLOCK = 1 << 18, 1 << 22
 #: Endings of Parquet files; all other tables are CSV.
 PARQUET = (".parquet", ".pq")
 WORKBOOKS = (".xlsx", ".xls", ".ods")
