@@ -9,6 +9,10 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metaestimators import available_if
 
 from skselect._lib.checks.labels import check_labels, encode_labels
 from skselect._lib.checks.rows import check_length, check_weight
@@ -17,15 +21,25 @@ from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy, fi
 from skselect.policy.seen_rows import SeenRows
 
 
+def has_decision_values(model: Any) -> bool:
+    """Tell whether decision values belong to the probabilities of an abstaining estimator."""
+    wrapped = getattr(model, "estimator_", model.estimator)
+    calibrated = getattr(model, "calibration", None) is not None
+    return hasattr(wrapped, "decision_function") and (not calibrated or model.calibrates_confidence)
+
+
 class AbstainingMixin:
     """The methods that all abstaining estimators share.
 
     A class provides `policy_`, ``_read_rows(X)``, which returns what the policy needs of rows
     (raw scores, codes of the classifier's own answers, subgroups, and what a learned confidence
-    asks, if it does), and ``_find_records(X)``.
+    asks, if it does), ``_find_records(X)``, and ``_raw()``, which returns the fitted classifier
+    inside as a `RawClassifier`.
     """
 
+    estimator: Any
     policy_: AbstentionPolicy
+    _raw: Callable[[], Any]
     _read_rows: Callable[[Any], tuple[FloatArray, IntArray | None, Any, dict[str, FloatArray]]]
     _find_records: Callable[[Any], list[tuple[SeenRows, Any] | None]]
 
@@ -45,6 +59,22 @@ class AbstainingMixin:
                     f"policy_.{name}(...)."
                 )
             return object.__getattribute__(self, name)
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Class labels, in the order of the columns of ``predict_proba``."""
+        classes: LabelArray = self._raw().classes
+        return classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, if the wrapped classifier counts them."""
+        return int(self._raw().estimator.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, if the wrapped classifier has seen any."""
+        return self._raw().estimator.feature_names_in_
 
     def predict(self, X: Any) -> LabelArray:
         """Return the label of each row, the abstain label where it is not accepted.
@@ -114,6 +144,24 @@ class AbstainingMixin:
         """
         return self._read_rows(X)[3]
 
+    @available_if(has_decision_values)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the wrapped classifier's decision values.
+
+        There is no such method where the probabilities are calibrated: scikit-learn's scorers
+        and meta-estimators would prefer these values, which contradict the probabilities.
+        ``estimator_.decision_function`` still returns them.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+        """
+        return np.asarray(self._raw().estimator.decision_function(X))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows that are both accepted and right.
 
@@ -137,6 +185,45 @@ class AbstainingMixin:
         right = decisions.accepted & (decisions.y_pred == codes)
         weight = check_weight(sample_weight, len(codes), other="y")
         return float(np.average(right, weights=weight))
+
+    # scikit-learn ------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        return _adopt_tags(tags, self.estimator)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
+        return _fit_router(self)
+
+
+def _fit_router(owner: Any) -> MetadataRouter:
+    """Say who gets the arguments of `fit`: the owner, its `estimator`, and the splitter `cv`.
+
+    A `cv` that is no splitter, such as an integer, keeps groups together, so it asks for them.
+    """
+    is_splitter = hasattr(owner.cv, "split") and not isinstance(owner.cv, str)
+    splitter = owner.cv if is_splitter else StratifiedGroupKFold()
+    to_fit = MethodMapping().add(caller="fit", callee="fit")
+    to_split = MethodMapping().add(caller="fit", callee="split")
+    return (
+        MetadataRouter(owner=owner)
+        .add_self_request(owner)
+        .add(estimator=owner.estimator, method_mapping=to_fit)
+        .add(splitter=splitter, method_mapping=to_split)
+    )
+
+
+def _adopt_tags(tags: Any, estimator: Any) -> Any:
+    """Copy the tags that say which inputs the wrapped classifier accepts."""
+    inner = get_tags(estimator)
+    for name in ("sparse", "allow_nan", "string", "categorical", "pairwise", "positive_only"):
+        setattr(tags.input_tags, name, getattr(inner.input_tags, name))
+    if inner.classifier_tags is not None:
+        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+    tags.non_deterministic = inner.non_deterministic
+    return tags
 
 
 def decide_rows(estimator: AbstainingMixin, X: Any) -> Decisions:
@@ -179,10 +266,3 @@ def find_records(estimator: Any, X: Any) -> list[tuple[SeenRows, Any] | None]:
     """
     abstainer, inner_X = find_abstainer(estimator, X)
     return [None] if abstainer is None else abstainer._find_records(inner_X)  # noqa: SLF001
-
-
-def has_decision_values(model: Any) -> bool:
-    """Tell whether decision values belong to the probabilities of an abstaining estimator."""
-    wrapped = getattr(model, "estimator_", model.estimator)
-    calibrated = getattr(model, "calibration", None) is not None
-    return hasattr(wrapped, "decision_function") and (not calibrated or model.calibrates_confidence)

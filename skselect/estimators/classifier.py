@@ -13,8 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
@@ -48,7 +46,6 @@ from skselect.calibration._scopes import SCOPES, Calibration, fit_calibration
 from skselect.estimators.base import (
     AbstainingMixin,
     find_records,
-    has_decision_values,
 )
 from skselect.estimators.fitting import (
     Fits,
@@ -57,7 +54,6 @@ from skselect.estimators.fitting import (
     TrainingRows,
     check_n_jobs,
     check_trainable,
-    fit_router,
     is_ready,
     route_fit,
     run,
@@ -566,21 +562,6 @@ class SelectiveClassifier(
 
     # What the fitted classifier knows ------------------------------------------------------
 
-    @property
-    def classes_(self) -> LabelArray:
-        """Class labels, in the order of the columns of ``predict_proba``."""
-        return self._raw().classes
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features, if the wrapped classifier counts them."""
-        return int(self._raw().estimator.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features, if the wrapped classifier has seen any."""
-        return self._raw().estimator.feature_names_in_
-
     def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
         record, asked = getattr(self, "_seen_rows", None), []
         if isinstance(self.confidence, LearnedConfidence):
@@ -589,24 +570,6 @@ class SelectiveClassifier(
             asked.append(self.estimator)
         found: list[tuple[SeenRows, Any] | None] = [] if record is None else [(record, X)]
         return found + [record for one in asked for record in find_records(one, X)]
-
-    @available_if(has_decision_values)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the wrapped classifier's decision values.
-
-        There is no such method where the probabilities are calibrated: scikit-learn's scorers
-        and meta-estimators would prefer these values, which contradict the probabilities.
-        ``estimator_.decision_function`` still returns them.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, K)
-        """
-        return np.asarray(self._raw().estimator.decision_function(X))
 
     # The decision inside -----------------------------------------------------------------
 
@@ -715,14 +678,6 @@ class SelectiveClassifier(
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_raw_classifier") or (self._is_frozen and not self._learns)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        return adopt_tags(tags, self.estimator)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
-        return fit_router(self)
-
 
 def check_y(y: Any) -> LabelArray:
     """Return the labels given to ``fit``, checked."""
@@ -755,18 +710,6 @@ def encode_y(y: LabelArray, classes: LabelArray) -> IntArray:
     """Return labels as positions among `classes`; refuse others."""
     codes = encode_labels(y, classes, "y")
     return check_known(codes, y, classes, "y", "The classifier was not trained on them.")
-
-
-def adopt_tags(tags: Any, estimator: Any) -> Any:
-    """Copy the tags that say which inputs the wrapped classifier accepts."""
-    inner = get_tags(estimator)
-    for name in ("sparse", "allow_nan", "string", "categorical", "pairwise", "positive_only"):
-        setattr(tags.input_tags, name, getattr(inner.input_tags, name))
-    if inner.classifier_tags is not None:
-        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-        tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
-    tags.non_deterministic = inner.non_deterministic
-    return tags
 
 
 def warn_if_fitted(estimator: Any) -> None:

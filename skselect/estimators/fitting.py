@@ -12,11 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
     get_routing_for_object,
     process_routing,
 )
@@ -198,23 +195,6 @@ def wants_codes(estimator: Any) -> bool:
 
 
 # Arguments of fit ----------------------------------------------------------------------------
-
-
-def fit_router(owner: Any) -> MetadataRouter:
-    """Say who gets the arguments of `fit`: the owner, its `estimator`, and the splitter `cv`.
-
-    A `cv` that is no splitter, such as an integer, keeps groups together, so it asks for them.
-    """
-    is_splitter = hasattr(owner.cv, "split") and not isinstance(owner.cv, str)
-    splitter = owner.cv if is_splitter else StratifiedGroupKFold()
-    to_fit = MethodMapping().add(caller="fit", callee="fit")
-    to_split = MethodMapping().add(caller="fit", callee="split")
-    return (
-        MetadataRouter(owner=owner)
-        .add_self_request(owner)
-        .add(estimator=owner.estimator, method_mapping=to_fit)
-        .add(splitter=splitter, method_mapping=to_split)
-    )
 
 
 def route_fit(
@@ -468,22 +448,19 @@ class FitTask:
     name: str
     context: Any
 
-    @contextlib.contextmanager
-    def run(self, model: Any, X: Any, y: Any) -> Iterator[None]:
-        """Surround the fit of a model: tell the callbacks, pass them on, print the time."""
-        start = time.perf_counter()
-        with self.context.propagate_callback_context(model):
-            self.context.call_on_fit_task_begin(estimator=self.owner, X=X, y=y)
-            yield
-        self.context.call_on_fit_task_end(estimator=self.owner, X=X, y=y)
-        _say(self.owner, f"{self.name}: {time.perf_counter() - start:.1f} s")
 
-
-def run(
-    task: FitTask | None, model: Any, X: Any, y: Any
-) -> contextlib.AbstractContextManager[None]:
-    """Surround the fit of a model, which may belong to no task."""
-    return contextlib.nullcontext() if task is None else task.run(model, X, y)
+@contextlib.contextmanager
+def run(task: FitTask | None, model: Any, X: Any, y: Any) -> Iterator[None]:
+    """Surround the fit of a model: tell the callbacks, pass them on, print the time."""
+    if task is None:
+        yield
+        return
+    start = time.perf_counter()
+    with task.context.propagate_callback_context(model):
+        task.context.call_on_fit_task_begin(estimator=task.owner, X=X, y=y)
+        yield
+    task.context.call_on_fit_task_end(estimator=task.owner, X=X, y=y)
+    _say(task.owner, f"{task.name}: {time.perf_counter() - start:.1f} s")
 
 
 class Fits:

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.metadata_routing import MetadataRouter, process_routing
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from skselect._lib.arrays import column_names, take_columns
@@ -33,11 +32,10 @@ from skselect._lib.sklearn import (
     take_rows,
     with_callbacks,
 )
-from skselect._lib.typing import FloatArray, IntArray, LabelArray, LossSpec
-from skselect.estimators.base import AbstainingMixin, find_records, has_decision_values
+from skselect._lib.typing import FloatArray, IntArray, LossSpec
+from skselect.estimators.base import AbstainingMixin, find_records
 from skselect.estimators.classifier import (
     SelectiveClassifier,
-    adopt_tags,
     check_y,
     encode_y,
     task_classes,
@@ -45,10 +43,10 @@ from skselect.estimators.classifier import (
 )
 from skselect.estimators.fitting import (
     Fits,
+    RawClassifier,
     TrainingRows,
     check_n_jobs,
     check_trainable,
-    fit_router,
     is_ready,
     route_fit,
 )
@@ -692,32 +690,15 @@ class ThresholdTuner(
 
     # What was found ----------------------------------------------------------------------
 
-    @property
-    def classes_(self) -> LabelArray:
-        """Class labels, in the order of the columns of ``predict_proba``."""
-        return self._fitted().classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features, if the wrapped classifier counts them."""
-        return self._fitted().n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features, if the wrapped classifier has seen any."""
-        return self._fitted().feature_names_in_
-
     def _find_records(self, X: Any) -> list[tuple[SeenRows, Any] | None]:
         return find_records(self._fitted(), X)  # rows that only chose the threshold do not count
-
-    @available_if(has_decision_values)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return decision values, as :meth:`SelectiveClassifier.decision_function` does."""
-        return self._fitted().decision_function(X)
 
     def _fitted(self) -> SelectiveClassifier:
         check_is_fitted(self)
         return self.estimator_
+
+    def _raw(self) -> RawClassifier:
+        return self._fitted()._raw()  # noqa: SLF001 - same family
 
     @property
     def threshold_(self) -> float:
@@ -751,13 +732,6 @@ class ThresholdTuner(
 
     def __sklearn_is_fitted__(self) -> bool:
         return "policy_" in vars(self)
-
-    def __sklearn_tags__(self) -> Any:
-        return adopt_tags(super().__sklearn_tags__(), self.estimator)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Say who gets the arguments of ``fit``: this estimator, the classifier, the splitter."""
-        return fit_router(self)
 
 
 class _Provenance(NamedTuple):

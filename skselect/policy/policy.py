@@ -111,10 +111,6 @@ class Decisions:
     accepted: BoolArray
     threshold: FloatArray
 
-    def take(self, rows: IntArray | BoolArray) -> Decisions:
-        """Return some of the rows."""
-        return Decisions(**{name: values[rows] for name, values in vars(self).items()})
-
 
 @dataclass(frozen=True, eq=False)
 class AbstentionPolicy(NotebookText):
