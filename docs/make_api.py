@@ -37,7 +37,7 @@ ROOMS = (
 #: has several stand below.
 TASKS = {
     "Wrap a classifier": "estimators",
-    "Tune a threshold": "estimators.tuner selection policy thresholds exceptions",
+    "Tune a threshold": "estimators.tuner objectives selection policy thresholds exceptions",
     "Measure": "metrics inference estimators.scoring",
     "Calibrate": "calibration",
     "Report and draw": "report display",
@@ -58,6 +58,7 @@ HEADINGS = {
         "Estimators": (
             "estimators.classifier estimators.tuner estimators.learned estimators.precomputed"
         ),
+        "Objectives": "objectives",
         "Thresholds, certificates and policies": "selection policy exceptions",
         "Predictions": "predictions curve",
         "Metrics and scorers": "metrics estimators.scoring",
@@ -167,7 +168,7 @@ def task(room: str, name: str) -> str:
     chosen = {module: task for task, modules in TASKS.items() for module in modules.split()}
     module = _defining_module(room, name).__name__
     module = (module if module.startswith(room) else room).removeprefix("skselect.")
-    while module not in chosen:
+    while module and module not in chosen:
         module = module.rpartition(".")[0]
     return chosen[module]
 
