@@ -47,6 +47,6 @@ plt.show()
 
 # %%
 # A promise in these units: costs are graded losses, which the method "betting" certifies.
-in_costs = {"decision": "min_cost", "cost_matrix": costs}
-tuner = ThresholdTuner(model, objective="risk", target=0.5, **in_costs, cv=0.6, random_state=0)
+careful = model.set_params(decision="min_cost", cost_matrix=costs)
+tuner = ThresholdTuner(careful, objective="risk", target=0.5, cv=0.6, random_state=0)
 print(tuner.fit(X, y).certificate_)
