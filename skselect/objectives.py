@@ -228,6 +228,11 @@ class Objective:
         """Whether a certificate comes with the threshold."""
         return self.certifies and self.plan.guarantee != "none"
 
+    @property
+    def ignores_rows(self) -> bool:
+        """Whether the threshold depends on no rows."""
+        return self._method_name() == "chow"
+
     def _method_name(self) -> str:
         """Return the name of the method, also of a method object."""
         known = ["auto", *self.methods]
@@ -654,6 +659,17 @@ class GeneralizedRisk(Guarantee):
         """Return the accepted errors among all rows."""
         return n_errors, n
 
+    def rows_needed(self, goal: Goal) -> int:
+        """Return the smallest number of rows that could meet the target."""
+        if goal.plan.guarantee == "mean":  # 1 / (n + 1) is at most the target
+            return math.ceil(1.0 / goal.target - 1.0 - 1e-9)
+        return super().rows_needed(goal)
+
+    def _least_target(self, curve: RiskCoverageCurve, goal: Goal) -> float:
+        if goal.plan.guarantee == "mean":
+            return float(curve.accepted_loss[0] + 1.0) / (curve.n_rows + 1)
+        return super()._least_target(curve, goal)
+
 
 @dataclass(repr=False)
 class Coverage(Guarantee):
@@ -781,11 +797,6 @@ class Cost(Objective):
     def target_given(self) -> Any:
         """The cost of abstaining."""
         return self.abstention_cost
-
-    @property
-    def ignores_rows(self) -> bool:
-        """Whether the threshold depends on no rows."""
-        return self.plan is self.methods["chow"]
 
     def _check(self, loss: Loss, confidence: Any) -> None:
         if self.ignores_rows:
@@ -1213,6 +1224,12 @@ def _check_alike(objectives: Mapping[Any, Any]) -> dict[Any, Objective]:
                     "objective: the subgroups share one kind of objective, one delta, one "
                     f"max_analyses and one loss, but {one!r} stands beside {first!r}."
                 )
+        # Rows are held out, and tested for their order, for all subgroups together.
+        if one.guarantees != first.guarantees or one.ignores_rows != first.ignores_rows:
+            raise ValueError(
+                "objective: the methods of all subgroups guarantee something, or none does, and "
+                f"all look at the rows, or none does, but {one!r} stands beside {first!r}."
+            )
     return dict(objectives)
 
 

@@ -602,7 +602,7 @@ class ThresholdTuner(
         if self._subgroups is None:
             the_only(objectives)
         else:
-            refuse_given(first_of(objectives), "group_by: each subgroup has its own guarantee.")
+            refuse_given(objectives, "group_by: each subgroup has its own guarantee.")
         return objectives, loss
 
     def _base(self) -> tuple[SelectiveClassifier, bool]:

@@ -167,7 +167,7 @@ def _objective_by_group(
     extra = [group for group in objectives if group not in groups]
     if missing or extra:
         raise ValueError(
-            f"target must name every subgroup once. The rows hold {groups}; "
+            f"objective (or its target) must name every subgroup once. The rows hold {groups}; "
             f"missing: {missing}, without rows: {extra}."
         )
     return [objectives[group] for group in groups]

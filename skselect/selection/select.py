@@ -15,7 +15,15 @@ from skselect._lib.sklearn import take_rows
 from skselect._lib.typing import BoolArray, ConfidenceSpec
 from skselect.curve.curve import RiskCoverageCurve
 from skselect.metrics._metric import ClassOptions, share_options
-from skselect.objectives import Coverage, Loss, Objective, check_objective, first_of, read_objective
+from skselect.objectives import (
+    Coverage,
+    Loss,
+    Objective,
+    check_objective,
+    each_of,
+    first_of,
+    read_objective,
+)
 from skselect.policy.certificate import check_vouched
 from skselect.policy.policy import AbstentionPolicy
 from skselect.policy.subgroups import Subgroups, name_of_subgroups, subgroup_codes
@@ -147,7 +155,7 @@ def select_threshold(
     found: ThresholdSelection | GroupedSelection
     if subgroups is not None:
         by = Subgroups.read(subgroups)
-        refuse_given(first, "subgroups: each subgroup has its own guarantee.")
+        refuse_given(objectives, "subgroups: each subgroup has its own guarantee.")
         subgroups = by.by
         name = subgroups if by.by_answer else name_of_subgroups(subgroups)
         if by.by_answer:
@@ -196,11 +204,12 @@ def the_only(objectives: Objective | Mapping[Any, Objective]) -> Objective:
     )
 
 
-def refuse_given(objective: Objective, instead: str) -> None:
+def refuse_given(objectives: Objective | Mapping[Any, Objective], instead: str) -> None:
     """Refuse a guarantee about the rows of one class where that cannot be told."""
-    for name in ("given_prediction", "given_class"):
-        if getattr(objective, name) is not None:
-            raise ValueError(f"{name} does not go with {instead}")
+    for objective in each_of(objectives):
+        for name in ("given_prediction", "given_class"):
+            if getattr(objective, name) is not None:
+                raise ValueError(f"{name} does not go with {instead}")
 
 
 def rows_given(

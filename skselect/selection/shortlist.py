@@ -13,7 +13,7 @@ from skselect._lib.checks.rows import refuse_weights
 from skselect._lib.typing import BoolArray
 from skselect.bounds._binomial import rows_for_quantile
 from skselect.exceptions import ArgumentError
-from skselect.objectives import Cost, Objective
+from skselect.objectives import Objective
 from skselect.policy.certificate import Caveat
 from skselect.policy.shortlist import PolicyShortlist, check_enough_classes
 from skselect.predictions.outcomes import Outcomes
@@ -102,7 +102,7 @@ def add_shortlist(
             "classifier.",
         )
     reasons = [caveat.reason for caveat in caveats if caveat.strikes]
-    if not asked.share and not (isinstance(objective, Cost) and objective.ignores_rows):
+    if not asked.share and not objective.ignores_rows:
         reasons.insert(0, _SAME_ROWS.format(level=asked.level))
     if objective.max_analyses > 1:
         reasons.append(_SEVERAL)

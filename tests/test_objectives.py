@@ -1,0 +1,68 @@
+"""Objectives of several subgroups, and conformal risk control for silent failures."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
+
+from skselect import (
+    Cost,
+    GeneralizedRisk,
+    InfeasibleTargetError,
+    Outcomes,
+    Risk,
+    SelectiveClassifier,
+    ThresholdTuner,
+    select_threshold,
+)
+
+SURE = Outcomes(np.zeros(400), np.linspace(0.6, 0.9, 400))
+GROUPS = np.arange(400) % 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Risk(0.1, method="empirical"), Risk(0.1)),
+        (Risk(0.1), Risk(0.1, method="empirical")),
+        (Cost(0.1, method="chow"), Cost(0.1)),
+    ],
+)
+def test_what_holds_for_all_subgroups_cannot_depend_on_which_comes_first(first, second):
+    """Else rows that trained the classifier, or set the threshold, were taken for fresh ones."""
+    with pytest.raises(ValueError, match=re.escape(f"{second!r} stands beside {first!r}")):
+        select_threshold(SURE, objective={0: first, 1: second}, subgroups=GROUPS)
+    X, y = np.arange(400.0)[:, None], GROUPS
+    fitted = FrozenEstimator(SelectiveClassifier(DummyClassifier(strategy="prior")).fit(X, y))
+    tuner = ThresholdTuner(fitted, {0: first, 1: second}, group_by=lambda X: X[:, 0] % 2)
+    with pytest.raises(ValueError, match="all look at the rows, or none does"):
+        tuner.fit(X, y)
+
+
+def test_no_subgroup_has_a_guarantee_about_the_rows_of_one_class():
+    objectives = {0: Risk(0.1), 1: Risk(0.1, given_class=1)}
+    with pytest.raises(ValueError, match="given_class does not go with subgroups: each subgroup"):
+        select_threshold(SURE, objective=objectives, subgroups=GROUPS)
+    tuner = ThresholdTuner(DummyClassifier(), objectives, group_by=lambda X: X[:, 0] % 2)
+    with pytest.raises(ValueError, match="given_class does not go with group_by: each subgroup"):
+        tuner.fit(np.arange(400.0)[:, None], GROUPS)
+
+
+@pytest.mark.parametrize("loss", [np.repeat([0.0, 1.0], [60, 39]), np.linspace(0, 0.5, 99)])
+def test_conformal_risk_control_says_what_it_could_have_met(loss):
+    confidence = np.linspace(0.9, 0.6, 99)  # errors at the end
+    rows = Outcomes(loss, confidence)
+
+    def found(target):
+        objective = GeneralizedRisk(target, method="mean")
+        return select_threshold(rows, objective=objective, assume="independent")
+
+    with pytest.raises(InfeasibleTargetError) as caught:
+        found(0.0099)
+    assert caught.value.least_target == pytest.approx((loss[0] + 1) / 100)
+    assert caught.value.rows_needed == 101  # 1 / 102 < 0.0099 < 1 / 101
+    selection = found(caught.value.least_target)
+    assert selection.certificate.n_accepted >= 1
+    assert selection.certificate.rows_needed == 99
