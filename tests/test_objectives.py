@@ -1,6 +1,8 @@
 """Objectives of several subgroups, and conformal risk control for silent failures."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -66,3 +68,10 @@ def test_conformal_risk_control_says_what_it_could_have_met(loss):
     selection = found(caught.value.least_target)
     assert selection.certificate.n_accepted >= 1
     assert selection.certificate.rows_needed == 99
+
+
+def test_objectives_are_imported_first_by_a_command():
+    """A command imports what it uses, and not all names of the package."""
+    code = "import sys; sys.argv = ['skselect']; import skselect.objectives"
+    code += "; assert 'skselect.display' not in sys.modules"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
