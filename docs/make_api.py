@@ -38,7 +38,7 @@ ROOMS = (
 TASKS = {
     "Wrap a classifier": "estimators",
     "Tune a threshold": "estimators.tuner objectives selection policy thresholds exceptions",
-    "Measure": "metrics inference estimators.scoring",
+    "Measure": "metrics inference scoring",
     "Calibrate": "calibration",
     "Report and draw": "report display",
     "Watch it run": "monitoring",
@@ -61,7 +61,7 @@ HEADINGS = {
         "Objectives": "objectives",
         "Thresholds, certificates and policies": "selection policy exceptions",
         "Predictions": "predictions curve",
-        "Metrics and scorers": "metrics estimators.scoring",
+        "Metrics and scorers": "metrics scoring",
         "Reports and pictures": "report display",
         "After deployment": "monitoring",
         "Pieces and files": "streaming",

@@ -504,12 +504,12 @@ class Combined:
     Examples
     --------
     >>> import numpy as np
-    >>> from skselect import Outcomes, select_threshold
+    >>> from skselect import Outcomes, Risk, select_threshold
     >>> from skselect.thresholds import Combined
     >>> rank = np.random.default_rng(0).permutation(300)
     >>> outcomes = Outcomes(rank < 9, rank)
     >>> method = Combined(0.5, sparse=True)
-    >>> found = select_threshold(outcomes, objective="risk", target=.05, method=method)
+    >>> found = select_threshold(outcomes, objective=Risk(.05, method=method))
     >>> round(found.coverage, 2)
     0.99
     """
