@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -1290,4 +1291,10 @@ def name_options(word: str, target: Any, **options: Any) -> Objective:
     stated = {name: value for name, value in options.items() if value is not None}
     objective = read_objective(word, target)
     assert isinstance(objective, Objective)
+    for name in stated:
+        takers = [one for one, kind in _KINDS.items() if name in signature(kind).parameters]
+        if word not in takers:
+            raise ArgumentError(
+                name, f"{name} goes with the objectives {takers}, not with {word!r}; leave it out."
+            )
     return objective.set_params(**stated)

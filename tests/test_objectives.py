@@ -10,6 +10,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 
 from skselect import (
+    AbstentionPolicy,
     Cost,
     GeneralizedRisk,
     InfeasibleTargetError,
@@ -17,8 +18,10 @@ from skselect import (
     Risk,
     SelectiveClassifier,
     ThresholdTuner,
+    certify,
     select_threshold,
 )
+from skselect.objectives import name_options
 
 SURE = Outcomes(np.zeros(400), np.linspace(0.6, 0.9, 400))
 GROUPS = np.arange(400) % 2
@@ -68,6 +71,27 @@ def test_conformal_risk_control_says_what_it_could_have_met(loss):
     selection = found(caught.value.least_target)
     assert selection.certificate.n_accepted >= 1
     assert selection.certificate.rows_needed == 99
+
+
+@pytest.mark.parametrize(
+    ("word", "options", "takers"),
+    [
+        ("risk", {"threshold_range": (0, 1)}, "['cwsa_plus', 'cwsa', 'selective_accuracy']"),
+        ("coverage", {"min_coverage": 0.3}, "['cwsa_plus', 'cwsa', 'selective_accuracy', 'risk']"),
+        ("cost", {"delta": 0.1}, "['risk', 'generalized_risk', 'coverage']"),
+    ],
+)
+def test_an_option_of_another_objective_is_refused_by_the_words_that_take_it(word, options, takers):
+    [name] = options
+    found = re.escape(f"{name} goes with the objectives {takers}, not with {word!r}; leave it out.")
+    with pytest.raises(ValueError, match=found):
+        name_options(word, 0.5, **options)
+
+
+def test_a_certificate_needs_an_objective():
+    policy = AbstentionPolicy(classes=np.array([0, 1]), threshold=0.8)
+    with pytest.raises(ValueError, match=r"objective must be one of \['risk', .* got None"):
+        certify(policy, [1], [[0.1, 0.9]], objective=None)
 
 
 def test_objectives_are_imported_first_by_a_command():
