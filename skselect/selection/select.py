@@ -75,7 +75,7 @@ def select_threshold(
     subgroups : array-like of shape (n,), DataFrame, "predicted_class" or Subgroups, default=None
         One threshold per subgroup, each certified by itself at `delta` over their number. The
         policy defers rows of other subgroups, or refuses them where a
-        :class:`~skselect.Subgroups` says so.
+        :class:`~skselect.policy.Subgroups` says so.
     confidence : str, callable or array of shape (n,), default=None
         How sure each row is. None: the default of the decision rule. Outcomes say it.
     shortlist : float in (0, 1) or Shortlist, default=None
