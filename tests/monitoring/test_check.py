@@ -24,52 +24,18 @@ from skselect._lib.notebook import percent, unwrap
 from skselect.bounds._binomial import critical_counts, log_evidence_below
 from skselect.monitoring import PolicyCheck
 from skselect.objectives import GUARANTEES
-from skselect.policy import Certificate
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 from skselect.report.answers import keeps_promise
 from skselect.selection.kept import Promise, Seen, check_counted
 from tests import brute
+from tests.selection.test_certify import certificate, ends, rows_with
 
 
 @pytest.fixture
 def policy():
     return AbstentionPolicy(classes=np.array([0, 1]), threshold=0.9)
-
-
-def rows_with(n_errors, n_accepted, n):
-    """Return n rows, of which a policy at 0.9 accepts some, so many of them wrong."""
-    sure = np.where(np.arange(n) < n_accepted, 0.95, 0.6)
-    y_true = np.where(np.arange(n) < n_errors, 0, 1)
-    return Predictions.from_proba(y_true, np.column_stack([1 - sure, sure]), labels=[0, 1])
-
-
-def certificate(**facts):
-    known = {
-        "objective": "risk",
-        "target": 0.03,
-        "delta": 0.05,
-        "method": "combined",
-        "guarantee": "high_probability",
-        "exact": True,
-        "caveats": (),
-        "threshold": 0.9,
-        "n": 500,
-        "n_accepted": 400,
-        "n_errors": 2,
-        "coverage": 0.8,
-        "risk": 0.005,
-        "pointwise_bound": 0.02,
-        "rows_needed": 99,
-    }
-    return Certificate(**known | facts)
-
-
-def ends(count, n, delta):
-    """Clopper and Pearson's bounds from below and above, each at delta."""
-    low = stats.beta.ppf(delta, count, n - count + 1) if count else 0.0
-    return low, stats.beta.ppf(1 - delta, count + 1, n - count) if count < n else 1.0
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.2])
@@ -362,16 +328,16 @@ def test_without_a_promise_a_target_is_needed(policy, facts):
 
 def test_what_cannot_be_checked_is_refused(policy):
     rows = rows_with(2, 400, 500)
-    with pytest.raises(ValueError, match="policy must be an AbstentionPolicy"):
-        check_policy(None, rows, target=0.1)
-    with pytest.raises(ValueError, match="or one Predictions or SelectiveState; got list"):
-        check_policy(policy, [0, 1], target=0.1)
-    with pytest.raises(ValueError, match=r"Did you mean 0.02\?"):
-        check_policy(policy, rows, target=0.98)
-    with pytest.raises(ValueError, match=r"Did you mean 0.05\?"):
-        check_policy(policy, rows, target=0.1, delta=0.95)
-    with pytest.raises(ValueError, match="sample_weight"):
-        check_policy(policy, replace(rows, sample_weight=np.linspace(1, 2, 500)), target=0.1)
+    weighted = replace(rows, sample_weight=np.linspace(1, 2, 500))
+    for arguments, asked, message in [
+        ((None, rows), {}, "policy must be an AbstentionPolicy"),
+        ((policy, [0, 1]), {}, "or one Predictions or SelectiveState; got list"),
+        ((policy, rows), {"target": 0.98}, r"Did you mean 0.02\?"),
+        ((policy, rows), {"delta": 0.95}, r"Did you mean 0.05\?"),
+        ((policy, weighted), {}, "sample_weight"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            check_policy(*arguments, **{"target": 0.1} | asked)
 
 
 def test_a_certificate_and_a_check_agree(policy):

@@ -163,35 +163,28 @@ def test_no_target_in_costs_is_met_by_accepting_nothing(policy):
     assert found.pointwise_bound == 10.0
 
 
-def test_certify_of_a_policy_that_answers_nothing(predictions):
-    nothing = AbstentionPolicy(classes=np.array([0, 1]), threshold=np.inf)
-    certificate = certify(nothing, predictions, target=0.1)
-    assert certificate.caveats == ("the policy accepts none of these rows",)
-
-
 def test_certify_on_the_rows_that_chose_the_threshold_is_no_certificate(predictions):
     tuned = select_threshold(predictions, objective="risk", target=0.2).policy
     certificate = certify(tuned, predictions)
     assert not certificate.is_certified
     assert "also chose the threshold" in unwrap(str(certificate))
     assert "fixed before these rows" not in unwrap(str(certificate))
+    assert certificate.notice == ""  # they say nothing against their promise
+    nothing = AbstentionPolicy(classes=np.array([0, 1]), threshold=np.inf)
+    caveats = certify(nothing, predictions, target=0.1).caveats
+    assert caveats == ("the policy accepts none of these rows",)
 
 
-def test_certify_wants_predictions(policy):
-    with pytest.raises(ValueError, match="or one Predictions; got list alone"):
-        certify(policy, [0, 1])
-
-
-def test_certify_refuses_other_classes_and_weights(policy, predictions):
-    other = Predictions.from_proba([0, 2], [[0.9, 0.1], [0.2, 0.8]])
-    with pytest.raises(ValueError, match="predictions are about the classes"):
-        certify(policy, other)
-    weighted = Predictions.from_proba([0, 1], [[0.9, 0.1], [0.2, 0.8]], sample_weight=[1, 2])
-    with pytest.raises(ValueError, match="sample_weight"):
-        certify(policy, weighted)
-    labels_only = Predictions.from_labels([0, 1], [0, 1], [0.9, 0.8])
-    with pytest.raises(ValueError, match="raw probabilities"):
-        certify(policy, labels_only)
+def test_certify_refuses_other_classes_and_weights(policy):
+    proba = [[0.9, 0.1], [0.2, 0.8]]
+    for rows, message in [
+        (Predictions.from_proba([0, 2], proba), "predictions are about the classes"),
+        (Predictions.from_proba([0, 1], proba, sample_weight=[1, 2]), "sample_weight"),
+        (Predictions.from_labels([0, 1], [0, 1], [0.9, 0.8]), "raw probabilities"),
+        ([0, 1], "or one Predictions; got list alone"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            certify(policy, rows)
 
 
 def test_certify_refuses_what_would_promise_nothing(policy, predictions):
@@ -216,7 +209,7 @@ def test_looks_divide_the_delta_of_a_check(policy, predictions):
 # The policy's own promise -------------------------------------------------------------------------
 
 
-def rows_with(n_errors, n_accepted, n, site="east"):
+def rows_with(n_errors, n_accepted, n):
     """Return n rows, of which a policy at 0.9 accepts some, so many of them wrong."""
     sure = np.arange(n) < n_accepted
     proba = np.where(sure, 0.95, 0.6)
@@ -224,26 +217,19 @@ def rows_with(n_errors, n_accepted, n, site="east"):
     return Predictions.from_proba(y_true, np.column_stack([1 - proba, proba]), labels=[0, 1])
 
 
-def promising(policy, **facts):
-    """Return the policy with a promise: at most 3 % wrong, but for what is said."""
+def certificate(**facts):
+    """Return a certificate that at most 3 % are wrong, but for what is said."""
     known = {
-        "objective": "risk",
-        "target": 0.03,
-        "delta": 0.05,
-        "method": "combined",
-        "guarantee": "high_probability",
-        "exact": True,
-        "caveats": (),
-        "threshold": 0.9,
-        "n": 500,
-        "n_accepted": 400,
-        "n_errors": 2,
-        "coverage": 0.8,
-        "risk": 0.005,
-        "pointwise_bound": 0.02,
-        "rows_needed": 99,
-    }
-    return replace(policy, certificate=Certificate(**known | facts))
+        "objective": "risk", "target": 0.03, "delta": 0.05, "method": "combined",
+        "guarantee": "high_probability", "exact": True, "caveats": (), "threshold": 0.9,
+        "n": 500, "n_accepted": 400, "n_errors": 2, "coverage": 0.8, "risk": 0.005,
+        "pointwise_bound": 0.02, "rows_needed": 99,
+    }  # fmt: skip
+    return Certificate(**known | facts)
+
+
+def promising(policy, **facts):
+    return replace(policy, certificate=certificate(**facts))
 
 
 def ends(count, n, delta=0.05):
@@ -327,16 +313,12 @@ def test_promises_that_these_rows_cannot_judge_are_left_alone(policy, facts):
 
 
 def test_a_promise_about_some_cases_is_compared_with_these_cases(policy):
-    found = certify(promising(policy, cases="whose true class is 0"), rows_with(216, 1285, 2000))
+    rows = rows_with(216, 1285, 2000)
+    found = certify(promising(policy, cases="whose true class is 0"), rows)
     assert found.notice.startswith(f"{NOT_MET} by these rows. It says: at most 3 % of the cases ")
     assert "Found here: 100 % (216 of 216; exact 90 % interval" in found.notice
-    assert certify(promising(policy, cases="whose true class is 1"),
-                   rows_with(216, 1285, 2000)).notice == ""  # fmt: skip
-
-
-def test_a_promise_about_unknown_cases_is_said_to_be_left_alone(policy):
-    found = certify(promising(policy, cases="of site 'a'"), rows_with(216, 1285, 2000))
-    assert found.notice == (
+    assert certify(promising(policy, cases="whose true class is 1"), rows).notice == ""
+    assert certify(promising(policy, cases="of site 'a'"), rows).notice == (
         "Not looked at here: the policy's own promise, which is about the cases of site 'a' alone."
     )
 
@@ -425,8 +407,3 @@ def test_ten_broken_promises_are_said_and_the_others_counted(policy, n_groups, o
     assert all(repr(site) in line for site, line in zip(sites, notice[:10], strict=False))
     more = [f"The same is true of {others} more subgroups."] if others else []
     assert notice[10:] == more
-
-
-def test_the_rows_that_chose_say_nothing_against_their_promise(predictions):
-    tuned = select_threshold(predictions, objective="risk", target=0.2).policy
-    assert certify(tuned, predictions).notice == ""
