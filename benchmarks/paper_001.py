@@ -38,9 +38,9 @@ from skselect import (
     SelectiveClassifier,
     evaluate,
 )
+from skselect._lib.decide import CONFIDENCES, max_proba
 from skselect.calibration._common import log_odds
 from skselect.metrics import compare_across_datasets, compare_models
-from skselect.predictions.confidence import CONFIDENCES, max_proba
 
 memory = Memory(Path(__file__).parent / ".cache", verbose=0)
 

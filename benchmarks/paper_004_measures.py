@@ -16,10 +16,10 @@ from skselect import (
     evaluate,
     select_threshold,
 )
+from skselect._lib.decide import normalized_entropy
 from skselect.losses import cau_loss
 from skselect.metrics._areas import review_at_reliability
 from skselect.metrics._cau import cau_components, cau_score
-from skselect.predictions.confidence import normalized_entropy
 
 MEASURES = {
     "cau": {}, "failure_auroc": {}, "failure_average_precision": {}, "aurc": {}, "augrc": {},

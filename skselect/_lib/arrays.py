@@ -1,8 +1,4 @@
-"""Arrays of many rows: sums and maxima of each row, comparison with rounding, columns by name.
-
-numpy takes about as long for a row of two numbers as for one of a hundred, so tables of few columns
-are reduced column by column.
-"""
+"""Arrays of many rows: pieces of them, comparison with rounding, columns by name."""
 
 from __future__ import annotations
 
@@ -11,59 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from skselect._lib.typing import FloatArray, IntArray
-
-#: Rows treated at once, so that intermediate results stay in the processor's cache.
-SPAN = 1 << 14
-
-#: Tables of up to this many columns are reduced column by column.
-_FEW = 4
+from skselect._lib.decide import SPAN
+from skselect._lib.typing import FloatArray
 
 
 def spans(n: int) -> Iterator[slice]:
     """Yield slices that cover n rows, `SPAN` at a time."""
     for start in range(0, n, SPAN):
         yield slice(start, min(start + SPAN, n))
-
-
-def row_sums(table: Any) -> FloatArray:
-    """Return the sum of each row, as float64."""
-    if table.shape[1] > _FEW:
-        return table.sum(axis=1, dtype=np.float64)
-    total = table[:, 0].astype(np.float64)
-    for k in range(1, table.shape[1]):
-        total += table[:, k]
-    return total
-
-
-def row_argmax(table: Any) -> IntArray:
-    """Return the position of the largest number of each row, the first of equal ones."""
-    if table.shape[1] > _FEW:
-        return table.argmax(axis=1)
-    found = np.zeros(len(table), dtype=np.int64)
-    for rows in spans(len(table)):
-        largest, place = table[rows, 0], found[rows]
-        for k in range(1, table.shape[1]):
-            larger = table[rows, k] > largest
-            place[:] = larger if k == 1 else np.where(larger, k, place)
-            if k + 1 < table.shape[1]:
-                largest = np.maximum(largest, table[rows, k])
-    return found
-
-
-def row_max(table: Any, place: IntArray | None = None) -> FloatArray:
-    """Return the largest number of each row, as float64; `place` is its column, if known."""
-    if table.shape[1] > _FEW:
-        return table.max(axis=1).astype(np.float64) if place is None else chosen(table, place)
-    largest = table[:, 0].astype(np.float64)
-    for k in range(1, table.shape[1]):
-        np.maximum(largest, table[:, k], out=largest)
-    return largest
-
-
-def chosen(table: Any, columns: IntArray) -> FloatArray:
-    """Return from each row the number in its own column, as float64."""
-    return table[np.arange(len(table)), columns].astype(np.float64)
 
 
 #: A value that differs from a bound by this share of it counts as equal: sums of floats round.

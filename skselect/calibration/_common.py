@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from skselect._lib import decide
 from skselect._lib.checks.rows import (
     check_confidence,
     check_length,
@@ -21,6 +23,8 @@ from skselect.curve.packing import run_starts
 
 #: The default offset, which keeps the log-odds of 0 and 1 finite.
 LEAST_OFFSET = 1e-15
+#: The numbers of the safeguard, which a calibrator does not show.
+_GUESS = ("share", "prior")
 
 
 class Calibrator(Protocol):
@@ -36,18 +40,27 @@ class Calibrator(Protocol):
 class ShowsFit(BaseEstimator):
     """A calibrator that shows the numbers it has learnt."""
 
-    #: The fitted numbers that a policy file keeps, without the underscore at the end.
+    #: The fitted map, a function of the score and of the numbers that a policy file keeps: their
+    #: names are those of the fitted attributes, without the underscore at the end.
+    map: Callable[..., FloatArray]
     stored: tuple[str, ...]
 
+    @property
+    def fitted(self) -> dict[str, Any]:
+        """The fitted numbers by name."""
+        try:
+            return {name: getattr(self, f"{name}_") for name in self.stored}
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+
+    def predict(self, score: Any) -> FloatArray:
+        """Return a probability for each score, in [0, 1]."""
+        return self.map(np.asarray(score, dtype=np.float64), **self.fitted)
+
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        learnt = {
-            name: getattr(self, f"{name}_", None)
-            for name in self.stored
-            if name not in ("share", "prior")
-        }
-        numbers = [
-            f"{name} {value:.4g}" for name, value in learnt.items() if isinstance(value, float)
-        ]
+        learnt = {x: getattr(self, f"{x}_", None) for x in self.stored if x not in _GUESS}
+        numbers = [f"{name} {x:.4g}" for name, x in learnt.items() if isinstance(x, float)]
         text = str(super().__repr__(N_CHAR_MAX))
         return f"<{text}: {', '.join(numbers)}>" if numbers else text
 
@@ -91,12 +104,8 @@ class ScoreCalibrator(ShowsFit, ABC):
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         """Fit the map to checked rows of positive weight."""
 
-    @abstractmethod
-    def predict(self, score: Any) -> FloatArray:
-        """Return a probability for each score."""
 
-
-class Safeguarded(ShowsFit, ABC):
+class Safeguarded(ShowsFit):
     """A fitted map q, mixed with a guess: (1 - share) q + share prior.
 
     On separable rows the fitted probabilities of a map with few parameters go to 0 and 1, but n
@@ -112,36 +121,10 @@ class Safeguarded(ShowsFit, ABC):
     def __init__(self, *, safeguard: bool = True) -> None:
         self.safeguard = safeguard
 
-    @abstractmethod
-    def _map(self, score: FloatArray) -> FloatArray:
-        """Return q, the fitted map without the safeguard."""
-
-    def predict(self, score: Any) -> FloatArray:
-        """Return a probability for each score, in [0, 1]."""
-        check_is_fitted(self)
-        fitted = self._map(np.asarray(score, dtype=np.float64))
-        return (1.0 - self.share_) * fitted + self.share_ * self.prior_
-
 
 def log_odds(probability: FloatArray, offset: float = LEAST_OFFSET) -> FloatArray:
     """Return log((p + offset)/(1 - p + offset)), finite and rising for every p in [0, 1]."""
-    p = np.asarray(probability, dtype=np.float64)
-    return np.log(p + offset) - np.log(1.0 - p + offset)
-
-
-def expit(x: FloatArray) -> FloatArray:
-    """Return 1/(1 + exp(-x)).
-
-    By numpy alone, and as exact as scipy's: so a policy written as a Python file computes the same
-    bits without scipy.
-    """
-    return np.asarray(1.0 / (1.0 + np.exp(-x)))
-
-
-def softmax(logits: FloatArray) -> FloatArray:
-    """Return exp(x) of each row divided by its sum, by numpy alone as in :func:`expit`."""
-    relative = np.exp(logits - np.max(logits, axis=1, keepdims=True))
-    return np.asarray(relative / np.sum(relative, axis=1, keepdims=True))
+    return decide.log_odds(np.asarray(probability, dtype=np.float64), offset)
 
 
 def log_odds_offset(probability: FloatArray) -> float:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from sklearn.utils.validation import check_is_fitted
 
+from skselect._lib.decide import interpolate, venn_abers_interval, venn_abers_map
 from skselect._lib.typing import FloatArray
 from skselect.calibration._common import ScoreCalibrator, group_by_score
 
@@ -15,15 +15,10 @@ from skselect.calibration._common import ScoreCalibrator, group_by_score
 class _Interpolation(ScoreCalibrator):
     """A map that is linear between knots, and flat outside them."""
 
-    stored = ("knots", "values")
+    map, stored = staticmethod(interpolate), ("knots", "values")
 
     knots_: FloatArray
     values_: FloatArray
-
-    def predict(self, score: Any) -> FloatArray:
-        """Return a probability for each score, in [0, 1]."""
-        check_is_fitted(self)
-        return np.interp(np.asarray(score, dtype=np.float64), self.knots_, self.values_)
 
 
 class IsotonicCalibrator(_Interpolation):
@@ -152,7 +147,7 @@ class VennAbersCalibrator(ScoreCalibrator):
     (array([0.333]), array([0.667]))
     """
 
-    stored = ("knots", "lower", "upper")
+    map, stored = staticmethod(venn_abers_map), ("knots", "lower", "upper")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         self.knots_, total, success = group_by_score(score, y, weight)
@@ -161,22 +156,12 @@ class VennAbersCalibrator(ScoreCalibrator):
         mirrored = _fit_with_one_more_success(total[::-1], (total - success)[::-1])
         self.lower_: FloatArray = 1.0 - mirrored[::-1]
 
-    def predict(self, score: Any) -> FloatArray:
-        """Return a probability for each score, strictly inside (0, 1)."""
-        low, high = self.predict_interval(score)
-        return high / (1.0 - low + high)
-
     def predict_interval(self, score: Any) -> tuple[FloatArray, FloatArray]:
         """Return p0 and p1 for each score.
 
         Between two knots p0 is that of the knot below, and p1 that of the knot above.
         """
-        check_is_fitted(self)
-        scores = np.asarray(score, dtype=np.float64)
-        above = np.append(self.upper_, 1.0)[np.searchsorted(self.knots_, scores, side="left")]
-        below = np.append(0.0, self.lower_)[np.searchsorted(self.knots_, scores, side="right")]
-        missing = np.isnan(scores)
-        return np.where(missing, np.nan, below), np.where(missing, np.nan, above)
+        return venn_abers_interval(np.asarray(score, dtype=np.float64), **self.fitted)
 
 
 def _fit_with_one_more_success(total: FloatArray, success: FloatArray) -> FloatArray:

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
+from skselect._lib.decide import beta_map, both_sides, platt_map
 from skselect._lib.typing import FloatArray
-from skselect.calibration._common import Safeguarded, ScoreCalibrator, expit
+from skselect.calibration._common import Safeguarded, ScoreCalibrator
 
 #: A smaller relative spread is a rounding error.
 _SAME = 1e-13
@@ -52,6 +53,7 @@ class PlattCalibrator(Safeguarded, ScoreCalibrator):
     array([0.42, 0.5 , 0.58])
     """
 
+    map = staticmethod(platt_map)
     stored = ("slope", "intercept", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
@@ -64,10 +66,6 @@ class PlattCalibrator(Safeguarded, ScoreCalibrator):
             fit = _fit_logistic([], target, weight)
         self.slope_ = fit.slopes[0] if fit.slopes else 0.0
         self.intercept_ = fit.intercept
-
-    def _map(self, score: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):  # exp(inf) is right here
-            return expit(self.slope_ * score + self.intercept_)
 
 
 class BetaCalibrator(Safeguarded, ScoreCalibrator):
@@ -101,22 +99,12 @@ class BetaCalibrator(Safeguarded, ScoreCalibrator):
     array([0.28, 0.5 , 0.72])
     """
 
+    map = staticmethod(beta_map)
     stored = ("a", "b", "c", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
         self.prior_, self.share_ = _base_rate(y, weight), _laplace_share(weight, self.safeguard)
         self.a_, self.b_, self.c_ = _fit_beta(score, y, weight)
-
-    def _map(self, score: FloatArray) -> FloatArray:
-        low, high = _sides(score)
-        with np.errstate(over="ignore"):
-            return expit(self.a_ * low + self.b_ * high + self.c_)
-
-
-def _sides(score: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log q and -log(1 - q) of log-odds."""
-    with np.errstate(invalid="ignore"):  # nan stays nan
-        return -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
 
 
 def _base_rate(y: FloatArray, weight: FloatArray) -> float:
@@ -133,7 +121,7 @@ def _laplace_share(weight: FloatArray, safeguard: bool) -> float:
 
 def _fit_beta(score: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float, float]:
     """Return the best a, b >= 0 and c: of the fit without bounds, else with a = 0 or b = 0."""
-    low, high = _sides(score)
+    low, high = both_sides(score)
     # For small scores low and high are nearly collinear; their sum and difference are not.
     free = _fit_logistic([score, high - low], y, weight)
     a, b = free.slopes[0] - free.slopes[1], free.slopes[0] + free.slopes[1]

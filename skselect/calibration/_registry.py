@@ -96,9 +96,7 @@ def store_maps(
 ) -> list[dict[str, Any]]:
     """Return fitted maps as plain numbers; nothing for a calibrator of the user's own."""
     if kind in CALIBRATORS:
-        return [
-            {name: np.asarray(getattr(m, f"{name}_")).tolist() for name in m.stored} for m in maps
-        ]
+        return [{name: np.asarray(x).tolist() for name, x in m.fitted.items()} for m in maps]
     if allow_external:
         return []
     raise ValueError(

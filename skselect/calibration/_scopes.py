@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from skselect._lib.arrays import are_constant
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import silence_repeats
+from skselect._lib.decide import calibrate, calibrate_confidence, find_inputs
 from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray
-from skselect.calibration._common import LEAST_OFFSET, log_odds, log_odds_offset
+from skselect.calibration._common import LEAST_OFFSET, log_odds_offset
 from skselect.calibration._registry import (
     Missing,
     apply_map,
@@ -89,11 +91,11 @@ class ClassCalibration:
         offset = log_odds_offset(scores[weight > 0]) if is_proba else LEAST_OFFSET
         if _is_native(kind, n_classes):
             softmax = SoftmaxTemperature(safeguard=template.safeguard)
-            fitted = softmax.fit(_logits(response, scores, offset), codes, weight)
-            return cls(kind, response, (fitted,), offset)
+            (logits,) = find_inputs(_describe(softmax, kind, response, offset), scores)
+            return cls(kind, response, (softmax.fit(logits, codes, weight),), offset)
         positives = [1] if n_classes == 2 else range(n_classes)
         maps: list[Any] = []
-        columns = _columns(template, response, scores, offset)
+        columns = find_inputs(_describe(template, kind, response, offset), scores)
         for column, k in zip(columns, positives, strict=True):
             known = ~np.isnan(column)
             outcome = (codes[known] == k).astype(np.float64)
@@ -108,22 +110,17 @@ class ClassCalibration:
         A row to which all maps give 0 gets equal probabilities. A class whose decision value is
         nan, because the model does not know it, gets 0.
         """
-        first = self.maps[0]
-        if isinstance(first, SoftmaxTemperature | Missing):  # one map for all classes, or none
-            logits = _logits(self.response, scores, self.offset)
-            return first.predict(np.where(np.isnan(logits), -np.inf, logits))
-        columns = _columns(first, self.response, scores, self.offset)
-        mapped = [_apply_where_known(m, x) for m, x in zip(self.maps, columns, strict=True)]
-        if len(mapped) == 1:
-            return np.column_stack([1.0 - mapped[0], mapped[0]])
-        proba = np.column_stack(mapped)
-        total = proba.sum(axis=1, keepdims=True)
-        uniform = np.full_like(proba, 1.0 / proba.shape[1])
-        return np.divide(proba, total, out=uniform, where=total > 0)
+        return calibrate(self.applied(), scores)
 
     def honest(self, confidence: FloatArray) -> FloatArray:
         """Return the confidence as it is: it comes from calibrated probabilities."""
         return confidence
+
+    def applied(self) -> dict[str, Any]:
+        """Return the calibration as :mod:`skselect._lib.decide` takes it."""
+        maps = [partial(_apply_where_known, fitted) for fitted in self.maps]
+        said = _describe(self.maps[0], self.kind, self.response, self.offset)
+        return {**said, "scope": "probabilities", "maps": maps}
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
@@ -155,31 +152,24 @@ class ClassCalibration:
             )
 
 
-def _columns(calibrator: Any, response: str, scores: FloatArray, offset: float) -> list[FloatArray]:
-    """Return the input of each map."""
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim == 1:
-        columns = [scores]
-    elif scores.shape[1] == 2:
-        columns = [scores[:, 1]]
-    else:
-        columns = list(scores.T)
-    known = offset if response == "predict_proba" else None
-    return [_map_input(calibrator, column, known) for column in columns]
-
-
-def _map_input(calibrator: Any, score: FloatArray, offset: float | None) -> FloatArray:
-    """Return the input of a map: log-odds if it reads those, else the score itself.
+def _describe(calibrator: Any, kind: str, response: str, offset: float | None) -> dict[str, Any]:
+    """Return what decides the input of a map, for :func:`skselect._lib.decide.find_inputs`.
 
     The offset is None for scores that are no probabilities.
     """
-    if offset is None or not getattr(calibrator, "reads_log_odds", False):
-        return score
-    return log_odds(score, offset)
+    is_proba = response == "predict_proba" and offset is not None
+    return {
+        "kind": "softmax" if isinstance(calibrator, SoftmaxTemperature) else kind,
+        "reads_log_odds": is_proba and getattr(calibrator, "reads_log_odds", False),
+        "response": response,
+        "offset": offset,
+    }
 
 
 def _apply_where_known(fitted: Any, column: FloatArray) -> FloatArray:
     """Return the probabilities of a column of scores, 0 where the score is nan."""
+    if isinstance(fitted, SoftmaxTemperature):
+        return fitted.predict(np.where(np.isnan(column), -np.inf, column))
     unknown = np.isnan(column)
     if not unknown.any():
         return apply_map(fitted, column)
@@ -192,12 +182,6 @@ def _apply_where_known(fitted: Any, column: FloatArray) -> FloatArray:
 def _is_native(kind: str, n_classes: int) -> bool:
     """Tell whether one map serves all classes at once."""
     return kind == "temperature" and n_classes > 2
-
-
-def _logits(response: str, scores: FloatArray, offset: float) -> FloatArray:
-    """Return logits of shape (n, K): decision values, or logarithms of probabilities."""
-    scores = np.asarray(scores, dtype=np.float64)
-    return np.log(scores + offset) if response == "predict_proba" else scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,8 +241,9 @@ class ConfidenceCalibration:
         template = copy_unfitted(calibrator)
         weight = np.ones(len(correct)) if sample_weight is None else sample_weight
         offset = log_odds_offset(confidence[weight > 0]) if is_probability else None
-        fitted = fit_map(template, _map_input(template, confidence, offset), correct, weight)
-        return cls(calibrator_name(template), fitted, offset)
+        kind = calibrator_name(template)
+        (read,) = find_inputs(_describe(template, kind, "predict_proba", offset), confidence)
+        return cls(kind, fit_map(template, read, correct, weight), offset)
 
     def predict_proba(self, scores: FloatArray) -> FloatArray:
         """Return the class probabilities as they are."""
@@ -266,7 +251,12 @@ class ConfidenceCalibration:
 
     def honest(self, confidence: FloatArray) -> FloatArray:
         """Return the calibrated confidence: the probability of being right, shape (n,)."""
-        return apply_map(self.map, _map_input(self.map, confidence, self.offset))
+        return calibrate_confidence(self.applied(), confidence)
+
+    def applied(self) -> dict[str, Any]:
+        """Return the calibration as :mod:`skselect._lib.decide` takes it."""
+        said = _describe(self.map, self.kind, "predict_proba", self.offset)
+        return {**said, "scope": "confidence", "maps": [partial(apply_map, self.map)]}
 
     def to_dict(self, *, allow_external: bool = False) -> dict[str, Any]:
         """Return the map as plain numbers; a calibrator of yours leaves its name only."""

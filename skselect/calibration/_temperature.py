@@ -12,8 +12,9 @@ import numpy as np
 from scipy import optimize, special
 
 from skselect._lib.checks.rows import warn_small_weights
+from skselect._lib.decide import softmax_map, temperature_map
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.calibration._common import Safeguarded, ScoreCalibrator, expit, softmax
+from skselect.calibration._common import Safeguarded, ScoreCalibrator
 
 #: The lowest and the highest temperature, in units of the mean score: below the lowest all
 #: probabilities are 0 or 1, above the highest all are equal.
@@ -83,6 +84,7 @@ class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
     (array([0.13, 0.87]), array([0., 1.]))
     """
 
+    map = staticmethod(temperature_map)
     stored = ("temperature", "share", "prior")
 
     def _fit(self, score: FloatArray, y: FloatArray, weight: FloatArray) -> None:
@@ -105,10 +107,6 @@ class TemperatureCalibrator(Safeguarded, ScoreCalibrator):
         temperature, self.share_ = _fit_temperature(true_class_proba, weight, 0.5, self.safeguard)
         self.temperature_ = min(temperature * scale, _LARGEST_FLOAT)
 
-    def _map(self, score: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):  # exp(inf) is right here
-            return expit(score / self.temperature_)
-
 
 class SoftmaxTemperature(Safeguarded):
     """Divide the logits of all classes by one temperature, as :class:`TemperatureCalibrator` does.
@@ -126,6 +124,7 @@ class SoftmaxTemperature(Safeguarded):
         1/K each.
     """
 
+    map = staticmethod(softmax_map)
     stored = ("temperature", "share", "prior")
 
     def fit(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> SoftmaxTemperature:
@@ -160,9 +159,6 @@ class SoftmaxTemperature(Safeguarded):
         )
         self.temperature_ = min(temperature * scale, _LARGEST_FLOAT)
         return self
-
-    def _map(self, score: FloatArray) -> FloatArray:
-        return softmax(score / self.temperature_)
 
 
 def _fit_temperature(

@@ -66,6 +66,7 @@ from skselect.policy.policy import (
     AbstentionPolicy,
     External,
     count_at_quantiles,
+    decide_given,
     nullable,
     warn_if_far,
 )
@@ -727,8 +728,7 @@ def _decide(
         proba[~known] = 1.0 / len(policy.classes)  # a placeholder: these rows are handed over
         with naming_rows(proba, piece.index, columns.proba, file):
             # `apply` compares the confidences of the whole table, not of a piece.
-            decisions = policy._check_and_apply(proba, None, subgroups, None)  # noqa: SLF001
-            decided = policy.frame(decisions, piece.index)
+            decided = policy.frame(decide_given(policy, proba, subgroups=subgroups), piece.index)
         decided.loc[~known, ["label", "suggestion"]] = pd.NA
         decided.loc[~known, "confidence"] = np.nan
         decided["accepted"] &= known

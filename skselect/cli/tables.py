@@ -25,13 +25,8 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from skselect._lib.checks.labels import check_known, check_labels, encode_labels
-from skselect._lib.checks.rows import (
-    RANGE_TOLERANCE,
-    SUM_TOLERANCE,
-    check_any_rows,
-    check_columns,
-    check_positive_proba,
-)
+from skselect._lib.checks.rows import check_any_rows, check_columns, check_positive_proba
+from skselect._lib.decide import RANGE_TOLERANCE, SUM_TOLERANCE
 from skselect._lib.files import naming_output, read_parquet, row_bar
 from skselect._lib.typing import BoolArray, IntArray, LabelArray
 from skselect.predictions.confidence import compute_confidence

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from skselect._lib.arrays import SPAN
+from skselect._lib.decide import SPAN
 from skselect._lib.typing import FloatArray, IntArray
 from skselect.curve import packing
 from skselect.curve.packing import KeyArray

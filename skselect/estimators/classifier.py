@@ -39,6 +39,7 @@ from skselect._lib.checks.options import (
     warn_unseen,
 )
 from skselect._lib.checks.rows import check_weight, silence_repeats
+from skselect._lib.decide import CONFIDENCES
 from skselect._lib.sklearn import CallbackSupportMixin, take_rows, with_callbacks
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration._registry import CALIBRATORS, calibrator_name
@@ -84,11 +85,7 @@ from skselect.estimators.out_of_fold import (
 )
 from skselect.policy.policy import AbstentionPolicy, Decisions, apply_policy
 from skselect.policy.seen_rows import SeenRows
-from skselect.predictions.confidence import (
-    ANSWER_CONFIDENCES,
-    CONFIDENCES,
-    confidence_of_answers,
-)
+from skselect.predictions.confidence import ANSWER_CONFIDENCES, confidence_of_answers
 from skselect.predictions.decisions import DECISIONS, DecisionRule
 
 

@@ -19,7 +19,8 @@ from sklearn.utils.metadata_routing import (
 )
 
 from skselect._lib.checks.labels import check_known, check_labels, encode_labels
-from skselect._lib.checks.rows import RANGE_TOLERANCE, check_proba
+from skselect._lib.checks.rows import check_proba
+from skselect._lib.decide import RANGE_TOLERANCE
 from skselect._lib.sklearn import (
     begin_fit,
     count_rows,

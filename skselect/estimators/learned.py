@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from skselect._lib.arrays import column_names, take_columns
 from skselect._lib.checks import shown, trusted
+from skselect._lib.decide import OWN_FEATURES, describe_answers
 from skselect._lib.notebook import NotebookText
 from skselect._lib.sklearn import weight_parameter
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
@@ -28,7 +29,7 @@ from skselect.metrics._influence import clustered_error
 from skselect.metrics._rows import ScoredRows
 from skselect.predictions.confidence import confidence_of_answers
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import OWN_FEATURES, LearnedScore, describe_answers
+from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 
 #: With fewer errors among the out-of-fold answers the guard keeps the plain confidence.

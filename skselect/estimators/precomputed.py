@@ -13,14 +13,12 @@ from skselect._lib.checks import as_array, shown, warn_user
 from skselect._lib.checks.labels import check_classes, check_known, check_labels, encode_labels
 from skselect._lib.checks.options import check_choice
 from skselect._lib.checks.rows import (
-    RANGE_TOLERANCE,
     check_class_columns,
     check_length,
     check_proba,
     check_weight,
-    match_columns,
-    refuse_one_row_or_two,
 )
+from skselect._lib.decide import RANGE_TOLERANCE, match_columns, refuse_one_row_or_two
 from skselect._lib.typing import FloatArray, LabelArray
 
 KINDS = ("proba", "logit", "logprob")
@@ -155,7 +153,8 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
             places = match_columns(names, classes, "X", remedy)
         else:
             places = None
-        refuse_one_row_or_two(X, len(classes), "X")
+        if len(classes) == 2:
+            refuse_one_row_or_two(X if hasattr(X, "shape") else as_array(X, "X"), "X")
         if places is None:
             values = as_array(X, "X")
         elif names is None:

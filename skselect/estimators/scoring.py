@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from skselect._lib.arrays import reaches, row_argmax
+from skselect._lib.arrays import reaches
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.labels import check_labels, encode_labels
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
 from skselect._lib.checks.rows import check_length, check_proba, check_weight
+from skselect._lib.decide import max_proba, row_argmax
 from skselect._lib.sklearn import (
     BaseScorer,
     count_rows,
@@ -29,7 +30,7 @@ from skselect.metrics import SPECS, MetricSpec
 from skselect.metrics._evaluate import check_direction
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import relative_to
-from skselect.predictions.confidence import confidence_of_proba, max_proba
+from skselect.predictions.confidence import confidence_of_proba
 from skselect.predictions.predictions import Predictions
 
 #: Threshold at which a classifier that never abstains is scored.

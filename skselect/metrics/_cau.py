@@ -11,9 +11,9 @@ import numpy as np
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_number
 from skselect._lib.checks.rows import check_has_proba
+from skselect._lib.decide import normalized_entropy
 from skselect._lib.typing import FloatArray
 from skselect.metrics._metric import ClassOptions, check_eps, metric, share_options
-from skselect.predictions.confidence import normalized_entropy
 from skselect.predictions.predictions import Predictions
 
 __all__ = ["CauComponents", "cau_components", "cau_cost_score", "cau_score", "right_entropy_score"]

@@ -11,10 +11,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from skselect._lib.arrays import SPAN
 from skselect._lib.checks import warn_user
 from skselect._lib.checks.options import check_choice, check_number, check_threshold
 from skselect._lib.checks.rows import check_unit_confidence
+from skselect._lib.decide import SPAN
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.curve import cwsa as definition
 from skselect.curve.curve import RiskCoverageCurve

@@ -6,13 +6,12 @@ same rows.
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
-import pprint
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,22 +36,24 @@ from skselect._lib.checks.options import (
     check_learnable,
     check_number,
     check_threshold,
-    refuse_answers,
 )
-from skselect._lib.checks.rows import (
-    check_confidence,
-    check_length,
-    check_positive_proba,
-    check_proba,
-    check_vector,
-    match_columns,
-    refuse_one_row_or_two,
+from skselect._lib.checks.rows import check_confidence, check_length
+from skselect._lib.decide import (
+    CONFIDENCES,
+    OWN_FEATURES,
+    check_asked,
+    check_scores,
+    check_witnesses,
+    decide_rows,
+    find_thresholds,
+    list_rejected,
+    refuse_unused,
+    tell,
 )
 from skselect._lib.files import digest_json, read_json, write_whole
 from skselect._lib.notebook import NotebookText
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.calibration._scopes import Calibration, ConfidenceCalibration, restore_calibration
-from skselect.policy import standalone
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
@@ -63,10 +64,15 @@ from skselect.policy.certificate import (
     threshold_to_json,
 )
 from skselect.policy.shortlist import PolicyShortlist, check_shortlisted
+from skselect.policy.standalone import write_source
 from skselect.policy.subgroups import GroupThresholds, describe_promises
-from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES, confidence_of_answers
+from skselect.predictions.confidence import (
+    ANSWER_CONFIDENCES,
+    confidence_of_answers,
+    confidence_of_proba,
+)
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import OWN_FEATURES, LearnedScore
+from skselect.predictions.learned import LearnedScore
 
 SCHEMA = "skselect.policy"
 #: Version 2 added `decision`, `cost_matrix` and `groups`, version 3 `shortlist` and learned
@@ -83,6 +89,13 @@ _SIGNED = 3
 #: From how many rows on a table is compared with the rows that tuned the policy; how far a share
 #: must be off, at least; and how often chance alone may say so, for rows of the same population.
 _LARGE, _FAR, _CHANCE = 1_000, 0.05, 1e-3
+
+
+#: What to do where Predictions of a policy with a learned confidence are wanted.
+_NO_PREDICTIONS = (
+    " Where Predictions are wanted, pass Predictions.from_labels(y_true, y_pred, confidence) with "
+    "the columns suggestion and confidence of its decisions."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +327,7 @@ class AbstentionPolicy(NotebookText):
             probability .001 in two samples of one population. The probabilities may be
             calibrated already. Where the policy has no such quantiles, nothing is compared.
         """
-        decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
+        decisions = decide_given(self, y_proba, y_pred, subgroups, witnesses)
         n = len(decisions.accepted)
         if n >= _LARGE:
             warn_if_far(self, count_at_quantiles(self, decisions.confidence), n)
@@ -358,20 +371,13 @@ class AbstentionPolicy(NotebookText):
         >>> {name: column.item() for name, column in decided.items()}
         {'label': None, 'suggestion': 'yes', 'accepted': False, 'confidence': 0.6, 'threshold': 0.8}
         """
-        decisions = self._check_and_apply(y_proba, y_pred, subgroups, witnesses)
+        decisions = decide_given(self, y_proba, y_pred, subgroups, witnesses)
         if (n := len(decisions.accepted)) >= _LARGE:
             warn_if_far(self, count_at_quantiles(self, decisions.confidence), n)
-        labels = np.array([*self.classes.tolist(), None], dtype=object)  # the last has code -1
-        label = labels[_accepted_codes(decisions)]
-        return self._columns(decisions, label, self.classes[decisions.y_pred], None)
-
-    def _check_and_apply(
-        self, y_proba: Any, y_pred: Any, subgroups: Any, witnesses: Any
-    ) -> Decisions:
-        scores = check_scores(y_proba, self.classes, self.response)
-        answers = self._check_answers(y_pred, len(scores))
-        opinions = self._check_opinions(witnesses, len(scores))
-        return apply_policy(self, scores, answers, subgroups, opinions)
+        proba, codes, rated = decisions.y_proba, decisions.y_pred, decisions.confidence
+        shortlist = None if self.shortlist is None else vars(self.shortlist)
+        told = {"classes": self.classes, "shortlist": shortlist}
+        return tell(told, proba, codes, rated, decisions.threshold)
 
     def accepts(self, confidence: Any, *, subgroups: Any = None) -> BoolArray:
         """Tell which confidences are high enough, compared as float64.
@@ -388,42 +394,12 @@ class AbstentionPolicy(NotebookText):
         """
         none = np.shape(confidence) == (0,)
         values = np.empty(0) if none else check_confidence(confidence)
-        return np.asarray(values >= _find_thresholds(self, subgroups, len(values)))
-
-    def _check_answers(self, y_pred: Any, n: int) -> IntArray | None:
-        """Check an estimator's own answers and return their codes."""
-        if self.rule.decision != "estimator":
-            refuse_answers(y_pred, self.rule.decision)
-            return None
-        given = check_given(y_pred, "y_pred", "a policy with decision='estimator'")
-        if n == 0 and np.shape(given) == (0,):
-            return np.empty(0, dtype=np.int64)
-        labels = check_labels(given, "y_pred")
-        check_length("y_pred", labels, n, "y_proba")
-        codes = encode_labels(labels, self.classes, "y_pred")
-        return check_known(
-            codes, labels, self.classes, "y_pred", "The policy was made for these classes only."
-        )
-
-    def _check_opinions(self, witnesses: Any, n: int) -> dict[str, FloatArray]:
-        """Check what a learned confidence asks beside the scores."""
-        if not isinstance(self.confidence, LearnedScore):
-            if witnesses:
-                raise ValueError("witnesses: this policy's confidence asks none; leave them out.")
-            return {}
-        given = _check_asked(self.confidence, witnesses)
-        found = {}
-        for name in self.confidence.asks:
-            place = f"witnesses[{name!r}]"
-            if name in self.confidence.witnesses:
-                values = check_scores(given[name], self.classes, "predict_proba", place)
-            else:
-                values = check_vector(given[name], place) if n else np.empty(0)
-                if not np.all(np.isfinite(values)):
-                    raise ValueError(f"{place} has NaN or infinite values.")
-            check_length(place, values, n, "y_proba")
-            found[name] = values
-        return found
+        groups = None
+        if self.groups is None:
+            refuse_unused(describe_policy(self), None, subgroups, None)
+        else:
+            groups = self.groups.encode(subgroups, len(values))
+        return np.asarray(values >= find_thresholds(describe_policy(self), values, groups))
 
     def labels(self, decisions: Decisions) -> LabelArray:
         """Return the predicted labels, the abstain label where a row is not accepted.
@@ -457,28 +433,20 @@ class AbstentionPolicy(NotebookText):
 
     def frame(self, decisions: Decisions, index: Any = None) -> pd.DataFrame:
         """Return decisions as a DataFrame."""
-        labels = nullable(self.classes)
-        label = labels.take(_accepted_codes(decisions), allow_fill=True)
-        suggestion = labels.take(decisions.y_pred)
-        return pd.DataFrame(self._columns(decisions, label, suggestion, pd.NA), index=index)
-
-    def _columns(
-        self, decisions: Decisions, label: Any, suggestion: Any, missing: Any
-    ) -> dict[str, Any]:
-        """Return the columns of a table of decisions."""
+        labels, accepted = nullable(self.classes), decisions.accepted
+        codes = np.where(accepted, decisions.y_pred, -1)
         columns = {
-            "label": label,
-            "suggestion": suggestion,
-            "accepted": decisions.accepted,
+            "label": labels.take(codes, allow_fill=True),
+            "suggestion": labels.take(decisions.y_pred),
+            "accepted": accepted,
             "confidence": decisions.confidence,
             "threshold": decisions.threshold,
         }
         if self.shortlist is not None:
-            rows = np.flatnonzero(~decisions.accepted)
-            names = self.shortlist.names(decisions.y_proba[rows], self.classes)
-            columns["shortlist"] = np.full(len(label), missing, dtype=object)
-            columns["shortlist"][rows] = pd.Series(names, dtype=object).to_numpy()
-        return columns
+            proba, least = decisions.y_proba, self.shortlist.least_proba
+            columns["shortlist"] = list_rejected(proba, accepted, self.classes, least)
+            columns["shortlist"][accepted] = pd.NA
+        return pd.DataFrame(columns, index=index)
 
     # Saving ------------------------------------------------------------------------------
 
@@ -600,7 +568,7 @@ class AbstentionPolicy(NotebookText):
         >>> gate["decide"]([[.9, .1], [.4, .6]])["label"]
         array(['no', None], dtype=object)
         """
-        text = _write_source(json.loads(str(self.to_json())), self._describe_promises())
+        text = write_source(json.loads(str(self.to_json())), self._describe_promises())
         if path is None:
             return text
         write_whole(Path(path), text)
@@ -740,6 +708,47 @@ def _restore_learned(stored: dict[str, Any]) -> LearnedScore:
     )
 
 
+def decide_given(
+    policy: AbstentionPolicy,
+    y_proba: Any,
+    y_pred: Any = None,
+    subgroups: Any = None,
+    witnesses: Any = None,
+) -> Decisions:
+    """Decide on what a user gives; nothing is compared with the rows that tuned the policy."""
+    applied = describe_policy(policy)
+    refuse_unused(applied, y_pred, subgroups, witnesses)
+    scores = check_scores(applied, as_array(y_proba, "y_proba"), column_names(y_proba))
+    answers = opinions = None
+    if policy.rule.decision == "estimator":
+        answers = _check_answers(policy, y_pred, len(scores))
+    if applied["asks"] is not None:
+        tables = {
+            name: (as_array(values, f"witnesses[{name!r}]"), column_names(values))
+            for name, values in check_asked(applied, witnesses).items()
+        }
+        opinions = check_witnesses(applied, tables, len(scores))
+    return _apply(policy, applied, scores, answers, subgroups, opinions)
+
+
+def check_given_scores(policy: AbstentionPolicy, y_proba: Any) -> FloatArray:
+    """Return checked raw scores, a column per class or one decision value for two classes."""
+    table = as_array(y_proba, "y_proba")
+    return check_scores(describe_policy(policy), table, column_names(y_proba))
+
+
+def _check_answers(policy: AbstentionPolicy, y_pred: Any, n: int) -> IntArray:
+    """Check an estimator's own answers and return their codes."""
+    given = check_given(y_pred, "y_pred", "a policy with decision='estimator'")
+    if n == 0 and np.shape(given) == (0,):
+        return np.empty(0, dtype=np.int64)
+    labels = check_labels(given, "y_pred")
+    check_length("y_pred", labels, n, "y_proba")
+    codes = encode_labels(labels, policy.classes, "y_pred")
+    remedy = "The policy was made for these classes only."
+    return check_known(codes, labels, policy.classes, "y_pred", remedy)
+
+
 def apply_policy(
     policy: AbstentionPolicy,
     scores: FloatArray,
@@ -759,29 +768,62 @@ def apply_policy(
     opinions : dict of ndarray, default=None
         What a learned confidence asks beside the scores.
     """
-    # Sums over columns must not depend on the memory layout.
-    scores = np.ascontiguousarray(scores)
-    rule, calibration = policy.rule, policy.calibration
-    proba = scores if calibration is None else calibration.predict_proba(scores)
-    chosen = rule.choose(proba, y_pred)
-    if policy.groups is not None and policy.groups.by_answer:
-        _refuse_subgroups(subgroups, "the answers are the subgroups of this policy")
-        threshold = policy.groups.find_by_answer(chosen, policy.classes)
-    else:
-        threshold = _find_thresholds(policy, subgroups, len(proba))
-    confidence = np.empty(0)
-    if len(proba):  # a user's function is not called without rows
-        if isinstance(policy.confidence, LearnedScore):
-            given = _check_asked(policy.confidence, opinions)
-            confidence = policy.confidence.rate(proba, chosen, given)
-        else:
-            confidence = confidence_of_answers(proba, chosen, policy.confidence, rule)
-            confidence = confidence if calibration is None else calibration.honest(confidence)
+    applied = describe_policy(policy)
+    if applied["asks"] is not None:
+        opinions = check_asked(applied, opinions, _NO_PREDICTIONS)
+    return _apply(policy, applied, scores, y_pred, subgroups, opinions)
+
+
+def _apply(
+    policy: AbstentionPolicy,
+    applied: Mapping[str, Any],
+    scores: FloatArray,
+    y_pred: IntArray | None,
+    subgroups: Any,
+    opinions: Mapping[str, FloatArray] | None,
+) -> Decisions:
+    """Decide by a policy, as it is and as :mod:`skselect._lib.decide` takes it."""
+    rule, groups = policy.rule, None
+    refuse_unused(applied, None, subgroups, None)
+    if policy.groups is not None and not policy.groups.by_answer:
+        groups = policy.groups.encode(subgroups, len(scores))
+    decided = decide_rows(applied, scores, y_pred, opinions, groups)
+    proba, chosen, confidence, threshold = decided
     claim, is_claim = confidence, isinstance(policy.confidence, LearnedScore)
-    is_claim = is_claim or isinstance(calibration, ConfidenceCalibration)
+    is_claim = is_claim or isinstance(policy.calibration, ConfidenceCalibration)
     if not is_claim and policy.confidence != rule.claim:
         claim = confidence_of_answers(proba, chosen, rule.claim, rule)
     return Decisions(proba, chosen, confidence, claim, confidence >= threshold, threshold)
+
+
+def describe_policy(policy: AbstentionPolicy) -> dict[str, Any]:
+    """Return a policy as :mod:`skselect._lib.decide` takes it."""
+    asks, calibration = None, policy.calibration
+    confidence: Any = policy.confidence
+    if isinstance(confidence, LearnedScore):
+        asks = {name: name in confidence.witnesses for name in confidence.asks}
+        confidence = confidence.rate
+    elif callable(confidence):
+        confidence = partial(_rate_by_function, confidence)
+    return {
+        "classes": policy.classes,
+        "response": policy.response,
+        "calibration": None if calibration is None else calibration.applied(),
+        "decision": policy.rule.decision,
+        "cost_matrix": policy.rule.cost_matrix,
+        "confidence": confidence,
+        "asks": asks,
+        "threshold": policy.threshold,
+        "groups": None if policy.groups is None else vars(policy.groups),
+        "shortlist": None if policy.shortlist is None else vars(policy.shortlist),
+    }
+
+
+def _rate_by_function(
+    function: Callable[[FloatArray], Any], proba: FloatArray, *_: Any
+) -> FloatArray:
+    """Return what a user's function gives; it is not called without rows."""
+    return confidence_of_proba(proba, function) if len(proba) else np.empty(0)
 
 
 def count_at_quantiles(policy: AbstentionPolicy, confidence: FloatArray) -> IntArray:
@@ -819,87 +861,6 @@ def warn_if_far(policy: AbstentionPolicy, counts: IntArray, n: int, name: str = 
     )
 
 
-def _accepted_codes(decisions: Decisions) -> IntArray:
-    """Return the code of each answer, -1 where the policy abstains."""
-    return np.where(decisions.accepted, decisions.y_pred, -1)
-
-
-def _check_asked(score: LearnedScore, witnesses: Any) -> Mapping[str, Any]:
-    """Refuse to decide without what a learned confidence asks."""
-    names = list(score.asks)
-    if witnesses is None and not names:
-        return {}
-    if not isinstance(witnesses, Mapping) or set(witnesses) != set(names):
-        got = f"the names {list(witnesses)}" if isinstance(witnesses, Mapping) else shown(witnesses)
-        raise ValueError(
-            f"witnesses must be a dict with the names {names}, which the learned confidence of "
-            f"this policy asks about the same rows, got {got}. The estimator it comes from gives "
-            "them: policy.decide(model.raw_scores(X), witnesses=model.raw_witnesses(X)). Where "
-            "Predictions are wanted, pass Predictions.from_labels(y_true, y_pred, confidence) with "
-            "the columns suggestion and confidence of its decisions."
-        )
-    return witnesses
-
-
-def check_scores(
-    values: Any, classes: LabelArray, response: str, name: str = "y_proba"
-) -> FloatArray:
-    """Return checked raw scores, with a column per class or one decision value for two."""
-    names = column_names(values)
-    raw = given = as_array(values, name)
-    n_classes = len(classes)
-    takes_values = response == "decision_function" and n_classes == 2
-    if given.ndim == 0 or (given.ndim == 1 and n_classes > 2 and len(given)):
-        raise ValueError(
-            f"{name} needs a row per case with {n_classes} numbers, one for each class, got "
-            f"the shape {given.shape}; pass one case as [[...]]."
-        )
-    column = names is None and n_classes == 2 and given.shape[1:] == (1,)
-    if given.shape == (0,) or (column and not len(given)):  # no rows at all
-        raw = np.empty((0,) if takes_values else (0, n_classes))
-    elif column:
-        raw = given[:, 0]
-    if response == "decision_function":
-        return _check_decision_values(raw, (len(raw),) if takes_values else (len(raw), n_classes))
-    if raw.ndim == 1:
-        positive = check_positive_proba(raw, name)
-        refuse_one_row_or_two(given, n_classes, name)
-        raw, names = np.column_stack([1.0 - positive, positive]), None
-    if names is not None:
-        remedy = f"or pass an array with its columns in the order of {classes.tolist()}"
-        raw = raw[:, match_columns(names, classes, name, remedy)]
-    proba = check_proba(raw, name) if len(raw) else raw.astype(np.float64)
-    if proba.shape[1] != n_classes:
-        raise ValueError(
-            f"{name} has {proba.shape[1]} columns, but the policy is for the classes "
-            f"{classes.tolist()}: pass one column for each, in this order."
-        )
-    return proba
-
-
-def _check_decision_values(raw: LabelArray, shape: tuple[int, ...]) -> FloatArray:
-    scores = raw.astype(np.float64)
-    if scores.shape != shape:
-        raise ValueError(
-            f"y_proba: this policy was built on decision_function; it needs finite decision "
-            f"values of shape {shape}, got the shape {scores.shape}."
-        )
-    if not np.all(np.isfinite(scores)):
-        raise ValueError(
-            "y_proba: this policy was built on decision_function; it needs finite decision "
-            "values, got NaN or infinite ones."
-        )
-    return scores
-
-
-def _find_thresholds(policy: AbstentionPolicy, subgroups: Any, n: int) -> FloatArray:
-    """Return the threshold of each row."""
-    if policy.groups is not None:
-        return policy.groups.find_thresholds(subgroups, n)
-    _refuse_subgroups(subgroups, "this policy has one threshold for all rows")
-    return np.full(n, policy.threshold)
-
-
 class External:
     """Placeholder for a function, or a column, of which the JSON file holds only the name."""
 
@@ -913,17 +874,6 @@ class External:
             "names. Pass it with dataclasses.replace(policy, confidence=function), or, if you have "
             "the confidences, call policy.accepts(confidence)."
         )
-
-
-def _write_source(stored: dict[str, Any], certificate: str) -> str:
-    """Return the source of `standalone` with its example replaced by a policy."""
-    source = inspect.getsource(standalone)
-    start, end = source.index("\nPOLICY: ") + 1, source.index("\n# The end of the policy")
-    policy = pprint.pformat(stored, width=100, compact=True, sort_dicts=False)
-    promise = pprint.pformat(certificate, width=100)
-    digest = standalone.compute_digest(stored, certificate)
-    data = f"POLICY: dict[str, Any] = {policy}\n\nCERTIFICATE = {promise}\n\nDIGEST = {digest!r}\n"
-    return source[:start] + data + source[end:]
 
 
 def nullable(labels: LabelArray) -> Any:
@@ -952,12 +902,6 @@ def _check_index(index: Any, n: int) -> pd.Index:
 
 def _to_plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _refuse_subgroups(subgroups: Any, why: str) -> None:
-    """Refuse subgroups that would be ignored."""
-    if subgroups is not None:
-        raise ValueError(f"subgroups: {why}; leave them out.")
 
 
 def _check_stored_classes(classes: Any, dtype: str) -> LabelArray:

@@ -7,9 +7,7 @@ from typing import Any
 
 from skselect._lib.checks.options import check_count, check_number
 from skselect._lib.notebook import NotebookText, rounded
-from skselect._lib.typing import FloatArray, LabelArray
 from skselect.policy.certificate import check_texts, threshold_from_json, threshold_to_json
-from skselect.thresholds._shortlist import list_labels
 
 
 @dataclass(frozen=True)
@@ -63,10 +61,6 @@ class PolicyShortlist(NotebookText):
             f"Shortlist, an estimate from {self.n} handed-over rows: in about {says}. Not exact: "
             f"{'; '.join(self.caveats)}."
         )
-
-    def names(self, proba: FloatArray, classes: LabelArray) -> list[tuple[Any, ...]]:
-        """Return the list of each row of calibrated probabilities, most probable first."""
-        return list_labels(proba, classes, self.least_proba)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

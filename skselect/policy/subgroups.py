@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from skselect._lib.arrays import column_names
-from skselect._lib.checks import shown, warn_user
+from skselect._lib.checks import shown
 from skselect._lib.checks.options import check_choice, check_threshold
 from skselect._lib.checks.rows import check_subgroups
 from skselect._lib.notebook import percent, wrap
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.policy.certificate import (
     Certificate,
     check_certified,
@@ -108,51 +108,21 @@ class GroupThresholds:
             what = f"The subgroup {group!r} has the threshold {threshold!r}"
             check_certified(certificate, threshold, what, f"certificates={{{group!r}: None}}")
 
-    def find_thresholds(self, subgroups: Any, n: int) -> FloatArray:
-        """Return the threshold of each row; inf, with a warning, for unknown subgroups.
-
-        Parameters
-        ----------
-        subgroups : array-like of shape (n,), DataFrame or None
-        n : int
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            If there are no subgroups, or an unknown one and ``unseen="raise"``.
-        """
-        return self._find_by_code(*self._encode(subgroups, n))
-
-    def find_by_answer(self, codes: IntArray, classes: LabelArray) -> FloatArray:
-        """Return the threshold of each row, by the code of its answer."""
-        return self._find_by_code(codes, classes.tolist())
-
-    def _find_by_code(self, codes: IntArray, keys: list[Any]) -> FloatArray:
-        unknown = np.array([key not in self.thresholds for key in keys] + [True])[codes]
-        if np.any(unknown):
-            names = sorted({str(keys[code]) for code in np.unique(codes[unknown]) if code >= 0})
-            self._report_unknown(int(np.sum(unknown)), names[:5] or ["missing"])
-        return self._thresholds(codes, keys)
-
     def look_up(self, subgroups: Any, n: int) -> FloatArray:
         """Return the threshold of each row; inf, without a warning, for unknown subgroups."""
-        return self._thresholds(*self._encode(subgroups, n))
+        return self._thresholds(*self.encode(subgroups, n))
 
     def have(self, subgroups: Any, n: int) -> BoolArray:
         """Tell which rows belong to a subgroup that has a threshold."""
-        codes, keys = self._encode(subgroups, n)
+        codes, keys = self.encode(subgroups, n)
         return np.array([*(key in self.thresholds for key in keys), False])[codes]
 
     def members(self, subgroups: Any, n: int) -> dict[Any, BoolArray]:
         """Return for each subgroup that occurs a mask of its rows."""
-        codes, keys = self._encode(subgroups, n)
+        codes, keys = self.encode(subgroups, n)
         return {key: codes == code for code, key in enumerate(keys)}
 
-    def _encode(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
+    def encode(self, subgroups: Any, n: int) -> tuple[IntArray, list[Any]]:
         """Return the subgroup of each row as a code, and the subgroups."""
         if subgroups is None:
             raise ValueError(
@@ -166,15 +136,6 @@ class GroupThresholds:
     def _thresholds(self, codes: IntArray, keys: list[Any]) -> FloatArray:
         known = [self.thresholds.get(key, np.inf) for key in keys]
         return np.array([*known, np.inf])[codes]  # the last one is for code -1
-
-    def _report_unknown(self, n_rows: int, names: list[str]) -> None:
-        message = (
-            f"subgroups: {n_rows} rows belong to no {self.by} that has a threshold ({names}; "
-            f"known: {list(self.thresholds)[:10]})"
-        )
-        if self.unseen == "raise":
-            raise ValueError(f"{message}. With unseen='abstain' they are handed over instead.")
-        warn_user(f"{message}; they are handed over.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

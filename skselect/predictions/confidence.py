@@ -6,14 +6,13 @@ computed and compared as float64, whatever the dtype of the probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from skselect._lib.arrays import chosen, row_max
 from skselect._lib.checks.options import check_choice, check_confidence_fits
 from skselect._lib.checks.rows import check_confidence, check_length
+from skselect._lib.decide import CONFIDENCES, rate
 from skselect._lib.typing import ConfidenceSpec, FloatArray, IntArray
 from skselect.predictions.decisions import DecisionRule
 from skselect.predictions.predictions import Predictions
@@ -121,13 +120,8 @@ def confidence_of_answers(
     >>> confidence_of_answers(y_proba, np.array([1]), "expected_cost", rule)
     array([0.925])
     """
-    if isinstance(confidence, str):
-        if confidence == "chosen_proba":
-            return chosen(y_proba, y_pred)
-        if confidence == "expected_cost":
-            return np.clip(1.0 - chosen(rule.expected_costs(y_proba), y_pred), 0.0, 1.0)
-        if confidence == "max_proba" and rule.decision == "argmax":
-            return row_max(y_proba, y_pred)
+    if isinstance(confidence, str) and confidence in [*CONFIDENCES, *ANSWER_CONFIDENCES]:
+        return rate(rule.applied_to(y_proba, confidence), y_proba, y_pred)
     return confidence_of_proba(y_proba, confidence)
 
 
@@ -180,84 +174,6 @@ def check_confidence_by_row(y_proba: FloatArray | None, confidence: Any) -> None
                 f"alone get other values than among all {n}). It must compute the confidence in a "
                 "row from the probabilities of that row alone."
             )
-
-
-def max_proba(y_proba: FloatArray) -> FloatArray:
-    """Return the largest probability of each row: max_k p_k, in [1/K, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect.predictions.confidence import max_proba
-    >>> max_proba(np.array([[.7, .2, .1], [.4, .3, .3]]))
-    array([0.7, 0.4])
-    """
-    return row_max(y_proba)
-
-
-def margin(y_proba: FloatArray) -> FloatArray:
-    """Return the lead of the most probable class: p_(1) - p_(2), in [0, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect.predictions.confidence import margin
-    >>> margin(np.array([[.75, .25, 0.], [.5, .5, 0.]]))
-    array([0.5, 0. ])
-    """
-    if y_proba.shape[1] == 1:
-        return np.ones(len(y_proba))
-    top = np.partition(y_proba, -2, axis=1)[:, -2:].astype(np.float64)
-    return np.asarray(top[:, 1] - top[:, 0])
-
-
-def entropy(y_proba: FloatArray) -> FloatArray:
-    """Return one minus the normalised entropy: 1 - H(p)/log K, in [0, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect.predictions.confidence import entropy
-    >>> entropy(np.array([[1., 0.], [.5, .5]]))
-    array([1., 0.])
-    """
-    return np.clip(1.0 - normalized_entropy(y_proba), 0.0, 1.0)
-
-
-def normalized_entropy(y_proba: FloatArray) -> FloatArray:
-    """Return H(p)/log K of each row, in [0, 1] but for rounding; 0 for a single class."""
-    n_classes = y_proba.shape[1]
-    if n_classes == 1:
-        return np.zeros(len(y_proba))
-    p = y_proba.astype(np.float64)
-    # Zero probabilities add nothing: p log p -> 0.
-    logs = np.log(p, out=np.zeros_like(p), where=p > 0)
-    return np.asarray(-np.sum(p * logs, axis=1) / np.log(n_classes))
-
-
-def gini(y_proba: FloatArray) -> FloatArray:
-    """Return the rescaled Gini concentration: (K sum_k p_k^2 - 1)/(K - 1), in [0, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skselect.predictions.confidence import gini
-    >>> gini(np.array([[1., 0.], [.5, .5]]))
-    array([1., 0.])
-    """
-    n_classes = y_proba.shape[1]
-    if n_classes == 1:
-        return np.ones(len(y_proba))
-    p = y_proba.astype(np.float64)
-    return np.clip((n_classes * np.sum(p * p, axis=1) - 1.0) / (n_classes - 1.0), 0.0, 1.0)
-
-
-CONFIDENCES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "max_proba": max_proba,
-    "margin": margin,
-    "entropy": entropy,
-    "gini": gini,
-}
 
 
 #: Confidences that also fit a predicted class that is not the most probable one.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skselect._lib.arrays import column_names, row_argmax
+from skselect._lib.arrays import column_names
 from skselect._lib.checks.options import check_choice, check_costs, check_given, check_has_costs
-from skselect._lib.checks.rows import match_columns
+from skselect._lib.decide import choose, match_columns
 from skselect._lib.typing import FloatArray, IntArray, LabelArray
 
 #: The most probable class, the estimator's own answer, or the class that costs least on average.
@@ -99,30 +99,24 @@ class DecisionRule:
         """
         if self.decision == "estimator":
             return check_given(y_pred, "y_pred", "decision='estimator'")
-        if self.decision == "min_cost":
-            return np.argmin(self.expected_costs(y_proba), axis=1)
-        return row_argmax(y_proba)
+        return choose(self.applied_to(y_proba), y_proba, y_pred)
 
-    def expected_costs(self, y_proba: FloatArray) -> FloatArray:
-        """Return the mean cost of each answer, (n, K), as a share of the largest cost."""
-        scaled = self._scaled
-        proba = y_proba.astype(np.float64, copy=False)
-        total = np.zeros(proba.shape)
-        for k in range(proba.shape[1]):  # the bits of a matrix product depend on the other rows
-            total += proba[:, k : k + 1] * scaled[k]
-        return total
+    def applied_to(self, y_proba: FloatArray, confidence: Any = None) -> dict[str, Any]:
+        """Return what :mod:`skselect._lib.decide` reads of a policy with this rule."""
+        return {
+            "classes": range(y_proba.shape[1]),
+            "decision": self.decision,
+            "cost_matrix": self.cost_matrix,
+            "confidence": confidence,
+        }
 
     def costs(self, y_true: IntArray, y_pred: IntArray) -> FloatArray:
         """Return what each answer cost, as a share of the largest cost.
 
         Where the model does not know the true class (-1), any answer has the largest cost.
         """
-        return np.where(y_true < 0, 1.0, self._scaled[y_true, y_pred])
-
-    @property
-    def _scaled(self) -> FloatArray:
         costs = check_given(self.cost_matrix, "cost_matrix", "a loss or confidence of costs")
-        return np.asarray(costs / self.unit)
+        return np.where(y_true < 0, 1.0, (costs / self.unit)[y_true, y_pred])
 
 
 def _check_cost_matrix(values: Any, classes: LabelArray) -> FloatArray:

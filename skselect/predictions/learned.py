@@ -8,14 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from skselect._lib.arrays import chosen
+from skselect._lib.decide import OWN_FEATURES, find_features, weigh
 from skselect._lib.typing import FloatArray, IntArray
-from skselect.predictions.confidence import normalized_entropy
-
-#: What the classifier's own probabilities say of its answer.
-OWN_FEATURES = ("logit", "lead", "entropy")
-#: Probabilities nearer to 0 or 1 count as this near, so that their logarithms are finite.
-LEAST_PROBA = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +92,8 @@ class LearnedScore:
         opinions : dict of ndarray
             Of each witness its raw probabilities (n, K); of each further column its values (n,).
         """
-        calibrated = {
-            name: calibration.predict_proba(np.ascontiguousarray(opinions[name]))
-            for name, calibration in self.witnesses.items()
-        }
-        found = describe_answers(y_proba, y_pred, {**opinions, **calibrated})
-        return self.judge({name: found[name] for name in self.names})
+        maps = {name: calibration.predict_proba for name, calibration in self.witnesses.items()}
+        return self.judge(find_features(maps, y_proba, y_pred, opinions))
 
     def judge(self, features: Mapping[str, FloatArray]) -> FloatArray:
         """Return the chance that each answer is right, from its features by name."""
@@ -111,42 +101,5 @@ class LearnedScore:
             table = np.column_stack([features[name] for name in self.names])
             right = list(self.classifier.classes_).index(1)
             return np.asarray(self.classifier.predict_proba(table)[:, right], dtype=np.float64)
-        total = np.full(len(features[self.names[0]]), self.intercept)
-        # The bits of a matrix product would depend on the other rows.
-        for name, coefficient in zip(self.names, self.coefficients, strict=True):
-            total += coefficient * features[name]
-        with np.errstate(over="ignore"):
-            return np.asarray(1.0 / (1.0 + np.exp(-total)))
-
-
-def describe_answers(
-    y_proba: FloatArray, y_pred: IntArray, opinions: Mapping[str, FloatArray]
-) -> dict[str, FloatArray]:
-    """Return the features of each answer by name.
-
-    Of a table of probabilities among the `opinions` that is the logit it gives to this answer; a
-    vector is taken as it is.
-    """
-    others = y_proba.astype(np.float64)
-    answer = chosen(others, y_pred)
-    others[np.arange(len(others)), y_pred] = 0.0
-    second = others.max(axis=1)
-    own = {
-        "logit": logit(answer),
-        "lead": np.log(_keep_inside(answer)) - np.log(_keep_inside(second)),
-        "entropy": normalized_entropy(y_proba),
-    }
-    return own | {
-        name: logit(chosen(table, y_pred)) if table.ndim == 2 else table
-        for name, table in opinions.items()
-    }
-
-
-def logit(probability: FloatArray) -> FloatArray:
-    """Return log(p/(1 - p)) of probabilities kept away from 0 and 1."""
-    p = _keep_inside(probability)
-    return np.asarray(np.log(p) - np.log(1.0 - p))
-
-
-def _keep_inside(probability: FloatArray) -> FloatArray:
-    return np.clip(probability, LEAST_PROBA, 1.0 - LEAST_PROBA)
+        coefficients = dict(zip(self.names, self.coefficients, strict=True))
+        return weigh(features, coefficients, self.intercept)

@@ -27,11 +27,13 @@ from skselect._lib.checks.rows import (
     check_positive_proba,
     check_proba,
     check_weight,
-    match_columns,
     resolve_pos_label,
 )
+from skselect._lib.decide import match_columns
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
 from skselect.predictions.decisions import DecisionRule
+
+_IN_ORDER = "or pass an array with its columns in the order of labels="
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +159,7 @@ class Predictions:
                 check_two_classes(classes, f"pos_label={shown(pos_label)}", "; leave it out")
                 resolve_pos_label(classes, pos_label)
             if names is not None:  # before the check: other columns may hold text
-                raw = raw[:, match_columns(names, classes)]
+                raw = raw[:, match_columns(names, classes, remedy=_IN_ORDER)]
             proba = check_proba(raw)
         remedy = ". Pass labels= with the class of every column"
         check_class_columns(proba.shape[1], classes, "y_proba", remedy)

@@ -24,6 +24,7 @@ from skselect._lib.checks.options import (
     warn_unseen,
 )
 from skselect._lib.checks.rows import check_weight, silence_repeats, warn_small_weights
+from skselect._lib.decide import max_proba
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.calibration._registry import CALIBRATORS
 from skselect.calibration._scopes import SCOPES, cross_fit
@@ -44,7 +45,6 @@ from skselect.estimators.out_of_fold import (
 )
 from skselect.metrics import evaluate
 from skselect.metrics._csr import run_csr_test
-from skselect.predictions.confidence import max_proba
 from skselect.predictions.outcomes import Outcomes
 from skselect.report.answers import is_honest
 

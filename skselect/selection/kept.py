@@ -31,7 +31,7 @@ from skselect.policy.policy import (
     AbstentionPolicy,
     External,
     apply_policy,
-    check_scores,
+    check_given_scores,
     count_at_quantiles,
     warn_if_far,
 )
@@ -336,8 +336,7 @@ def _predictions_for(policy: AbstentionPolicy, y_true: Any, y_proba: Any) -> Pre
     truth = check_labels(y_true)
     codes = encode_labels(truth, policy.classes)
     check_known(codes, truth, policy.classes, "y_true", "The policy cannot answer with others.")
-    scores = check_scores(y_proba, policy.classes, policy.response)
-    return Predictions.from_proba(truth, scores, labels=policy.classes)
+    return Predictions.from_proba(truth, check_given_scores(policy, y_proba), labels=policy.classes)
 
 
 def decide_labelled(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skselect._lib.checks.options import check_generator, check_number
-from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
+from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.bounds._binomial import conformal_quantile, rows_for_quantile
 
 
@@ -80,15 +80,3 @@ def least_listed(proba: FloatArray, truth: IntArray, level: float) -> float:
     """
     of_truth = proba[np.arange(len(truth)), truth].astype(np.float64)
     return -conformal_quantile(np.where(truth < 0, np.inf, -of_truth), level)
-
-
-def list_labels(proba: FloatArray, classes: LabelArray, least: float) -> list[tuple[Any, ...]]:
-    """Return the classes of each row with at least this probability, most probable first.
-
-    Classes of equal probability keep their order.
-    """
-    proba = proba.astype(np.float64)
-    counts = np.sum(proba >= least, axis=1)
-    order = np.argsort(-proba, axis=1, kind="stable")[:, : np.max(counts, initial=0)]
-    rows = zip(classes[order].tolist(), counts.tolist(), strict=True)
-    return [tuple(labels[:count]) for labels, count in rows]

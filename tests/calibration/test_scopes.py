@@ -21,6 +21,7 @@ from skselect import (
     SelectiveClassifier,
     ThresholdTuner,
 )
+from skselect._lib.decide import CONFIDENCES
 from skselect.calibration import PlattCalibrator, TemperatureCalibrator
 from skselect.calibration._common import log_odds
 from skselect.calibration._registry import CALIBRATORS
@@ -30,7 +31,6 @@ from skselect.calibration._scopes import (
     ConfidenceCalibration,
     restore_calibration,
 )
-from skselect.predictions.confidence import CONFIDENCES
 from skselect.scoring import get_scorer
 from tests.calibration.cases import profile
 from tests.calibration.test_labels import rows

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from skselect import Predictions, evaluate, metrics
+from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import _confidence_weighted
-from skselect.predictions.confidence import CONFIDENCES
 from tests import brute
 from tests.brute import assert_close, examples, of_probabilities, of_rows, proba_cases, row_cases
 

@@ -22,8 +22,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 from skselect import Outcomes, Predictions, display, evaluate, metrics
+from skselect._lib.decide import CONFIDENCES
 from skselect.metrics import SPECS
-from skselect.predictions.confidence import CONFIDENCES
 from skselect.scoring import get_scorer
 from tests.brute import assert_close, examples, named, proba_cases, repeated
 

@@ -339,7 +339,7 @@ def test_nothing_half_written_is_left_behind(policy, tmp_path):
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([[0.5, 0.2, 0.3]], "3 columns"),
+        ([[0.5, 0.2, 0.3]], r"with 2 numbers, .* got the shape \(1, 3\)"),
         ([[0.9, 0.2]], "sum to one"),
         ([[np.nan, 0.2]], "NaN"),
         (pd.DataFrame({"no": [0.5], "maybe": [0.5]}), "do not name the classes"),

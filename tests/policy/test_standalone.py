@@ -25,16 +25,13 @@ from skselect import (
     ThresholdTuner,
     select_threshold,
 )
-from skselect._lib import arrays as _array_ops
-from skselect._lib.checks import rows
-from skselect.calibration._common import expit, softmax
+from skselect._lib.decide import CONFIDENCES, expit, softmax
 from skselect.calibration._registry import CALIBRATORS
 from skselect.calibration._scopes import ClassCalibration, ConfidenceCalibration
-from skselect.policy import standalone
 from skselect.policy.subgroups import GroupThresholds
-from skselect.predictions.confidence import ANSWER_CONFIDENCES, CONFIDENCES
+from skselect.predictions.confidence import ANSWER_CONFIDENCES
 from skselect.predictions.decisions import DecisionRule
-from skselect.predictions.learned import LEAST_PROBA, OWN_FEATURES, LearnedScore
+from skselect.predictions.learned import LearnedScore
 from tests.brute import examples, named
 
 #: Imports every gate of a folder where the named packages do not exist, and lets it decide.
@@ -393,7 +390,7 @@ ONE = [[0.5, 0.5]]
 @pytest.mark.parametrize(
     ("policy", "scores", "rest", "message"),
     [
-        (PLAIN, [[0.5, 0.2, 0.3]], {}, "y_proba has 3 columns, but the policy is for the classes"),
+        (PLAIN, [[0.5, 0.2, 0.3]], {}, r"with 2 numbers, .* got the shape \(1, 3\)"),
         (PLAIN, [[0.9, 0.1], [0.9, 0.2]], {}, "each row must sum to one, row 1 sums to 1.1"),
         (PLAIN, 0.9, {}, r"a row per case with 2 numbers, .* got the shape \(\)"),
         (THREE, [0.8, 0.1, 0.1], {}, r"a row per case with 3 numbers, .* got the shape \(3,\)"),
@@ -401,9 +398,9 @@ ONE = [[0.5, 0.5]]
         (PLAIN, [[1.5, -0.5]], {}, "must lie in .0, 1., got values from -0.5 to 1.5"),
         (PLAIN, [["a", "b"]], {}, "y_proba must hold probabilities"),
         (PLAIN, [[True, False]], {}, "y_proba must hold probabilities, got bool"),
-        (PLAIN, np.zeros((0, 3)), {}, "y_proba has 3 columns, but the policy is for the classes"),
+        (PLAIN, np.zeros((0, 3)), {}, r"with 2 numbers, .* got the shape \(0, 3\)"),
         (GROUPED, [], {}, "subgroups is missing"),
-        (PLAIN, np.zeros((1, 2, 1)), {}, "y_proba must have one row per case"),
+        (PLAIN, np.zeros((1, 2, 1)), {}, "y_proba needs a row per case"),
         (PLAIN, [0, 1], {}, "look like labels"),
         (PLAIN, pd.DataFrame({"no": [0.5], "maybe": [0.5]}), {}, "y_proba: the columns"),
         (PLAIN, pd.DataFrame({"no": [0.5], "yes": [0.5], "z": 0}), {}, "y_proba: .*columns"),
@@ -509,21 +506,6 @@ def test_no_rows_give_no_decisions_of_the_same_kinds(policy, row, rest):
         assert policy.accepts([]).tolist() == gate.accepts([]).tolist() == []
 
 
-def test_both_know_the_same_names_and_tolerances():
-    assert standalone.SUM_TOLERANCE == rows.SUM_TOLERANCE
-    assert standalone.RANGE_TOLERANCE == rows.RANGE_TOLERANCE
-    assert standalone.FEW == _array_ops._FEW
-    assert set(standalone.MAPS) == set(CALIBRATORS)
-    read = {name for name, kind in CALIBRATORS.items() if getattr(kind, "reads_log_odds", False)}
-    assert set(standalone.READ_LOG_ODDS) == read
-    assert list(standalone.CONFIDENCES) == [*CONFIDENCES, *ANSWER_CONFIDENCES]
-    assert (standalone.OWN_FEATURES, standalone.LEAST_PROBA) == (OWN_FEATURES, LEAST_PROBA)
-
-
-def test_the_template_decides_by_its_example():
-    assert standalone.decide([[0.9, 0.1], [0.4, 0.6]])["label"].tolist() == ["no", None]
-
-
 @pytest.mark.parametrize(
     "change",
     [{"confidence": lambda p: p[:, 0]}, {"metadata": {"x": object()}},
@@ -560,7 +542,7 @@ def certificate_of(threshold, **change):
 @pytest.mark.parametrize(
     ("written", "edited"),
     [
-        ("'threshold': 0.8,\n 'groups'", "'threshold': 0.2,\n 'groups'"),
+        ("'cost_matrix': None, 'threshold': 0.8", "'cost_matrix': None, 'threshold': 0.2"),
         ("'classes': ['no', 'yes']", "'classes': ['yes', 'no']"),
         ("least 50 %", "least 90 %"),
         ("DIGEST = '", "DIGEST = '0"),

@@ -8,15 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skselect import Predictions
-from skselect.predictions.confidence import (
-    CONFIDENCES,
-    compute_confidence,
-    confidence_of_proba,
-    entropy,
-    gini,
-    margin,
-    max_proba,
-)
+from skselect._lib.decide import CONFIDENCES
+from skselect.predictions import entropy, gini, margin, max_proba
+from skselect.predictions.confidence import compute_confidence, confidence_of_proba
 from tests import brute
 from tests.brute import assert_close, examples, proba_cases
 

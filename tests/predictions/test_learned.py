@@ -5,7 +5,8 @@ import pytest
 from scipy import special
 from scipy.stats import entropy
 
-from skselect.predictions.learned import LEAST_PROBA, LearnedScore, describe_answers
+from skselect._lib.decide import LEAST_PROBA, describe_answers
+from skselect.predictions.learned import LearnedScore
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 9])

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skselect._lib.decide import list_labels
 from skselect.thresholds import Shortlist
-from skselect.thresholds._shortlist import least_listed, list_labels
+from skselect.thresholds._shortlist import least_listed
 from tests.brute import examples, proba_cases
 
 LABELS = {

@@ -8,14 +8,14 @@ library does not check again what was checked here.
 from __future__ import annotations
 
 import difflib
-import inspect
-import warnings
 from collections.abc import Collection, Iterable
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skselect._lib.decide import warn_user as warn_user
 
 #: The most items of a collection, and the most characters, that messages show.
 _LONG, _LONGEST = 10, 200
@@ -54,18 +54,6 @@ def did_you_mean(value: Any, known: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(str(value).lower(), by_lower, n=1)
     return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
-
-
-#: Packages whose lines are none of the user's: this one, and those that call it for the user.
-_INNER = {"skselect", "sklearn", "joblib"}
-
-
-def warn_user(message: str) -> None:
-    """Warn at the user's line: the innermost one that is not in the packages of `_INNER`."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INNER:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level)
 
 
 T = TypeVar("T")

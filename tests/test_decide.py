@@ -1,9 +1,9 @@
-"""skselect._lib.arrays: reductions over the columns of a table."""
+"""The kernel of decisions: reductions over the columns of a table, maps without scipy."""
 
 import numpy as np
 import pytest
 
-from skselect._lib.arrays import chosen, row_argmax, row_max, row_sums
+from skselect._lib.decide import chosen, row_argmax, row_max, row_sums
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 3, 4, 5, 12])

@@ -1,0 +1,681 @@
+"""One decision, with numpy alone: scores in; probabilities, answers, confidences, thresholds out.
+
+The library decides by these functions, and ``AbstentionPolicy.to_python`` writes those of them that
+a policy needs into the file that decides without the library: so both compute the same bits.
+
+A `policy` is what a policy file holds, with arrays in the place of lists; a `calibration` is its
+part of that name, with functions in the place of fitted maps. An ``if`` about nothing but these two
+is settled when the file is written, which has only the branch that the policy takes.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import currentframe
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Policy = Mapping[str, Any]
+
+#: Up to this number, columns are reduced one by one: numpy takes about as long for a row of two
+#: numbers as for one of a hundred.
+FEW = 4
+#: Rows treated at once, so that intermediate results stay in the processor's cache.
+SPAN = 1 << 14
+#: How far a row of probabilities may be from summing to one (tables are often rounded).
+SUM_TOLERANCE = 1e-3
+#: How far a single probability may leave [0, 1] by rounding inside a model.
+RANGE_TOLERANCE = 1e-6
+#: Probabilities nearer to 0 or 1 count as this near, so that their logarithms are finite.
+LEAST_PROBA = 1e-6
+#: What a learned confidence reads of the classifier's own probabilities.
+OWN_FEATURES = ("logit", "lead", "entropy")
+
+
+def decide_rows(
+    policy: Policy,
+    scores: Array,
+    given: Array | None = None,
+    opinions: Mapping[str, Array] | None = None,
+    subgroups: tuple[Array, list[Any]] | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """Return probabilities, answers (as codes), confidences and thresholds of checked scores.
+
+    Parameters
+    ----------
+    policy : mapping
+    scores : ndarray of shape (n, K), or (n,) for the decision values of two classes
+    given : ndarray of shape (n,), default=None
+        Codes of the classifier's own answers, where the policy takes them.
+    opinions : dict of ndarray, default=None
+        What a learned confidence asks beside the scores.
+    subgroups : tuple, default=None
+        The code of each row's subgroup, -1 where it is missing, and the subgroups.
+    """
+    # Sums over columns must not depend on the memory layout.
+    proba = np.ascontiguousarray(scores)
+    if policy["calibration"] is not None and policy["calibration"]["scope"] == "probabilities":
+        proba = calibrate(policy["calibration"], proba)
+    answers = choose(policy, proba, given)
+    confidence = rate(policy, proba, answers, opinions)
+    if policy["calibration"] is not None and policy["calibration"]["scope"] == "confidence":
+        confidence = calibrate_confidence(policy["calibration"], confidence)
+    return proba, answers, confidence, find_thresholds(policy, answers, subgroups)
+
+
+def tell(
+    policy: Policy, proba: Array, answers: Array, confidence: Array, threshold: Array
+) -> dict[str, Array]:
+    """Return decisions by name, with None where a label or a shortlist is missing."""
+    accepted = confidence >= threshold
+    labels = np.array([*policy["classes"].tolist(), None], dtype=object)  # the last has code -1
+    decided = {
+        "label": labels[np.where(accepted, answers, -1)],
+        "suggestion": policy["classes"][answers],
+        "accepted": accepted,
+        "confidence": confidence,
+        "threshold": threshold,
+    }
+    if policy["shortlist"] is not None:
+        least = policy["shortlist"]["least_proba"]
+        decided["shortlist"] = list_rejected(proba, accepted, policy["classes"], least)
+    return decided
+
+
+def refuse_unused(policy: Policy, y_pred: Any, subgroups: Any, witnesses: Any) -> None:
+    """Refuse what this policy would ignore."""
+    if y_pred is not None and policy["decision"] != "estimator":
+        raise ValueError(
+            f"y_pred goes with decision='estimator'; decision={policy['decision']!r} chooses its "
+            "own classes."
+        )
+    if subgroups is not None and policy["groups"] is None:
+        raise ValueError("subgroups: this policy has one threshold for all rows; leave them out.")
+    if subgroups is not None and policy["groups"]["by_answer"]:
+        raise ValueError("subgroups: the answers are the subgroups of this policy; leave them out.")
+    if witnesses and policy["asks"] is None:
+        raise ValueError("witnesses: this policy's confidence asks none; leave them out.")
+
+
+# Scores ---------------------------------------------------------------------------------------
+
+
+def check_scores(policy: Policy, scores: Array, columns: list[Any] | None) -> Array:
+    """Return checked raw scores, a column per class or one decision value for two classes."""
+    if policy["response"] == "decision_function":
+        return check_decision_values(policy, scores)
+    return check_proba(policy, scores, columns, "y_proba")
+
+
+def check_proba(policy: Policy, proba: Array, columns: list[Any] | None, name: str) -> Array:
+    """Return checked probabilities, a column per class; of two the second may stand alone."""
+    classes = policy["classes"]
+    if proba.shape == (0,):
+        proba = np.empty((0, len(classes)))
+    elif columns is not None and proba.ndim == 2:
+        proba = proba[:, match_columns(columns, classes, name)]
+    if len(policy["classes"]) == 2:
+        proba = add_first_class(proba, name)
+    if proba.ndim != 2 or proba.shape[1] != len(classes):
+        raise ValueError(
+            f"{name} needs a row per case with {len(classes)} numbers, one for each of the classes "
+            f"{classes[:20].tolist()}, got the shape {proba.shape}; pass one case as [[...]]."
+        )
+    return check_simplex(proba, name) if len(proba) else np.empty(proba.shape)
+
+
+def check_decision_values(policy: Policy, values: Array) -> Array:
+    """Return checked decision values."""
+    n, n_classes = len(np.atleast_1d(values)), len(policy["classes"])
+    wanted = (n,) if n_classes == 2 else (n, n_classes)
+    if values.shape == (0,) or (n_classes == 2 and values.shape[1:] == (1,)):
+        values = values.reshape(wanted)
+    scores = values.astype(np.float64)
+    if scores.shape != wanted or not np.all(np.isfinite(scores)):
+        got = f"the shape {scores.shape}" if scores.shape != wanted else "NaN or infinite ones"
+        raise ValueError(
+            f"y_proba: this policy was built on decision_function; it needs finite decision values "
+            f"of shape {wanted}, got {got}."
+        )
+    return scores
+
+
+def add_first_class(proba: Array, name: str) -> Array:
+    """Return the probabilities of both classes, where only those of the second are given."""
+    if proba.ndim != 1 and proba.shape[1:] != (1,):
+        return proba
+    refuse_labels(proba, name)
+    refuse_one_row_or_two(proba, name)
+    second = proba.ravel().astype(np.float64)
+    return np.column_stack([1.0 - second, second])
+
+
+def refuse_labels(values: Array, name: str, advice: str = "") -> None:
+    """Refuse one number per row where it looks like a label."""
+    kinds = float | np.floating
+    if values.dtype.kind != "f" and not all(isinstance(x, kinds) for x in values.ravel().tolist()):
+        raise ValueError(
+            f"{name} is one-dimensional and holds {values.dtype} values: these look like labels, "
+            f"not probabilities.{advice}"
+        )
+
+
+def refuse_one_row_or_two(values: Array, name: str) -> None:
+    """Refuse two bare numbers for two classes: they may be one row or two."""
+    if values.shape == (2,):
+        first, second = values
+        raise ValueError(
+            f"{name} is [{first!s}, {second!s}]: that may be one row with both classes, or two "
+            f"rows with the second class. One row: pass [[{first!s}, {second!s}]]; two rows: pass "
+            f"a column, [[{first!s}], [{second!s}]]."
+        )
+
+
+def match_columns(
+    names: list[Any],
+    classes: Array,
+    name: str = "y_proba",
+    remedy: str = "or pass an array with its columns in the order of the classes",
+) -> list[int]:
+    """Return the position of each class among the columns of a table, by name."""
+    wanted = classes.tolist()
+    position = {column: i for i, column in enumerate(names)}
+    if not all(label in position for label in wanted):
+        position = {str(column): i for i, column in enumerate(names)}
+        wanted = [str(label) for label in wanted]
+    missing = [label for label in wanted if label not in position]
+    extra = [column for column in position if column not in wanted]
+    if missing or len(names) != len(wanted):
+        what = f"{missing[:20]} are missing" if missing else f"{extra[:20]} are no classes"
+        raise ValueError(
+            f"{name}: the columns {names[:20]} do not name the classes {classes[:20].tolist()}: "
+            f"{what}. Rename the columns to the classes and leave out others, {remedy}."
+        )
+    return [position[label] for label in wanted]
+
+
+def check_simplex(proba: Array, name: str) -> Array:
+    """Return rows of probabilities: float32 as they are, other dtypes as float64."""
+    if proba.dtype not in (np.float32, np.float64):
+        if proba.dtype.kind not in "fiuO":
+            raise ValueError(f"{name} must hold probabilities, got {proba.dtype} values.")
+        try:
+            proba = proba.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold probabilities: {error}.") from error
+    low, high = float(np.min(proba)), float(np.max(proba))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"{name} has NaN or infinite values.")
+    if low < -RANGE_TOLERANCE or high > 1 + RANGE_TOLERANCE:
+        advice = "Turn logits or decision values into probabilities first."
+        if low >= 0 and 1 < high <= 100:
+            advice = "Divide percentages by 100."
+        raise ValueError(
+            f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. {advice}"
+        )
+    gap = np.abs(row_sums(proba) - 1.0)
+    if float(gap.max()) > SUM_TOLERANCE:
+        row = int(np.argmax(gap))
+        raise ValueError(
+            f"{name}: each row must sum to one, row {row} sums to {proba[row].sum():g}. Pass one "
+            "column for every class, or divide each row by its sum."
+        )
+    return np.clip(proba, 0, 1) if low < 0 or high > 1 else proba
+
+
+def row_sums(table: Array) -> Array:
+    """Return the sum of each row, as float64."""
+    if table.shape[1] > FEW:
+        return np.asarray(table.sum(axis=1, dtype=np.float64))
+    total = table[:, 0].astype(np.float64)
+    for k in range(1, table.shape[1]):
+        total += table[:, k]
+    return total
+
+
+# Calibration ----------------------------------------------------------------------------------
+
+
+def calibrate(calibration: Policy, scores: Array) -> Array:
+    """Return class probabilities that sum to one in each row.
+
+    A row to which all maps give 0 gets equal probabilities.
+    """
+    inputs = find_inputs(calibration, scores)
+    mapped = [apply(x) for apply, x in zip(calibration["maps"], inputs, strict=True)]
+    if calibration["kind"] == "softmax":
+        return np.asarray(mapped[0])
+    if len(calibration["maps"]) == 1:
+        return np.column_stack([1.0 - mapped[0], mapped[0]])
+    proba = np.column_stack(mapped)
+    total = proba.sum(axis=1, keepdims=True)
+    uniform = np.full_like(proba, 1.0 / proba.shape[1])
+    return np.divide(proba, total, out=uniform, where=total > 0)
+
+
+def find_inputs(calibration: Policy, scores: Array) -> list[Array]:
+    """Return what each map reads: all logits, a column of scores, or the log-odds of a column."""
+    scores = np.asarray(scores, dtype=np.float64)
+    if calibration["kind"] == "softmax":
+        is_proba = calibration["response"] == "predict_proba"
+        return [np.log(scores + calibration["offset"]) if is_proba else scores]
+    columns = [scores] if scores.ndim == 1 else list(scores.T)
+    columns = columns[1:] if len(columns) == 2 else columns  # one map for two classes
+    if calibration["reads_log_odds"]:
+        columns = [log_odds(column, calibration["offset"]) for column in columns]
+    return columns
+
+
+def calibrate_confidence(calibration: Policy, confidence: Array) -> Array:
+    """Return the calibrated confidence: the probability of being right."""
+    return np.asarray(calibration["maps"][0](find_inputs(calibration, confidence)[0]))
+
+
+def log_odds(p: Array, offset: float) -> Array:
+    """Return log((p + offset)/(1 - p + offset)), finite and rising for every p in [0, 1]."""
+    return np.asarray(np.log(p + offset) - np.log(1.0 - p + offset))
+
+
+def expit(x: Array) -> Array:
+    """Return 1/(1 + exp(-x)), by numpy alone and as exact as scipy's."""
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def mix(fitted: Array, share: float, prior: Any) -> Array:
+    """Return a fitted map, mixed with a guess that keeps it from 0 and 1."""
+    return np.asarray((1.0 - share) * fitted + share * prior)
+
+
+def temperature_map(score: Array, temperature: float, share: float, prior: float) -> Array:
+    """Return the probability of log-odds, divided by a temperature."""
+    with np.errstate(over="ignore"):  # exp(inf) is right here
+        return mix(expit(score / temperature), share, prior)
+
+
+def softmax_map(logits: Array, temperature: float, share: float, prior: Array) -> Array:
+    """Return the probabilities of logits, divided by a temperature."""
+    return mix(softmax(logits / temperature), share, prior)
+
+
+def softmax(logits: Array) -> Array:
+    """Return exp(x) of each row divided by its sum, by numpy alone as in :func:`expit`."""
+    relative = np.exp(logits - np.max(logits, axis=1, keepdims=True))
+    return np.asarray(relative / np.sum(relative, axis=1, keepdims=True))
+
+
+def platt_map(score: Array, slope: float, intercept: float, share: float, prior: float) -> Array:
+    """Return the probability of log-odds by a logistic curve."""
+    with np.errstate(over="ignore"):  # exp(inf) is right here
+        return mix(expit(slope * score + intercept), share, prior)
+
+
+def beta_map(score: Array, a: float, b: float, c: float, share: float, prior: float) -> Array:
+    """Return the probability of log-odds by a beta map."""
+    low, high = both_sides(score)
+    with np.errstate(over="ignore"):  # exp(inf) is right here
+        return mix(expit(a * low + b * high + c), share, prior)
+
+
+def both_sides(score: Array) -> tuple[Array, Array]:
+    """Return log q and -log(1 - q) of log-odds."""
+    with np.errstate(invalid="ignore"):  # nan stays nan
+        return -np.logaddexp(0.0, -score), np.logaddexp(0.0, score)
+
+
+def interpolate(score: Array, knots: Array, values: Array) -> Array:
+    """Return a map that is linear between its knots, and flat outside them."""
+    return np.interp(score, knots, values)
+
+
+def venn_abers_map(score: Array, knots: Array, lower: Array, upper: Array) -> Array:
+    """Return both Venn-Abers probabilities, made into one."""
+    low, high = venn_abers_interval(score, knots, lower, upper)
+    return np.asarray(high / (1.0 - low + high))
+
+
+def venn_abers_interval(
+    score: Array, knots: Array, lower: Array, upper: Array
+) -> tuple[Array, Array]:
+    """Return p0 of the knot below each score, and p1 of the knot above."""
+    above = np.append(upper, 1.0)[np.searchsorted(knots, score, side="left")]
+    below = np.append(0.0, lower)[np.searchsorted(knots, score, side="right")]
+    missing = np.isnan(score)
+    return np.where(missing, np.nan, below), np.where(missing, np.nan, above)
+
+
+MAPS: dict[str, Callable[..., Array]] = {
+    "temperature": temperature_map,
+    "softmax": softmax_map,
+    "platt": platt_map,
+    "beta": beta_map,
+    "isotonic": interpolate,
+    "smooth_isotonic": interpolate,
+    "venn_abers": venn_abers_map,
+}
+
+
+# Answers and confidence -----------------------------------------------------------------------
+
+
+def choose(policy: Policy, proba: Array, given: Array | None = None) -> Array:
+    """Return the code of each answer: given, cheapest on average, or most probable."""
+    if policy["decision"] == "estimator":
+        return np.asarray(given)
+    if policy["decision"] == "min_cost":
+        return np.argmin(expected_costs(proba, policy["cost_matrix"]), axis=1)
+    if len(policy["classes"]) == 2:
+        return (proba[:, 1] > proba[:, 0]).astype(np.int64)
+    return row_argmax(proba)
+
+
+def expected_costs(proba: Array, costs: Array) -> Array:
+    """Return the mean cost of each answer, (n, K), as a share of the largest cost."""
+    scaled = costs / costs.max()
+    proba = proba.astype(np.float64, copy=False)
+    total = np.zeros(proba.shape)
+    for k in range(proba.shape[1]):  # the bits of a matrix product depend on the other rows
+        total += proba[:, k : k + 1] * scaled[k]
+    return total
+
+
+def row_argmax(table: Array) -> Array:
+    """Return the position of the largest number of each row, the first of equal ones."""
+    if table.shape[1] > FEW:
+        return np.asarray(table.argmax(axis=1))
+    found = np.zeros(len(table), dtype=np.int64)
+    for start in range(0, len(table), SPAN):
+        rows = slice(start, start + SPAN)
+        largest, place = table[rows, 0], found[rows]
+        for k in range(1, table.shape[1]):
+            larger = table[rows, k] > largest
+            place[:] = larger if k == 1 else np.where(larger, k, place)
+            if k + 1 < table.shape[1]:
+                largest = np.maximum(largest, table[rows, k])
+    return found
+
+
+def row_max(table: Array, place: Array | None = None) -> Array:
+    """Return the largest number of each row, as float64; `place` is its column, if known."""
+    if table.shape[1] > FEW:
+        return table.max(axis=1).astype(np.float64) if place is None else chosen(table, place)
+    largest = table[:, 0].astype(np.float64)
+    for k in range(1, table.shape[1]):
+        np.maximum(largest, table[:, k], out=largest)
+    return largest
+
+
+def chosen(table: Array, columns: Array) -> Array:
+    """Return from each row the number in its own column, as float64."""
+    return table[np.arange(len(table)), columns].astype(np.float64)
+
+
+def rate(
+    policy: Policy,
+    proba: Array,
+    answers: Array,
+    opinions: Mapping[str, Array] | None = None,
+) -> Array:
+    """Return the confidence in each answer."""
+    if callable(policy["confidence"]):  # the user's own, in the library
+        return np.asarray(policy["confidence"](proba, answers, opinions))
+    if not isinstance(policy["confidence"], str):
+        learned = policy["confidence"]
+        maps = {name: partial(calibrate, one) for name, one in learned["witnesses"].items()}
+        features = find_features(maps, proba, answers, opinions or {})
+        return weigh(features, learned["coefficients"], learned["intercept"])
+    if policy["confidence"] == "chosen_proba":
+        return chosen(proba, answers)
+    if policy["confidence"] == "expected_cost":
+        costs = expected_costs(proba, policy["cost_matrix"])
+        return np.clip(1.0 - chosen(costs, answers), 0.0, 1.0)
+    if policy["confidence"] == "max_proba" and len(policy["classes"]) == 2:
+        return np.maximum(proba[:, 0], proba[:, 1]).astype(np.float64)
+    if policy["confidence"] == "max_proba" and policy["decision"] == "argmax":
+        return row_max(proba, answers)
+    return CONFIDENCES[policy["confidence"]](proba)
+
+
+def max_proba(y_proba: Array) -> Array:
+    """Return the largest probability of each row: max_k p_k, in [1/K, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions import max_proba
+    >>> max_proba(np.array([[.7, .2, .1], [.4, .3, .3]]))
+    array([0.7, 0.4])
+    """
+    return row_max(y_proba)
+
+
+def margin(y_proba: Array) -> Array:
+    """Return the lead of the most probable class: p_(1) - p_(2), in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions import margin
+    >>> margin(np.array([[.75, .25, 0.], [.5, .5, 0.]]))
+    array([0.5, 0. ])
+    """
+    if y_proba.shape[1] == 1:
+        return np.ones(len(y_proba))
+    top = np.partition(y_proba, -2, axis=1)[:, -2:].astype(np.float64)
+    return np.asarray(top[:, 1] - top[:, 0])
+
+
+def entropy(y_proba: Array) -> Array:
+    """Return one minus the normalised entropy: 1 - H(p)/log K, in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions import entropy
+    >>> entropy(np.array([[1., 0.], [.5, .5]]))
+    array([1., 0.])
+    """
+    return np.clip(1.0 - normalized_entropy(y_proba), 0.0, 1.0)
+
+
+def normalized_entropy(y_proba: Array) -> Array:
+    """Return H(p)/log K of each row, in [0, 1] but for rounding; 0 for a single class."""
+    n_classes = y_proba.shape[1]
+    if n_classes == 1:
+        return np.zeros(len(y_proba))
+    p = y_proba.astype(np.float64)
+    # Zero probabilities add nothing: p log p -> 0.
+    logs = np.log(p, out=np.zeros_like(p), where=p > 0)
+    return np.asarray(-np.sum(p * logs, axis=1) / np.log(n_classes))
+
+
+def gini(y_proba: Array) -> Array:
+    """Return the rescaled Gini concentration: (K sum_k p_k^2 - 1)/(K - 1), in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skselect.predictions import gini
+    >>> gini(np.array([[1., 0.], [.5, .5]]))
+    array([1., 0.])
+    """
+    n_classes = y_proba.shape[1]
+    if n_classes == 1:
+        return np.ones(len(y_proba))
+    p = y_proba.astype(np.float64)
+    return np.clip((n_classes * np.sum(p * p, axis=1) - 1.0) / (n_classes - 1.0), 0.0, 1.0)
+
+
+CONFIDENCES: dict[str, Callable[[Array], Array]] = {
+    "max_proba": max_proba,
+    "margin": margin,
+    "entropy": entropy,
+    "gini": gini,
+}
+
+
+# Learned confidence ---------------------------------------------------------------------------
+
+
+def check_witnesses(
+    policy: Policy, witnesses: Mapping[str, tuple[Array, list[Any] | None]], n: int
+) -> dict[str, Array]:
+    """Return what a learned confidence asks beside the scores of `n` rows, checked."""
+    found = {}
+    for name, (values, columns) in witnesses.items():
+        place = f"witnesses[{name!r}]"
+        if policy["asks"][name]:  # a witness, asked for the probabilities of all classes
+            found[name] = check_proba(policy, values, columns, place)
+        else:
+            found[name] = check_numbers(values, place)
+        if len(found[name]) != n:
+            raise ValueError(f"{place} has {len(found[name])} rows, but y_proba has {n}.")
+    return found
+
+
+def check_numbers(values: Array, name: str) -> Array:
+    """Return one finite number per row, as float64."""
+    try:
+        vector = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}.") from error
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got the shape {vector.shape}.")
+    if not np.all(np.isfinite(vector)):
+        raise ValueError(f"{name} has NaN or infinite values.")
+    return vector
+
+
+def check_asked(policy: Policy, witnesses: Any, advice: str = "") -> Mapping[str, Any]:
+    """Return the witnesses by name; refuse any but those that a learned confidence asks."""
+    names = list(policy["asks"])
+    if witnesses is None and not names:
+        return {}
+    if not isinstance(witnesses, Mapping) or set(witnesses) != set(names):
+        given = isinstance(witnesses, Mapping)
+        got = f"the names {list(witnesses)}" if given else f"a {type(witnesses).__name__}"
+        raise ValueError(
+            f"witnesses must be a dict with the names {names}, which the learned confidence of "
+            f"this policy asks about the same rows, got {got}. The estimator it comes from gives "
+            f"them: model.raw_witnesses(X), beside model.raw_scores(X).{advice}"
+        )
+    return {name: witnesses[name] for name in names}
+
+
+def find_features(
+    maps: Mapping[str, Callable[[Array], Array]],
+    proba: Array,
+    answers: Array,
+    opinions: Mapping[str, Array],
+) -> dict[str, Array]:
+    """Return the features of each answer by name; the raw tables of witnesses are calibrated."""
+    calibrated = {name: apply(np.ascontiguousarray(opinions[name])) for name, apply in maps.items()}
+    return describe_answers(proba, answers, {**opinions, **calibrated})
+
+
+def weigh(
+    features: Mapping[str, Array], coefficients: Mapping[str, float], intercept: float
+) -> Array:
+    """Return the logistic function of features by name."""
+    total = np.full(len(next(iter(features.values()))), intercept)
+    # The bits of a matrix product would depend on the other rows.
+    for name, coefficient in coefficients.items():
+        total += coefficient * features[name]
+    with np.errstate(over="ignore"):
+        return expit(total)
+
+
+def describe_answers(
+    y_proba: Array, y_pred: Array, opinions: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Return the features of each answer by name.
+
+    Of a table of probabilities among the `opinions` that is the logit it gives to this answer; a
+    vector is taken as it is.
+    """
+    others = y_proba.astype(np.float64)
+    answer = chosen(others, y_pred)
+    others[np.arange(len(others)), y_pred] = 0.0
+    second = others.max(axis=1)
+    own = {
+        "logit": logit(answer),
+        "lead": np.log(keep_inside(answer)) - np.log(keep_inside(second)),
+        "entropy": normalized_entropy(y_proba),
+    }
+    return own | {
+        name: logit(chosen(table, y_pred)) if table.ndim == 2 else table
+        for name, table in opinions.items()
+    }
+
+
+def logit(probability: Array) -> Array:
+    """Return log(p/(1 - p)) of probabilities kept away from 0 and 1."""
+    p = keep_inside(probability)
+    return np.asarray(np.log(p) - np.log(1.0 - p))
+
+
+def keep_inside(probability: Array) -> Array:
+    """Return probabilities kept away from 0 and 1."""
+    return np.clip(probability, LEAST_PROBA, 1.0 - LEAST_PROBA)
+
+
+# Thresholds and shortlists --------------------------------------------------------------------
+
+
+def find_thresholds(
+    policy: Policy, rows: Array, subgroups: tuple[Array, list[Any]] | None
+) -> Array:
+    """Return the threshold of each row, inf for rows of a subgroup without one."""
+    if policy["groups"] is None:
+        return np.full(len(rows), policy["threshold"])
+    codes, keys = (rows, policy["classes"].tolist()) if subgroups is None else subgroups
+    known = policy["groups"]["thresholds"]
+    unknown = np.array([*(key not in known for key in keys), True])[codes]  # the last: code -1
+    if np.any(unknown):
+        names = sorted({str(keys[code]) for code in np.unique(codes[unknown]) if code >= 0})
+        message = (
+            f"subgroups: {np.sum(unknown)} rows belong to no {policy['groups']['by']} that has a "
+            f"threshold ({names[:5] or ['missing']}; known: {list(known)[:10]})"
+        )
+        if policy["groups"]["unseen"] == "raise":
+            raise ValueError(f"{message}. With unseen='abstain' they are handed over instead.")
+        warn_user(f"{message}; they are handed over.")
+    return np.array([*(known.get(key, math.inf) for key in keys), math.inf])[codes]
+
+
+#: Packages whose lines are none of the user's: this one, and those that call it for the user.
+INNER = {__name__.partition(".")[0], "sklearn", "joblib"}
+
+
+def warn_user(message: str) -> None:
+    """Warn at the user's line: the innermost one that is not in the packages of `INNER`."""
+    level, frame = 1, currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
+
+
+def list_rejected(proba: Array, accepted: Array, classes: Array, least: float) -> Array:
+    """Return the shortlist of each row that is not accepted, None for the others."""
+    lists = np.full(len(proba), None, dtype=object)
+    rejected = proba[~accepted]
+    named = list_labels(rejected, classes, least)
+    lists[~accepted] = np.fromiter(named, dtype=object, count=len(rejected))
+    return lists
+
+
+def list_labels(proba: Array, classes: Array, least: float) -> list[tuple[Any, ...]]:
+    """Return the classes of each row with at least this probability, most probable first.
+
+    Classes of equal probability keep their order.
+    """
+    proba = proba.astype(np.float64)
+    counts = np.sum(proba >= least, axis=1)
+    order = np.argsort(-proba, axis=1, kind="stable")[:, : np.max(counts, initial=0)]
+    rows = zip(classes[order].tolist(), counts.tolist(), strict=True)
+    return [tuple(labels[:count]) for labels, count in rows]
