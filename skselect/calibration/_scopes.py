@@ -126,9 +126,12 @@ class ClassCalibration:
         """Return the maps as plain numbers; a calibrator of yours leaves its name only."""
         maps = store_maps(self.kind, self.maps, allow_external=allow_external)
         return {
-            "scope": "probabilities", "kind": self.kind, "response": self.response,
-            "offset": self.offset, "maps": maps,
-        }  # fmt: skip
+            "scope": "probabilities",
+            "kind": self.kind,
+            "response": self.response,
+            "offset": self.offset,
+            "maps": maps,
+        }
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> ClassCalibration:

@@ -137,9 +137,7 @@ def _read_cases(file: TableFile, given: Namespace) -> tuple[pd.Series | None, pd
     if not named:
         return None, None
     table = pd.concat(file.pieces(named))
-    return (
-        None if given.id is None else table[given.id], table[features] if features else None
-    )  # fmt: skip
+    return (None if given.id is None else table[given.id], table[features] if features else None)
 
 
 def _say_if_kept(report: SelectiveReport, subgroups: Any) -> int:

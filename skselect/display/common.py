@@ -316,8 +316,9 @@ def draw_band(ax: Any, x: FloatArray, low: FloatArray, high: FloatArray, color: 
 def draw_threshold(ax: Any, threshold: float | None) -> None:
     """Mark a chosen threshold by a line, if it is finite."""
     if threshold is not None and np.isfinite(threshold):
-        ax.axvline(threshold, color=MARK, linestyle="--", linewidth=1,
-                   label=f"threshold {threshold:.3g}")  # fmt: skip
+        ax.axvline(
+            threshold, color=MARK, linestyle="--", linewidth=1, label=f"threshold {threshold:.3g}"
+        )
 
 
 def draw_target(ax: Any, target: float | None, loss: str) -> None:

@@ -131,11 +131,12 @@ class MonitorDisplay:
             del lines["coverage"]  # in other units than a cost
         self.lines_ = {
             column: ax.plot(
-                course["start"], drawn[column],
+                course["start"],
+                drawn[column],
                 **({"color": color, "marker": ".", "label": label} | full_names(given)),
             )[0]
             for column, (ax, color, label, given) in lines.items()
-        }  # fmt: skip
+        }
         top.set(yscale="log", ylabel="Evidence of a breach")
         if len(course):
             line = course["alarm_line"].iloc[0]

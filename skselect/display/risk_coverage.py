@@ -297,8 +297,11 @@ class WorkloadDisplay(CurveDisplay):
             self._draw_bound(ax, targets, self.confidence_level)
         if self.threshold is not None:
             self._mark(ax, self.threshold)
-        ax.set(xlabel="Risk target: most errors among the cases decided alone",
-               ylabel="Cases handed over per 1,000", ylim=(0, 1020))  # fmt: skip
+        ax.set(
+            xlabel="Risk target: most errors among the cases decided alone",
+            ylabel="Cases handed over per 1,000",
+            ylim=(0, 1020),
+        )
         ax.autoscale(axis="x")  # fit all curves on these axes
         ax.set_xlim(left=0)
         show_percent(ax.xaxis)

@@ -123,8 +123,9 @@ class ThresholdDisplay(CurveDisplay):
         if self.confidence_level is not None and "selective_accuracy" in chosen:
             self._draw_band(ax, grid, self.confidence_level)
         draw_threshold(ax, self.threshold)
-        ax.set(xlabel="Threshold: least confidence that is accepted", ylabel="Value",
-               xlim=(left, 1.0))  # fmt: skip
+        ax.set(
+            xlabel="Threshold: least confidence that is accepted", ylabel="Value", xlim=(left, 1.0)
+        )
         show_percent(ax.yaxis)
         note = f"pale: fewer than {_FEW} accepted rows"
         if not np.all(enough) and note not in ax.get_legend_handles_labels()[1]:

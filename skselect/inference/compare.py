@@ -136,8 +136,11 @@ def compared(
     found = _compare(
         [measure(spec, model, parameters, method) for model in models.values()],
         None if baseline is None else names.index(baseline),
-        level=level, n_resamples=n_resamples, rng=rng, cluster=cluster,
-    )  # fmt: skip
+        level=level,
+        n_resamples=n_resamples,
+        rng=rng,
+        cluster=cluster,
+    )
     found.index = pd.Index(names)
     scores = np.array([spec.as_score(value) for value in found["estimate"]])
     return found.iloc[np.argsort(-scores, kind="stable")]

@@ -73,10 +73,11 @@ class LearnedScore:
             )
         coefficients = self.by_name
         return {
-            "kind": "learned", "intercept": coefficients.pop("intercept"),
+            "kind": "learned",
+            "intercept": coefficients.pop("intercept"),
             "coefficients": coefficients,
             "witnesses": {name: maps.to_dict() for name, maps in self.witnesses.items()},
-        }  # fmt: skip
+        }
 
     def rate(
         self, y_proba: FloatArray, y_pred: IntArray, opinions: Mapping[str, FloatArray]

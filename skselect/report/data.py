@@ -250,8 +250,9 @@ def _decisions(case: Case, level: float) -> dict[str, Any] | None:
     found = _counts(case.judged.outcomes.loss, case.accepted, level)
     rule = case.predictions.rule
     if rule.cost_matrix is not None and np.any(case.accepted):
-        costs = Outcomes.of(case.predictions, confidence=case.judged.outcomes.confidence,
-                            loss="cost").loss  # fmt: skip
+        costs = Outcomes.of(
+            case.predictions, confidence=case.judged.outcomes.confidence, loss="cost"
+        ).loss
         found["mean_cost"] = rule.unit * float(np.mean(costs[case.accepted]))
     return found
 
@@ -279,13 +280,14 @@ def _by_class(case: Case, level: float) -> dict[str, Any]:
         "n_classes": len(case.predictions.classes),
         "confusion": _confusion(case, shown),
         "rates": [
-            {"class": str(label)} | {
+            {"class": str(label)}
+            | {
                 rows: {name: _entry(rate, k) for name, rate in found.items()}
                 for rows, found in rates.items()
             }
             for k, label in zip(shown.tolist(), classes, strict=True)
         ],
-    }  # fmt: skip
+    }
 
 
 def _most_missed(rates: dict[str, dict[str, Rate]]) -> IntArray:
