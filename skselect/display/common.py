@@ -89,9 +89,15 @@ class RowsDisplay(ABC):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None,
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        name: str | None = None,
+        ax: Any = None,
         **options: Any,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Draw a fitted estimator, and mark its threshold if it has a single one.
 
         Keywords that are not named here are those of the class.
@@ -267,12 +273,10 @@ class CurveDisplay(RowsDisplay):
         shown: dict[Any, Any] = {}
         for code, key in enumerate(keys):
             mine = codes == code
-            shown[key] = cls.from_predictions(
-                rows.classes[rows.y_true[mine]], proba[mine], labels=rows.classes,
-                pos_label=pos_label, name=f"{key} ({np.sum(mine):,})", ax=ax,
-                sample_weight=None if rows.sample_weight is None else rows.sample_weight[mine],
-                **options,
-            )  # fmt: skip
+            weight = None if rows.sample_weight is None else rows.sample_weight[mine]
+            given = {"labels": rows.classes, "pos_label": pos_label, "sample_weight": weight}
+            y, name = rows.classes[rows.y_true[mine]], f"{key} ({np.sum(mine):,})"
+            shown[key] = cls.from_predictions(y, proba[mine], name=name, ax=ax, **given, **options)
             ax = shown[key].ax_
         return shown
 

@@ -222,9 +222,9 @@ class SelectiveConfusionDisplay:
         given = range(n_classes) if self.display_labels is None else self.display_labels
         names = [legend_name(name) for name in given]
         unknown = ["unknown class"] if n_lines > n_classes else []
-        ax.set(xticks=range(n_columns), xticklabels=[*names, "abstains"], xlabel="Answer",
-               yticks=range(n_lines), yticklabels=[*names, *unknown], ylabel="True class",
-               xlim=(-0.5, n_classes + 0.5), ylim=(n_lines - 0.5, -0.5))  # fmt: skip
+        ax.set(xticks=range(n_columns), xticklabels=[*names, "abstains"], xlabel="Answer")
+        ax.set(yticks=range(n_lines), yticklabels=[*names, *unknown], ylabel="True class")
+        ax.set(xlim=(-0.5, n_classes + 0.5), ylim=(n_lines - 0.5, -0.5))
         ax.tick_params(axis="x", rotation=_angle(xticks_rotation))
         if colorbar:
             bar = ax.figure.colorbar(self.im_, ax=ax)

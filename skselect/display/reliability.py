@@ -105,8 +105,8 @@ class ReliabilityDisplay(CurveDisplay):
         ax.vlines(curve["confidence"], curve["low"], curve["high"], color=color, alpha=0.35)
         lowest = float(curve[["confidence", "accuracy", "low"]].min(axis=None))
         bottom = min(lowest - 0.02, ax.get_ylim()[0] if drawn else 1.0)
-        ax.set(xlabel="Confidence", ylabel="Share of right answers",
-               xlim=(bottom, 1.02), ylim=(bottom, 1.02))  # fmt: skip
+        ends = (bottom, 1.02)
+        ax.set(xlabel="Confidence", ylabel="Share of right answers", xlim=ends, ylim=ends)
         show_percent(ax.yaxis)
 
 
@@ -230,8 +230,8 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         if self.plain is not None:
             fpr, tpr = self.plain
             named = _prefix(self.name if name is None else name)
-            style = {"color": self.line_.get_color(), "linestyle": "--", "linewidth": 1,
-                     "label": f"{named}AUC {np.trapezoid(tpr, fpr):.3f}"}  # fmt: skip
+            label, color = f"{named}AUC {np.trapezoid(tpr, fpr):.3f}", self.line_.get_color()
+            style = {"color": color, "linestyle": "--", "linewidth": 1, "label": label}
             self.ax_.plot(*thin(fpr, tpr), **(style | full_names(plain_kwargs)))
             self.ax_.legend(frameon=False, loc=self._legend)
         return self
@@ -243,8 +243,8 @@ class ConfidenceWeightedRocDisplay(CurveDisplay):
         style = self._style(ax, _prefix(name) + value, given)
         (self.line_,) = ax.plot(*thin(self.fpr, self.tpr), **style)
         of = "" if self.pos_label is None else f" of {legend_name(self.pos_label)}"
-        ax.set(xlabel=f"False positive rate{of}", ylabel=f"True positive rate{of}",
-               xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")  # fmt: skip
+        ax.set(xlabel=f"False positive rate{of}", ylabel=f"True positive rate{of}")
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         show_percent(ax.xaxis, ax.yaxis)
 
 

@@ -30,6 +30,8 @@ from skselect.policy.certificate import Certificate
 from skselect.selection.results import GroupedSelection, ThresholdSelection
 from skselect.thresholds import simultaneous_band
 
+# The look of bounds for all thresholds or targets at once.
+_BOUND = {"color": "0.55", "linewidth": 1.2}
 # Targets at which the workload is drawn.
 _TARGETS = 1001
 
@@ -189,14 +191,14 @@ class RiskCoverageDisplay(CurveDisplay):
         if not np.any(known):
             return
         x, y = thin(self.curve.coverage[known], np.asarray(self.band)[known])
-        ax.plot(x, self.unit * y, color="0.55", linewidth=1.2, drawstyle="steps-pre",
-                label="bound for all thresholds at once")  # fmt: skip
+        label = "bound for all thresholds at once"
+        ax.plot(x, self.unit * y, drawstyle="steps-pre", label=label, **_BOUND)
         certificate = self.certificate
         if certificate is None or not certificate.kind.is_selective:
             return
         least = max(certificate.rows_needed / certificate.n, certificate.min_coverage)
-        ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0,
-                   label=f"too few to certify {certificate.bound}")  # fmt: skip
+        label = f"too few to certify {certificate.bound}"
+        ax.axvspan(0, min(least, 1.0), color="0.86", zorder=0, linewidth=0, label=label)
 
     def _draw_promise(self, ax: Any, certificate: Certificate) -> None:
         """Draw a line from the risk and the coverage of these rows to the promised limit."""
@@ -209,9 +211,9 @@ class RiskCoverageDisplay(CurveDisplay):
             limit, text = (target, y), f"coverage at least {bound}"
         sure = certificate.is_certified
         word = f"{'' if sure else 'not '}certified"
-        ax.plot([x, limit[0]], [y, limit[1]], color=MARK, linewidth=2, markevery=[1],
-                linestyle="-" if sure else ":", marker="|" if limit[1] == y else "_",
-                label=f"{word}: {text}")  # fmt: skip
+        ends = {"marker": "|" if limit[1] == y else "_", "markevery": [1]}
+        style = {"color": MARK, "linewidth": 2, "linestyle": "-" if sure else ":"}
+        ax.plot([x, limit[0]], [y, limit[1]], label=f"{word}: {text}", **ends, **style)
 
     def _mark(self, ax: Any, threshold: float) -> None:
         accepted = self.curve.accepted_at(np.array([threshold]))
@@ -312,8 +314,8 @@ class WorkloadDisplay(CurveDisplay):
         some = surely < 1000.0
         if not np.any(some):
             return
-        ax.plot(targets[some], surely[some], color="0.55", linewidth=1.2, drawstyle="steps-post",
-                label=f"with {percent(level, up=False)} confidence")  # fmt: skip
+        label = f"with {percent(level, up=False)} confidence"
+        ax.plot(targets[some], surely[some], drawstyle="steps-post", label=label, **_BOUND)
 
     def _mark(self, ax: Any, threshold: float) -> None:
         blocks = int(self.curve.n_blocks_accepted(np.array([threshold]))[0])

@@ -137,8 +137,8 @@ class ThresholdDisplay(CurveDisplay):
         points = {"accepted_loss": accepted.loss, "accepted_weight": accepted.weight}
         low, high = risk_interval(self.curve, points, level)
         some = accepted.weight > 0
-        draw_band(ax, grid[some], 1.0 - high[some], 1.0 - low[some],
-                  self.lines_["selective_accuracy"].get_color())  # fmt: skip
+        color = self.lines_["selective_accuracy"].get_color()
+        draw_band(ax, grid[some], 1.0 - high[some], 1.0 - low[some], color)
 
     def _grid(self) -> FloatArray:
         """Return thresholds from just below the least confidence up to just below 1."""

@@ -48,10 +48,8 @@ from skselect.metrics._csr import run_csr_test
 from skselect.predictions.outcomes import Outcomes
 from skselect.report.answers import is_honest
 
-_METRICS: dict[str, dict[str, Any]] = {
-    "ece": {}, "smooth_ece": {}, "top_label_brier": {}, "csr": {}, "p_risk": {}, "cw_accuracy": {},
-    "aurc": {}, "cwsa_plus": {"threshold": 0.5},
-}  # fmt: skip
+_PLAIN = ("ece", "smooth_ece", "top_label_brier", "csr", "p_risk", "cw_accuracy", "aurc")
+_METRICS = {name: dict[str, Any]() for name in _PLAIN} | {"cwsa_plus": {"threshold": 0.5}}
 _COLUMNS = (
     "ece", "smooth_ece", "log_loss", "brier", "top_label_brier", "csr", "p_risk", "csr_p_value",
     "cw_accuracy", "aurc", "cwsa_plus",

@@ -223,8 +223,8 @@ def _metrics(case: Case, level: float) -> list[dict[str, Any]]:
             value = spec.value(rows, parameters)
             low, high = _closed_interval(spec, rows, parameters, level)
         said = explain_metric(spec, value)
-        found.append({"metric": spec.name, "value": value, "low": low, "high": high,
-                      "better": spec.better, "meaning": said})  # fmt: skip
+        measured = {"metric": spec.name, "value": value, "low": low, "high": high}
+        found.append(measured | {"better": spec.better, "meaning": said})
     return found
 
 
@@ -263,11 +263,10 @@ def _counts(loss: FloatArray, accepted: BoolArray, level: float) -> dict[str, An
     low = high = np.nan
     if not is_graded(loss):
         low, high = clopper_pearson_interval(wrong, n_accepted, level)
-    return {
-        "n_rows": n, "n_accepted": n_accepted, "n_errors": wrong, "coverage": n_accepted / n,
-        "risk": wrong / n_accepted if n_accepted else np.nan, "low": low, "high": high,
-        "n_right_handed_over": float(np.sum(1.0 - loss[~accepted])),
-    }  # fmt: skip
+    risk = wrong / n_accepted if n_accepted else np.nan
+    counted = {"n_rows": n, "n_accepted": n_accepted, "n_errors": wrong, "coverage": n_accepted / n}
+    right = {"n_right_handed_over": float(np.sum(1.0 - loss[~accepted]))}
+    return counted | {"risk": risk, "low": low, "high": high} | right
 
 
 def _by_class(case: Case, level: float) -> dict[str, Any]:
@@ -317,9 +316,8 @@ def _confusion(case: Case, shown: IntArray) -> dict[str, Any]:
     unknown = ["unknown class"] if len(counts) > len(names) else []
     abstains = [] if case.accepted is None else ["abstains"]
     columns = names + abstains
-    return {
-        "true": names + unknown, "answers": columns, "counts": counts[:, : len(columns)].tolist(),
-    }  # fmt: skip
+    table = counts[:, : len(columns)].tolist()
+    return {"true": names + unknown, "answers": columns, "counts": table}
 
 
 def _workload(case: Case, level: float) -> dict[str, Any]:
@@ -337,9 +335,9 @@ def _workload(case: Case, level: float) -> dict[str, Any]:
     for target, n_blocks, most in zip(targets.tolist(), chosen.tolist(), surely, strict=True):
         coverage, risk = curve.working_point(n_blocks)
         threshold = curve.threshold_at(n_blocks - 1) if n_blocks else np.nan
-        found.append({"target": target, "handed_over": 1000.0 * (1.0 - coverage),
-                      "handed_over_surely": float(most), "coverage": coverage, "risk": risk,
-                      "threshold": threshold})  # fmt: skip
+        left = {"handed_over": 1000.0 * (1.0 - coverage), "handed_over_surely": float(most)}
+        point = {"coverage": coverage, "risk": risk, "threshold": threshold}
+        found.append({"target": target} | left | point)
     now = None if case.accepted is None else 1000.0 * float(np.mean(~case.accepted))
     return {"handed_over_now": now, "targets": found}
 
@@ -431,8 +429,9 @@ def _certificate(case: Case) -> dict[str, Any] | None:
         made = [policy.certificate]
         texts = {} if policy.certificate is None else {"": str(policy.certificate)}
     certified = all(one is not None and one.is_certified for one in made)
-    return {"certified": certified, "texts": texts, "created": policy.created, "n": policy.n,
-            "by_subgroup": by_subgroup, "same_rows": same}  # fmt: skip
+    made_on = {"created": policy.created, "n": policy.n}
+    about = {"by_subgroup": by_subgroup, "same_rows": same}
+    return {"certified": certified, "texts": texts} | made_on | about
 
 
 def _errors(case: Case, ids: Any, features: Any, n_errors: int) -> list[dict[str, Any]]:

@@ -170,10 +170,8 @@ def _encode_picture(ax: Any) -> str:
     if labels:
         ax.get_legend().remove()
         ncols = 1 if len(labels) < 4 else 2
-        ax.figure.legend(
-            handles, [textwrap.fill(label, _LEGEND // ncols) for label in labels],
-            frameon=False, loc="outside upper left", ncols=ncols,
-        )  # fmt: skip
+        wrapped = [textwrap.fill(label, _LEGEND // ncols) for label in labels]
+        ax.figure.legend(handles, wrapped, frameon=False, loc="outside upper left", ncols=ncols)
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=6)
     ax.set_xlabel(textwrap.fill(ax.get_xlabel(), _LEGEND))

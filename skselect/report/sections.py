@@ -90,6 +90,10 @@ class Section:
     note: str = ""
 
 
+# The columns of an interval.
+_ENDS = (("low", "low", share), ("high", "high", share))
+
+
 # The whole report -------------------------------------------------------------------------
 
 
@@ -109,26 +113,21 @@ def make_comparison(contents: dict[str, Any]) -> Section | None:
         return None
     shown = {None: "", True: "could be", False: "no"}
     rows = [row | {"as_good": shown[row["tied_with_best"]]} for row in contents["comparison"]]
-    table = make_table(
-        rows, ("Model", "model", text), ("AUGRC", "estimate", share), ("low", "low", share),
-        ("high", "high", share), ("difference to the best", "difference", share),
-        ("p", "p_value", number), ("as good?", "as_good", text),
-    )  # fmt: skip
-    return Section(
-        "comparison", "Comparison by AUGRC", [contents["best"]], tables={"": table},
-        note="AUGRC is the mean rate of silent errors over all coverages; lower is better. "
+    first = (("Model", "model", text), ("AUGRC", "estimate", share), *_ENDS)
+    against = (("difference to the best", "difference", share), ("p", "p_value", number))
+    table = make_table(rows, *first, *against, ("as good?", "as_good", text))
+    note = (
+        "AUGRC is the mean rate of silent errors over all coverages; lower is better. "
         "P-values test each model against the best, paired by row, adjusted by Holm. They do not "
-        "include how much the models would change if they were trained again.",
-    )  # fmt: skip
+        "include how much the models would change if they were trained again."
+    )
+    return Section("comparison", "Comparison by AUGRC", [contents["best"]], {"": table}, note=note)
 
 
 # Classes in the sentence about missed cases, those missed most often; the tables have more.
 _MOST_IN_WORDS = 2
 _ROWS = {"all": "always answering", "accepted": "accepted cases"}
-_RATES = {
-    "missed": "missed", "sensitivity": "sensitivity", "specificity": "specificity", "PPV": "ppv",
-    "NPV": "npv",
-}  # fmt: skip
+_RATES = ("missed", "sensitivity", "specificity", "PPV", "NPV")
 FOOTNOTE = (
     "A row whose confidence equals the threshold is accepted. The share that is wrong among "
     "accepted rows is the selective risk."
@@ -233,9 +232,8 @@ def _show_classes(model: dict[str, Any], level: float) -> Section:
     by_class = model["by_class"]
     rates, n_classes = by_class["rates"], by_class["n_classes"]
     what = "its answers" if model["decisions"] is None else "what it decides alone"
-    which = "" if n_classes == len(rates) else (
-        f" (of {n_classes:,} classes the {len(rates)} that are missed most often)"
-    )  # fmt: skip
+    which = f" (of {n_classes:,} classes the {len(rates)} that are missed most often)"
+    which = "" if n_classes == len(rates) else which
     shares = [row for one in rates for row in _tabulate_rates(one)]
     tables = {
         "": _plain_table(_tabulate_answers(by_class["confusion"]), 1),
@@ -247,12 +245,10 @@ def _show_classes(model: dict[str, Any], level: float) -> Section:
 
 
 def _show_workload(model: dict[str, Any], level: float) -> Section:
-    table = make_table(
-        model["workload"]["targets"], ("risk target", "target", percent),
-        ("handed over", "handed_over", _whole),
-        (f"with {percent(level)} confidence", "handed_over_surely", _whole),
-        ("wrong here", "risk", _rough_share), ("from confidence", "threshold", number),
-    )  # fmt: skip
+    surely = (f"with {percent(level)} confidence", "handed_over_surely", _whole)
+    work = (("risk target", "target", percent), ("handed over", "handed_over", _whole), surely)
+    found = (("wrong here", "risk", _rough_share), ("from confidence", "threshold", number))
+    table = make_table(model["workload"]["targets"], *work, *found)
     title = "What does a risk target cost? Cases handed over per 1,000"
     return Section("workload", title, tables={"": table}, note=_explain_workload(model, level))
 
@@ -295,10 +291,11 @@ def _tabulate_missed(one: dict[str, Any]) -> dict[str, Any]:
 
 def _tabulate_rates(one: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rates of a class, always answering and abstaining, a row per rate."""
+    known = {rows: words for rows, words in _ROWS.items() if rows in one}
     return [
         {"class": one["class"], "share": name}
-        | {words: _with_interval(one[rows][key]) for rows, words in _ROWS.items() if rows in one}
-        for name, key in _RATES.items()
+        | {words: _with_interval(one[rows][name.lower()]) for rows, words in known.items()}
+        for name in _RATES
     ]
 
 
@@ -335,53 +332,45 @@ def _explain_workload(model: dict[str, Any], level: float) -> str:
 
 
 def _show_coverages(model: dict[str, Any]) -> Section:
-    table = make_table(
-        model["coverages"], ("Accepted", "coverage", share), ("wrong among them", "risk", share),
-        ("from confidence", "threshold", number),
-    )  # fmt: skip
+    shares = (("Accepted", "coverage", share), ("wrong among them", "risk", share))
+    table = make_table(model["coverages"], *shares, ("from confidence", "threshold", number))
     return Section("coverages", "If it accepts only its surest rows", tables={"": table})
 
 
 def _show_metrics(model: dict[str, Any]) -> Section:
-    rows = [
-        row | {key: (number if "{number}" in SPECS[row["metric"]].meaning else share)(row[key])
-               for key in ("value", "low", "high")}
-        for row in model["metrics"]
-    ]  # fmt: skip
-    table = make_table(
-        rows, ("Metric", "metric", text), ("Value", "value", number), ("low", "low", number),
-        ("high", "high", number), ("Better", "better", text), ("What it says", "meaning", prose),
-    )  # fmt: skip
+    rows = []
+    for row in model["metrics"]:
+        show = number if "{number}" in SPECS[row["metric"]].meaning else share
+        rows.append(row | {key: show(row[key]) for key in ("value", "low", "high")})
+    found = (("Value", "value", number), ("low", "low", number), ("high", "high", number))
+    said = (("Better", "better", text), ("What it says", "meaning", prose))
+    table = make_table(rows, ("Metric", "metric", text), *found, *said)
     return Section("metrics", "Metrics", tables={"": table})
 
 
 def _show_calibration(model: dict[str, Any]) -> Section:
     rows = model["calibration"]
-    said = [
-        row["answer"] if row["state"] == "as given" else f"{row['state'].capitalize()}: "
-        f"{row['answer']}" for row in rows
-    ]  # fmt: skip
-    table = make_table(
-        rows, ("State", "state", text), ("mean confidence", "mean_confidence", share),
-        ("right", "accuracy", share), ("smooth ECE", "smooth_ece", share), ("ECE", "ece", share),
-        ("Brier", "top_label_brier", number), ("CSR", "csr", number), ("p", "csr_p_value", number),
-    )  # fmt: skip
-    return Section(
-        "calibration", "Is the confidence honest?", said, tables={"": table},
-        note="Answers with an honest (calibrated) confidence of 0.9 are right in 90 % of cases. "
+    starts = ["" if r["state"] == "as given" else f"{r['state'].capitalize()}: " for r in rows]
+    said = [start + row["answer"] for start, row in zip(starts, rows, strict=True)]
+    means = (("mean confidence", "mean_confidence", share), ("right", "accuracy", share))
+    errors = (("smooth ECE", "smooth_ece", share), ("ECE", "ece", share))
+    rest = (("Brier", "top_label_brier", number), ("CSR", "csr", number))
+    p_value = ("p", "csr_p_value", number)
+    table = make_table(rows, ("State", "state", text), *means, *errors, *rest, p_value)
+    note = (
+        "Answers with an honest (calibrated) confidence of 0.9 are right in 90 % of cases. "
         "CSR is about 1 for a calibrated confidence, and far above 1 where there are errors near "
-        "certainty; p is the probability that a calibrated model has a CSR as large.",
-    )  # fmt: skip
+        "certainty; p is the probability that a calibrated model has a CSR as large."
+    )
+    return Section("calibration", "Is the confidence honest?", said, {"": table}, note=note)
 
 
 def _show_subgroups(model: dict[str, Any]) -> Section:
     rows = [row | {"left": row["n_rows"] - row["n_accepted"]} for row in model["subgroups"]]
-    table = make_table(
-        rows, ("Attribute", "attribute", text), ("Subgroup", "subgroup", text),
-        ("rows", "n_rows", number), ("handed over", "left", number),
-        ("accepted", "coverage", share),
-        ("wrong among them", "risk", share), ("low", "low", share), ("high", "high", share),
-    )  # fmt: skip
+    names = (("Attribute", "attribute", text), ("Subgroup", "subgroup", text))
+    counts = (("rows", "n_rows", number), ("handed over", "left", number))
+    shares = (("accepted", "coverage", share), ("wrong among them", "risk", share))
+    table = make_table(rows, *names, *counts, *shares, *_ENDS)
     return Section("subgroups", "Subgroups", tables={"": table})
 
 
@@ -398,10 +387,9 @@ def _show_errors(model: dict[str, Any]) -> Section:
     }
     named = ("case", "id", text) if "id" in rows[0] else ("Row (from 0)", "row", str)
     decided = [("decided", "by", text)] if "accepted" in rows[0] else []
-    table = make_table(
-        rows, named, ("true", "true", text), ("answer", "answered", text), *decided,
-        ("confidence", "confidence", number),
-        *((name, f"feature {name}", show) for name, show in shows.items()),
-    )  # fmt: skip
+    answers = (("true", "true", text), ("answer", "answered", text))
+    features = ((name, f"feature {name}", show) for name, show in shows.items())
+    confidence = ("confidence", "confidence", number)
+    table = make_table(rows, named, *answers, *decided, confidence, *features)
     note = "Those that it makes alone come first; handed over, a person decides." if decided else ""
     return Section("errors", "Most confident errors", tables={"": table}, note=note)

@@ -25,6 +25,8 @@ from skselect.report.answers import (
     which_is_best,
 )
 
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
 
 def answer(loss, confidence, **options):
     outcomes = Outcomes(loss, confidence)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 
 from skselect import Predictions, SelectiveClassifier, ThresholdTuner, selective_report
-from skselect.report import render
+from skselect.report import render, selective
 from tests.browser import look_at, needs_browser
 
 
@@ -83,6 +83,7 @@ def test_text_and_page_show_the_same_in_the_same_order(report, page):
     assert set(shown.replace("\N{NO-BREAK SPACE}", " ").split()) <= words
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_name_of_a_model():
     X, y = load_digits(return_X_y=True)
     pipe = make_pipeline(StandardScaler(), GaussianNB())
@@ -112,8 +113,8 @@ def test_names_are_text_and_no_markup(page):
     assert "p &lt;1&gt;" in page
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
-    report = selective_report([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+def test_a_file_is_written_whole_or_not_at_all(report, page, tmp_path, monkeypatch):
+    monkeypatch.setattr(selective, "render_page", lambda *_: page)
     assert report.to_html(tmp_path / "page.html") is None
     assert (tmp_path / "page.html").read_text().rstrip().endswith("</html>")
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
@@ -146,6 +147,7 @@ def test_in_a_browser(page, width, tmp_path):
     assert all(letter * shown / natural >= 11 for shown, natural in found["images"])
 
 
+@pytest.mark.usefixtures("no_pictures")  # but the one that shows all names
 def test_names_of_every_kind():
     names = ["price $5_$6", "$\\frac$", "_hidden", "日本", "a & <b>"]
     p = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]

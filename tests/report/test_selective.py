@@ -381,6 +381,7 @@ def test_own_answers_are_not_guessed(rows):
     assert report.to_dict()["models"]["model"]["accuracy"] == pytest.approx(np.mean(y == "so"))
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_large_numbers_and_dates_of_features_stay_as_they_are():
     y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
     features = pd.DataFrame({"id": [1, 2, 9007199254740993], "share": [0.5, 0.5, 0.25]})
@@ -577,6 +578,7 @@ def test_a_low_confidence_level_has_no_bound_for_all_targets(rng):
     assert "Hand-overs per 1,000" in report.to_html()
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series])
 def test_errors_are_named_by_their_case(make):
     y, p = [0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
