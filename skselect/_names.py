@@ -9,14 +9,13 @@ from skselect.estimators.scoring import register_scorers
 from skselect.estimators.tuner import ThresholdTuner
 from skselect.exceptions import InfeasibleTargetError
 from skselect.metrics._evaluate import evaluate
-from skselect.monitoring.check import check_policy
+from skselect.monitoring.check import certify, check_policy
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.objectives import Best, Cost, Coverage, GeneralizedRisk, Risk
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report import calibration_report, selective_report
-from skselect.selection.certify import certify
 from skselect.selection.select import select_threshold
 from skselect.streaming.parquet import evaluate_parquet
 from skselect.streaming.state import SelectiveState

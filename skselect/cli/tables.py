@@ -574,7 +574,7 @@ def parse_times(values: pd.Series) -> pd.Series:
         values = values.astype(np.float64)
     if pd.api.types.is_numeric_dtype(values):
         return values.astype(np.float64)
-    from skselect.monitoring.times import is_word  # noqa: PLC0415 - one command needs it
+    from skselect.monitoring.log import is_word  # noqa: PLC0415 - one command needs it
 
     if not pd.api.types.is_datetime64_any_dtype(values):
         values = values.where(~values.map(is_word))  # pandas takes "now" for a time

@@ -13,10 +13,10 @@ from skselect._lib.typing import BoolArray, ConfidenceSpec
 from skselect.display.common import legend_name, new_axes
 from skselect.estimators.scoring import score_estimator
 from skselect.metrics._threshold import count_decisions
+from skselect.monitoring.verification import decide_labelled
 from skselect.policy.policy import AbstentionPolicy
 from skselect.predictions.confidence import compute_confidence
 from skselect.predictions.predictions import Predictions
-from skselect.selection.kept import decide_labelled
 
 # Cases that are handed over are neither right nor wrong: grey, whatever the colours of the others.
 _GREY = "0.92"

@@ -3,6 +3,6 @@
 from skselect.monitoring.check import PolicyCheck
 from skselect.monitoring.monitor import SelectiveRiskMonitor
 from skselect.monitoring.status import MonitorStatus, PromiseStatus
-from skselect.selection.kept import PromiseCheck
+from skselect.monitoring.verification import PromiseCheck
 
 __all__ = ["MonitorStatus", "PolicyCheck", "PromiseCheck", "PromiseStatus", "SelectiveRiskMonitor"]

@@ -24,30 +24,33 @@ from skselect._lib.checks.options import check_choice, check_delta, check_number
 from skselect._lib.checks.rows import check_length
 from skselect._lib.files import digest_json, read_json, write_whole
 from skselect._lib.typing import BoolArray, FloatArray, IntArray, LabelArray
-from skselect.monitoring.batches import MOST_BATCHES, Batch, Course, Daily, Workload, runs
-from skselect.monitoring.cases import (
+from skselect.monitoring.evidence import (
+    Promise,
+    bets_on_cases,
+    find_watched,
+    risk_interval,
+    wealth_of,
+)
+from skselect.monitoring.history import MOST_BATCHES, Batch, Course, Daily, Workload, runs
+from skselect.monitoring.log import (
+    KINDS,
     Cases,
     Waiting,
+    batch_width,
     check_names,
     join_hashes,
+    plain_span,
     read_audits,
+    read_times,
     refuse_twice,
     refuse_two_labels,
     row_hashes,
-    warn_if_strange,
-)
-from skselect.monitoring.evidence import bets_on_cases, risk_interval, wealth_of
-from skselect.monitoring.promises import Promise, find_watched
-from skselect.monitoring.status import MonitorStatus, PromiseStatus
-from skselect.monitoring.times import (
-    KINDS,
-    batch_width,
-    plain_span,
-    read_times,
     show_time,
     span_of_time,
     to_dates,
+    warn_if_strange,
 )
+from skselect.monitoring.status import MonitorStatus, PromiseStatus
 from skselect.objectives import read_guarantee
 from skselect.policy.policy import AbstentionPolicy, External
 

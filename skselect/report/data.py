@@ -24,6 +24,7 @@ from skselect.metrics._metric import MetricSpec
 from skselect.metrics._rows import ScoredRows, score_rows
 from skselect.metrics._threshold import count_decisions
 from skselect.monitoring.check import PolicyCheck, check_decided
+from skselect.monitoring.verification import chose_threshold
 from skselect.policy.certificate import threshold_to_json
 from skselect.policy.policy import AbstentionPolicy, apply_policy
 from skselect.policy.subgroups import (
@@ -36,7 +37,6 @@ from skselect.predictions.learned import LearnedScore
 from skselect.predictions.outcomes import Outcomes
 from skselect.predictions.predictions import Predictions
 from skselect.report.answers import explain_metric, is_honest, keeps_promise
-from skselect.selection.kept import chose_threshold
 from skselect.thresholds import simultaneous_band
 
 #: What a single model is called, unless it is given a name.

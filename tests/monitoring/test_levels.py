@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skselect import AbstentionPolicy, Outcomes, SelectiveRiskMonitor, select_threshold
-from skselect.monitoring.batches import Workload
 from skselect.monitoring.evidence import Evidence, advance, bets_on_cases, risk_interval
+from skselect.monitoring.history import Workload
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 

@@ -29,8 +29,8 @@ from skselect import (
 )
 from skselect._lib.files import digest_json
 from skselect._lib.notebook import unwrap
-from skselect.monitoring.cases import row_hashes
 from skselect.monitoring.evidence import ALTERNATIVES, bets_on_cases
+from skselect.monitoring.log import row_hashes
 from skselect.policy.policy import External
 from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule

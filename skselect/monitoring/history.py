@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skselect._lib.typing import BoolArray, FloatArray, IntArray
 from skselect.bounds._binomial import clopper_pearson_interval
-from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, wealth_of
+from skselect.monitoring.evidence import Evidence, advance, bets_on_shares, total, wealth_of
 from skselect.policy.certificate import UNCHANGED
 from skselect.policy.policy import AbstentionPolicy
 
@@ -22,8 +22,6 @@ from skselect.policy.policy import AbstentionPolicy
 MOST_BATCHES = 512
 # Shares known from the rows that tuned a policy are not known exactly: intervals of this level.
 _LEVEL = 0.99
-# Sums count in steps of one over this.
-_GRAINS = 2.0**30
 # Quantiles nearer to the ends than this are left out: bets on few things are worth more each.
 _OUTER = 0.2
 
@@ -119,11 +117,6 @@ def runs(keys: FloatArray | IntArray) -> list[slice]:
     starts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     ends = [0, *starts.tolist(), len(keys)]
     return [slice(a, b) for a, b in pairwise(ends) if b > a]
-
-
-def total(values: FloatArray) -> float:
-    """Return a sum that does not depend on the order: of multiples of 2**-30, which is exact."""
-    return float(np.sum(np.round(values * _GRAINS)) / _GRAINS)
 
 
 @dataclass
