@@ -390,8 +390,8 @@ def _read_log(
     latest: pd.Timestamp | None,
 ) -> Iterator[pd.DataFrame]:  # fmt: skip
     """Yield the rows of each piece, and tell which of them are new, labelled and waiting."""
-    from skselect.monitoring.log import read_times
     from skselect.monitoring.log import join_hashes, row_hashes
+    from skselect.monitoring.log import read_times as microseconds_of
 
     if given.id is None and "id" not in file.names:
         raise ValueError(
@@ -411,7 +411,7 @@ def _read_log(
         last = int(rows["when"].argmax())
         place = file.place(rows.index[last])
         _refuse_future(f"{file.path.name}: {place} has", rows["when"].iloc[last], latest)
-        when, _ = read_times(rows["when"], len(rows), None, needed=True)
+        when, _ = microseconds_of(rows["when"], len(rows), None, needed=True)
         named = row_hashes(rows["name"].to_numpy())
         rows["case"] = join_hashes(named, when)
         rows["has label"] = has_label(rows[given.label], watched.policy.classes)
