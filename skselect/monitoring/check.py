@@ -16,6 +16,7 @@ from skselect._lib.notebook import percent, rounded, wrap
 from skselect._lib.typing import BoolArray
 from skselect.bounds._mean import betting_log_wealth
 from skselect.curve.curve import RiskCoverageCurve
+from skselect.exceptions import ArgumentError
 from skselect.monitoring.verification import (
     POWER,
     PromiseCheck,
@@ -33,7 +34,7 @@ from skselect.monitoring.verification import (
     share_reused,
     spell_out,
 )
-from skselect.objectives import FIXED_METHOD, Goal, Guarantee, Loss, read_guarantee
+from skselect.objectives import FIXED_METHOD, GUARANTEES, Goal, Guarantee, Loss, read_guarantee
 from skselect.policy import certificate as certificates
 from skselect.policy.certificate import Caveat, Certificate
 from skselect.policy.policy import AbstentionPolicy
@@ -154,7 +155,9 @@ def certify(
 def _read_goal(objective: Any, target: Any, delta: Any, loss: Loss) -> Goal:
     """Return what is to be certified; without a target it is nan, and the bound is measured."""
     kind, own, level = read_guarantee(objective, target, delta)
-    assert kind is not None
+    if kind is None:
+        known = f"one of {list(GUARANTEES)} or an object such as Risk(0.02)"
+        raise ArgumentError("objective", f"objective must be {known}, got None.")
     fixed = copy.copy(objective) if isinstance(objective, Guarantee) else kind(own)
     fixed.target = math.nan if own is None else kind.check_bound(own, loss)
     fixed.delta = check_delta(fixed.delta if level is None else level)
