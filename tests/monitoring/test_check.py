@@ -30,7 +30,7 @@ from skselect.policy.subgroups import GroupThresholds
 from skselect.predictions.decisions import DecisionRule
 from skselect.report.answers import keeps_promise
 from tests import brute
-from tests.selection.test_certify import certificate, ends, rows_with
+from tests.monitoring.test_certify import certificate, ends, rows_with
 
 
 @pytest.fixture
