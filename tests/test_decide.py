@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
-from skselect._lib.decide import chosen, row_argmax, row_max, row_sums
+from skselect._lib.decide import chosen, expit, row_argmax, row_max, row_sums, softmax
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 3, 4, 5, 12])
@@ -25,3 +26,11 @@ def test_they_are_what_numpy_says(n_columns, dtype, n):
 def test_a_table_that_lies_by_columns_will_do():
     table = np.asfortranarray(np.random.default_rng(0).random((50, 3)))
     assert np.array_equal(row_argmax(table), table.argmax(axis=1))
+
+
+def test_the_maps_of_scores_are_as_exact_as_those_of_scipy(rng):
+    x = np.concatenate([rng.normal(scale=scale, size=20_000) for scale in (0.1, 3, 50)])
+    np.testing.assert_array_max_ulp(expit(x), special.expit(x), maxulp=4)
+    assert np.all(np.diff(expit(np.sort(x))) >= 0)
+    logits = x.reshape(-1, 6)
+    np.testing.assert_array_equal(softmax(logits), special.softmax(logits, axis=1))

@@ -215,12 +215,13 @@ def main() -> None:
     )
     if len(sys.argv) != 2:
         raise SystemExit(usage)
+    name = sys.argv[1]
     try:
-        stored = json.loads(Path(sys.argv[1]).read_bytes())["digest"]
+        stored = json.loads(Path(name).read_bytes())["digest"]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise SystemExit(f"{sys.argv[1]} is no policy file ({error!r}). {usage}") from None
+        raise SystemExit(f"{name} is no policy file with a digest ({error!r}). {usage}") from None
     if stored != POLICY["digest"]:
-        raise SystemExit(f"{sys.argv[1]} is another policy than that of this file.")
+        raise SystemExit(f"{name} is another policy than that of this file.")
 
 
 # The writer -------------------------------------------------------------------------------------

@@ -238,12 +238,12 @@ def test_it_keeps_the_classes_that_y_lacks(missing, scope, rng):
 
 def test_extra_and_missing_columns_are_named():
     P = pd.DataFrame({"a": [0.2, 0.7], "b": [0.8, 0.3], "id": [1, 2]})
-    with pytest.raises(ValueError, match=r"there are the columns \['id'\].*columns="):
+    with pytest.raises(ValueError, match=r"\['id'\] are no classes.*columns="):
         PrecomputedClassifier(["a", "b"]).predict_proba(P)
     with pytest.raises(ValueError, match=r"\['c'\] are missing"):
         PrecomputedClassifier(["a", "c"]).predict_proba(P)
     policy = AbstentionPolicy(classes=np.array(["a", "b"]), threshold=0.5)
-    with pytest.raises(ValueError, match=r"there are the columns \['id'\]"):
+    with pytest.raises(ValueError, match=r"\['id'\] are no classes"):
         policy.decide(P)
     with pytest.raises(ValueError, match=r"\['b'\] are missing"):
         policy.decide(P[["a", "id"]])

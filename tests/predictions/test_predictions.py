@@ -417,7 +417,7 @@ def test_rows_by_position_are_predictions(door):
         ((given[0][:2], PROBA), "y_proba has 6 rows, but y_true has 2"),
         (
             (given[0], np.tile([0.2, 0.3, 0.5], (6, 1))),
-            r"with 2 numbers, .* got the shape \(6, 3\)",
+            r"3 columns|with 2 numbers, .* got the shape \(6, 3\)",
         ),
     ]:
         with pytest.raises(ValueError, match=message):
