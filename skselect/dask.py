@@ -278,8 +278,8 @@ def _merge_all(parts: list[Any]) -> SelectiveState:
 
 
 def _count_workers() -> int:
-    distributed = import_extra("dask.distributed", "distributed", "dask")
     try:
+        distributed = import_extra("dask.distributed", "distributed", "dask")
         return max(len(distributed.get_client().scheduler_info()["workers"]), 1)
-    except ValueError:  # no cluster: threads of this process
+    except (ImportError, ValueError):  # no cluster: threads of this process
         return 1

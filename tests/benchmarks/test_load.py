@@ -114,6 +114,7 @@ def test_folders_are_searched_in_order(data_folder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["adult", "mnist", "accelerometer", "covertype_small"])
 def test_offline_it_says_within_seconds_what_was_tried(name, tmp_path):
+    pytest.importorskip("pooch", reason='needs `pip install -e ".[benchmarks]"`')
     mine = tmp_path / "mine"
     mine.mkdir()
     start = time.monotonic()
